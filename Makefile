@@ -1,0 +1,35 @@
+# Every target sets up what it needs; only Python 3.11+ (with venv) and make must be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo up test check bench format
+
+demo: $(STAMP)  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
+	$(BIN)/coterie demo $(ARGS)
+
+up: $(STAMP)  ## Run the platform in embedded mode.
+	$(BIN)/coterie up $(ARGS)
+
+test: $(STAMP)  ## Run all tests.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.
+	$(BIN)/python -m tests.benchmarks $(NAME)
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+$(STAMP): pyproject.toml edge_agent/pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e edge_agent -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""What platform and device agree on: plan, messages, bundle manifest, tensors, codecs, protocol version."""

@@ -1,0 +1,41 @@
+"""What is true on a device now, and what a plan or an owner asks of it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Answer = Literal["yes", "no", "unknown"]
+Network = Literal["wifi", "ethernet", "metered", "none", "unknown"]
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answers of a device's probes; a probe that cannot tell says so."""
+
+    charging: Answer = "unknown"
+    network: Network = "unknown"
+    idle: Answer = "unknown"
+    temperature_c: Annotated[float, Meta(ge=-100, le=200)] | None = None
+
+
+class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What must hold before and while a device trains. The device's owner can only make it stricter."""
+
+    charging: Annotated[bool, Meta(description="only on mains or charging")] = True
+    unmetered: Annotated[bool, Meta(description="only on Wi-Fi or Ethernet that is not metered")] = True
+    idle: Annotated[bool, Meta(description="only while nobody uses the device")] = False
+    max_temperature_c: Annotated[float, Meta(ge=0, le=120, description="hottest at which it trains")] | None = None
+    hours: Annotated[
+        tuple[Annotated[int, Meta(ge=0, le=23)], Annotated[int, Meta(ge=0, le=23)]] | None,
+        Meta(description="local hours [from, to) in which it trains; from > to spans midnight"),
+    ] = None
+    unknown: Annotated[
+        Literal["refuse", "allow"], Meta(description="what an unknown answer means where a condition is asked for")
+    ] = "refuse"
+
+
+class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why something waits: a stable code for programs, a sentence for people."""
+
+    code: Annotated[str, Meta(max_length=64)]
+    sentence: Annotated[str, Meta(max_length=400)]

@@ -1,0 +1,59 @@
+"""A plan has one kind in each slot; a kind is one module with one struct of hyperparameters and pure functions."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Generic, TypeVar
+
+import msgspec
+
+from coterie_wire.errors import WireError
+
+
+class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Hyperparameters of one algorithm; a subclass names itself with ``tag``, and its module docstring cites the source."""
+
+    @property
+    def name(self) -> str:
+        """The kind as a plan writes it, e.g. ``"int8"``."""
+        return str(self.__struct_config__.tag)
+
+
+K = TypeVar("K", bound=Kind)
+
+
+class Registry(Generic[K]):
+    """The kinds that fit one slot: every subclass of `base` that a module of `package` defines."""
+
+    def __init__(self, slot: str, package: ModuleType, base: type[K]) -> None:
+        self.slot = slot
+        self.kinds: Mapping[str, type[K]] = _discover(package, base)
+
+    def parse(self, raw: object) -> K:
+        """The kind that `raw`, ``{"kind": name, **hyperparameters}``, stands for.
+
+        Raises WireError ``plan.unknown_kind`` or ``plan.invalid``.
+        """
+        name = raw.get("kind") if isinstance(raw, Mapping) else None
+        if not isinstance(name, str) or name not in self.kinds:
+            known = ", ".join(sorted(self.kinds))
+            raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}; it knows {known}")
+        try:
+            return msgspec.convert(raw, self.kinds[name])
+        except msgspec.ValidationError as error:
+            raise WireError("plan.invalid", f"slot {self.slot}, kind {name}: {error}") from error
+
+    def schema(self) -> Mapping[str, object]:
+        """JSON schema of each kind by name, for validation elsewhere and for drawing forms."""
+        return {name: msgspec.json.schema(kind) for name, kind in sorted(self.kinds.items())}
+
+
+def _discover(package: ModuleType, base: type[K]) -> Mapping[str, type[K]]:
+    found: dict[str, type[K]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__:
+                found[str(value.__struct_config__.tag)] = value
+    return found

@@ -1,0 +1,22 @@
+"""FedProx: descent on the local loss plus (mu/2)·||w - w_t||² (Li et al. 2020, arXiv 1812.06127, Algorithm 2)."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie_wire.local import Local, StepWeights
+
+
+class Prox(Local, frozen=True, tag="prox"):
+    """Mini-batch descent that is held near the parameters the round began with; mu = 0 is `sgd`."""
+
+    epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples in one round")] = 1
+    learning_rate: Annotated[float, Meta(gt=0, le=100, description="step size")] = 0.1
+    momentum: Annotated[float, Meta(ge=0, lt=1, description="share of the last step kept; 0 is none")] = 0.0
+    mu: Annotated[float, Meta(ge=0, le=1000, description="weight of the proximal term")] = 0.1
+
+    def epochs_wanted(self) -> int:
+        return self.epochs
+
+    def weights(self, step: int) -> StepWeights:
+        return StepWeights(learning_rate=self.learning_rate, momentum=self.momentum, proximal_weight=self.mu)

@@ -1,0 +1,23 @@
+"""Stochastic gradient descent with momentum: the local solver of FedAvg (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie_wire.local import Local, StepWeights
+
+
+class Sgd(Local, frozen=True, tag="sgd"):
+    """Plain epochs of mini-batch descent on the device's own samples."""
+
+    epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples in one round")] = 1
+    learning_rate: Annotated[float, Meta(gt=0, le=100, description="step size")] = 0.1
+    momentum: Annotated[float, Meta(ge=0, lt=1, description="share of the last step kept; 0 is none")] = 0.0
+
+    def epochs_wanted(self) -> int:
+        return self.epochs
+
+    def weights(self, step: int) -> StepWeights:
+        return StepWeights(learning_rate=self.learning_rate, momentum=self.momentum)
+
+

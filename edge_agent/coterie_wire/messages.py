@@ -1,0 +1,210 @@
+"""The control messages between a device and the platform, each a request with its reply.
+
+Over HTTPS a message is ``POST /device/v1/NAME``; over the socket it is a frame. Both carry the same JSON.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from coterie_wire.bundle import Sha256, SignedManifest
+from coterie_wire.conditions import Conditions, Reason, Requirements
+
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Seconds = Annotated[float, Meta(ge=0)]
+Identifier = Annotated[str, Meta(max_length=64)]
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A struct that travels as JSON; unknown fields are refused."""
+
+
+class Capabilities(Message, frozen=True):
+    """What a device is."""
+
+    cores: Annotated[int, Meta(ge=1, le=4096)]
+    memory_bytes: Count
+    machine: Annotated[str, Meta(max_length=100)]
+    """Processor and system, e.g. ``aarch64 Linux``."""
+    agent: Annotated[str, Meta(max_length=40)]
+    """Version of the agent."""
+    train_step_s: Seconds | None = None
+    """Measured median of one train step; None until one has run."""
+
+
+class Enrol(Message, frozen=True):
+    """Join a fleet with a one-time token. The only message without a credential."""
+
+    protocol: int
+    token: Annotated[str, Meta(max_length=200)]
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    capabilities: Capabilities
+
+
+class Enrolled(Message, frozen=True):
+    """The device's identity. The platform keeps only a hash of the credential."""
+
+    device: Identifier
+    credential: str
+    platform_key: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    """Ed25519 public key that every manifest must verify against."""
+    check_in_s: Seconds
+
+
+class DataMetadata(Message, frozen=True):
+    """What a device tells about its data, never the data."""
+
+    samples: Count = 0
+    class_counts: Annotated[tuple[Count, ...], Meta(max_length=10_000)] = ()
+
+
+class Progress(Message, frozen=True):
+    """How far a device is with its assignment."""
+
+    assignment: Identifier
+    stage: Literal["accepted", "training", "waiting", "uploading"]
+    """`waiting`: conditions were lost, training is held and will resume."""
+    steps_done: Count = 0
+    steps_total: Count = 0
+
+
+class CheckIn(Message, frozen=True):
+    """A device's state; sent on connecting, whenever it changes, and at least every `check_in_s`."""
+
+    protocol: int
+    conditions: Conditions
+    blockers: Annotated[tuple[Reason, ...], Meta(max_length=16)] = ()
+    """Why the device does not train now, judged on the device against the strictest policy it knows; empty: ready."""
+    progress: Progress | None = None
+    version: Identifier | None = None
+    """Model version that the device holds."""
+    metadata: DataMetadata | None = None
+    capabilities: Capabilities | None = None
+
+
+class Assignment(Message, frozen=True):
+    """Take part in a round: train this version under this plan, upload the difference."""
+
+    assignment: Identifier
+    federation: str
+    round: Count
+    plan: msgspec.Raw
+    """A `coterie_wire.plan.DevicePlan`."""
+    manifest: SignedManifest
+    seed: Annotated[int, Meta(ge=0, le=2**53)]
+    """Seeds shuffling and stochastic rounding."""
+    remaining_s: Seconds
+    """Until the round closes; partial work uploaded in time counts."""
+
+
+class Directive(Message, frozen=True):
+    """The platform's whole answer to a check-in: what the device should do now. State, not an event: it can be lost and asked again."""
+
+    check_in_s: Seconds
+    assignment: Assignment | None = None
+    """The one assignment that is the device's now; the device drops any other."""
+    manifest: SignedManifest | None = None
+    """The champion, when the device holds another version."""
+    requirements: Requirements | None = None
+    """What the federation's plan asks before it invites the device; None: no federation asks."""
+    wait: Reason | None = None
+    """Why there is no assignment."""
+
+
+class OfferUpdate(Message, frozen=True):
+    """Announce an upload, or ask how far it came."""
+
+    assignment: Identifier
+    sha256: Sha256
+    size_bytes: Count
+    samples: Annotated[int, Meta(ge=1, le=2**53)]
+    """Training samples that the update was computed from."""
+    steps_done: Annotated[int, Meta(ge=1, le=2**53)]
+    steps_total: Annotated[int, Meta(ge=1, le=2**53)]
+    loss_before: float
+    """Mean loss over the device's samples at the received parameters."""
+    loss_after: float
+    accuracy_before: Annotated[float, Meta(ge=0, le=1)]
+    """Share of the device's held-out samples that the received parameters classify rightly."""
+    train_s: Seconds
+
+
+class UploadState(Message, frozen=True):
+    """How much of an update has arrived; `accepted` once it is verified, stored and counted."""
+
+    offset: Count
+    accepted: bool = False
+
+
+class ReleaseAssignment(Message, frozen=True):
+    """Give an assignment back."""
+
+    assignment: Identifier
+    reason: Reason
+
+
+class Leave(Message, frozen=True):
+    """Leave the fleet; the credential ends."""
+
+
+class Done(Message, frozen=True):
+    """The request was carried out."""
+
+
+class Exchange(NamedTuple):
+    """One kind of message and its reply."""
+
+    request: type[Message]
+    reply: type[Message]
+
+
+EXCHANGES: Mapping[str, Exchange] = {
+    "enrol": Exchange(Enrol, Enrolled),
+    "check-in": Exchange(CheckIn, Directive),
+    "offer-update": Exchange(OfferUpdate, UploadState),
+    "release-assignment": Exchange(ReleaseAssignment, Done),
+    "leave": Exchange(Leave, Done),
+}
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """An error as RFC 9457 problem+json, extended by our stable code and typed fields."""
+
+    code: str
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"
+    fields: Mapping[str, str | int | float | bool | None] = {}
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="request", tag_field="frame"):
+    """Socket frame, device to platform: a message with a number that the answer repeats."""
+
+    id: Count
+    name: Annotated[str, Meta(max_length=40)]
+    body: msgspec.Raw
+
+
+class Reply(msgspec.Struct, frozen=True, tag="reply", tag_field="frame"):
+    """Socket frame, platform to device: the answer to request `id`."""
+
+    id: Count
+    body: msgspec.Raw
+
+
+class Refusal(msgspec.Struct, frozen=True, tag="refusal", tag_field="frame"):
+    """Socket frame, platform to device: request `id` failed."""
+
+    id: Count
+    problem: Problem
+
+
+class Wake(msgspec.Struct, frozen=True, tag="wake", tag_field="frame"):
+    """Socket frame, platform to device: check in now, something has changed. A hint; it may be lost."""
+
+
+PlatformFrame = Reply | Refusal | Wake
+MAX_MESSAGE_BYTES = 1 << 20

@@ -1,0 +1,48 @@
+"""The device's part of a plan: the slots whose kinds run on the device, and the conditions asked of it."""
+
+import msgspec
+
+from coterie_wire import codec, local, privacy
+from coterie_wire.codec import Codec
+from coterie_wire.conditions import Requirements
+from coterie_wire.errors import WireError
+from coterie_wire.kinds import Registry
+from coterie_wire.local import Local
+from coterie_wire.privacy import Privacy
+
+LOCAL = Registry("local", local, Local)
+CODEC = Registry("codec", codec, Codec)
+PRIVACY = Registry("privacy", privacy, Privacy)
+
+
+class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a device learns and reports in one round, parsed."""
+
+    local: Local
+    codec: Codec
+    privacy: Privacy
+    requirements: Requirements
+
+
+def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
+    """The device plan that `raw` JSON stands for: each kind as ``{"kind": name, **hyperparameters}``.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    """
+    try:
+        slots = msgspec.json.decode(raw, type=_Slots)
+    except msgspec.DecodeError as error:
+        raise WireError("plan.invalid", f"device plan: {error}") from error
+    return DevicePlan(
+        local=LOCAL.parse(slots.local),
+        codec=CODEC.parse(slots.codec),
+        privacy=PRIVACY.parse(slots.privacy),
+        requirements=slots.requirements,
+    )
+
+
+class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    local: object
+    codec: object
+    privacy: object
+    requirements: Requirements

@@ -1,0 +1,4 @@
+"""The version of the protocol; both sides refuse what they do not speak, with a code."""
+
+PROTOCOL = 1
+"""Raised by one whenever an older agent could misread a message; the platform also speaks PROTOCOL - 1."""

@@ -1,0 +1,24 @@
+"""Hints to whoever is connected, sent when the transaction commits; the database stays the truth."""
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+
+def device_group(device_id: str) -> str:
+    """The channel group of one device's sockets."""
+    return f"device.{device_id}"
+
+
+def wake_device(device_id: str) -> None:
+    """Tell a device's sockets to check in, once the current transaction commits."""
+    transaction.on_commit(lambda: _send(device_group(device_id), {"type": "device.wake"}))
+
+
+def drop_device(device_id: str) -> None:
+    """Close a device's sockets, once the current transaction commits: its credential has ended."""
+    transaction.on_commit(lambda: _send(device_group(device_id), {"type": "device.drop"}))
+
+
+def _send(group: str, event: dict[str, str]) -> None:
+    async_to_sync(get_channel_layer().group_send)(group, event)

@@ -1,0 +1,20 @@
+"""Work that an app asks to be done later: declared below its services, performed in its tasks, sent when the transaction commits."""
+
+from dataclasses import dataclass
+
+from celery import current_app
+from django.db import transaction
+
+
+@dataclass(frozen=True)
+class Job:
+    """A Celery task by name, so that services never import tasks.
+
+    Sending is a hint: what must not be lost is a row in the database, and the periodic sweep finds it again.
+    """
+
+    name: str
+
+    def send(self, **arguments: str | int) -> None:
+        """Enqueue once the current transaction commits."""
+        transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments))

@@ -1,0 +1,1 @@
+"""Pure functions and kinds of learning: no database, no network, no clock."""
