@@ -1,14 +1,17 @@
 """The only reader of the environment."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
 import msgspec
 
+PREFIX = "COTERIE_"
 
-class Env(msgspec.Struct, frozen=True):
-    """What the environment may set, each with its default; every name is ``COTERIE_`` and the field in capitals."""
+
+class Env(msgspec.Struct, frozen=True, kw_only=True):
+    """What the environment may set, each with its default; the name is ``COTERIE_`` and the field in capitals."""
 
     mode: Literal["embedded", "scaled"] = "embedded"
     """Embedded: SQLite, files and threads in one process. Scaled: PostgreSQL, Redis, any number of processes."""
@@ -21,13 +24,18 @@ class Env(msgspec.Struct, frozen=True):
     secret_key: str = ""
     """Scaled: Django's secret. Embedded makes one and keeps it in the state directory."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-    """Names under which clients reach the platform (JSON list)."""
+    """Names under which clients reach the platform, separated by commas."""
     debug: bool = False
 
     @classmethod
-    def read(cls) -> Self:
-        """Raises msgspec.ValidationError with the name of the variable that does not fit."""
-        raise NotImplementedError
-
-
-ENVIRON = os.environ
+    def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Raises msgspec.ValidationError naming what does not fit, also for an unknown ``COTERIE_`` name."""
+        given = {name.removeprefix(PREFIX).lower(): value for name, value in environ.items() if name.startswith(PREFIX)}
+        unknown = sorted(set(given) - {field.name for field in msgspec.structs.fields(cls)})
+        if unknown:
+            raise msgspec.ValidationError(f"unknown variables: {', '.join(PREFIX + name.upper() for name in unknown)}")
+        hosts = given.pop("allowed_hosts", None)
+        values: dict[str, object] = {**given}
+        if hosts is not None:
+            values["allowed_hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
+        return msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
