@@ -1,13 +1,20 @@
 """What a device downloads: a signed manifest that names graphs and parameters by their SHA-256."""
 
-from typing import Annotated, Literal
+import hashlib
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from coterie_wire.errors import WireError
+from coterie_wire.version import SPOKEN
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Dtype = Literal["float32", "int64"]
-Shape = tuple[Annotated[int, Meta(ge=0, le=2**31)], ...]
+Dtype = Literal["float32", "int64", "int8"]
+Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31)], ...], Meta(max_length=16)]
 
 
 class TensorSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +31,16 @@ class BlobRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256
     size_bytes: Annotated[int, Meta(ge=0)]
 
+    @classmethod
+    def of_bytes(cls, data: bytes | memoryview) -> Self:
+        return cls(sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Reads the file in blocks, whatever its size."""
+        with path.open("rb") as file:
+            return cls(sha256=hashlib.file_digest(file, "sha256").hexdigest(), size_bytes=file.tell())
+
 
 class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The contract of a device model's two graphs.
@@ -35,9 +52,9 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - ``learning_rate``, ``momentum``, ``proximal_weight``, ``distillation_weight``: float32 scalars [];
     - for each of `parameters`: ``param.NAME``, ``anchor.NAME`` (the proximal term's centre) and ``velocity.NAME``;
 
-    and gives ``loss`` float32 [], ``correct`` float32 [] (weighted hits in the batch), and for each parameter ``next.param.NAME`` and
-    ``next.velocity.NAME``. ``predict.onnx`` takes `inputs` with any leading batch axis and ``param.NAME``, and gives ``logits``
-    float32 [batch, classes].
+    and gives ``loss`` float32 [], ``correct`` float32 [] (weighted hits in the batch), and for each parameter
+    ``next.param.NAME`` and ``next.velocity.NAME``. ``predict.onnx`` takes `inputs` with any leading batch axis and
+    ``param.NAME``, and gives ``logits`` float32 [batch, classes].
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -67,3 +84,43 @@ class SignedManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     manifest: Annotated[bytes, Meta(max_length=1 << 20)]
     signature: Annotated[bytes, Meta(min_length=64, max_length=64)]
+
+
+def new_signing_key() -> bytes:
+    """A fresh Ed25519 private key, 32 bytes. It signs manifests and nothing else."""
+    return bytes(SigningKey.generate())
+
+
+def verify_key_of(signing_key: bytes) -> bytes:
+    """The public key of `signing_key`, 32 bytes, which devices receive when they enrol."""
+    return bytes(SigningKey(signing_key).verify_key)
+
+
+def sign_manifest(manifest: Manifest, signing_key: bytes) -> SignedManifest:
+    """The manifest's bytes with their Ed25519 signature; equal manifests give equal bytes."""
+    content = msgspec.json.encode(manifest)
+    return SignedManifest(manifest=content, signature=SigningKey(signing_key).sign(content).signature)
+
+
+def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
+    """The manifest that the platform signed.
+
+    Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
+    """
+    try:
+        VerifyKey(verify_key).verify(signed.manifest, signed.signature)
+    except BadSignatureError as error:
+        raise WireError("bundle.bad_signature", "the manifest was not signed by this platform's key") from error
+    try:
+        protocol = msgspec.json.decode(signed.manifest, type=_Protocol).protocol
+        if protocol not in SPOKEN:
+            raise WireError("bundle.protocol", f"the manifest speaks protocol {protocol}, this side {list(SPOKEN)}")
+        return msgspec.json.decode(signed.manifest, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WireError("bundle.malformed", f"manifest: {error}") from error
+
+
+class _Protocol(msgspec.Struct, frozen=True):
+    """Read first, from whatever shape a newer manifest has."""
+
+    protocol: int

@@ -4,7 +4,8 @@
 class WireError(Exception):
     """Bytes from the other side that do not fit the contract.
 
-    `code` is stable and documented (``wire.malformed``); `detail` is a sentence that says what was found and what was expected.
+    `code` is stable and documented (``wire.malformed``); `detail` is a sentence that says what was found and what was
+    expected.
     """
 
     def __init__(self, code: str, detail: str) -> None:

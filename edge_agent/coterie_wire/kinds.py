@@ -12,7 +12,7 @@ from coterie_wire.errors import WireError
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Hyperparameters of one algorithm; a subclass names itself with ``tag``, and its module docstring cites the source."""
+    """Hyperparameters of one algorithm; a subclass names itself with ``tag``, its module docstring cites the source."""
 
     @property
     def name(self) -> str:

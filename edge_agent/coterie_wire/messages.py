@@ -100,7 +100,10 @@ class Assignment(Message, frozen=True):
 
 
 class Directive(Message, frozen=True):
-    """The platform's whole answer to a check-in: what the device should do now. State, not an event: it can be lost and asked again."""
+    """The platform's whole answer to a check-in: what the device should do now.
+
+    State, not an event: it can be lost and asked again.
+    """
 
     check_in_s: Seconds
     assignment: Assignment | None = None

@@ -2,3 +2,6 @@
 
 PROTOCOL = 1
 """Raised by one whenever an older agent could misread a message; the platform also speaks PROTOCOL - 1."""
+
+SPOKEN = range(max(1, PROTOCOL - 1), PROTOCOL + 1)
+"""The versions that this side understands."""

@@ -33,7 +33,7 @@ class Codec(Kind, frozen=True):
     def decode(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Tensors:
         """The tensors of `payload`, which must be exactly those of `expected`.
 
-        Raises WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or ``update.not_finite``, before it
-        allocates more than the payload's own size.
+        Raises WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or ``update.not_finite``,
+        before it allocates more than the payload's own size.
         """
         raise NotImplementedError

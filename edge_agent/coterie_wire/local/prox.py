@@ -18,5 +18,5 @@ class Prox(Local, frozen=True, tag="prox"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepWeights:
+    def weights(self, step: int) -> StepWeights:  # noqa: ARG002 - every step weighs the same
         return StepWeights(learning_rate=self.learning_rate, momentum=self.momentum, proximal_weight=self.mu)

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with momentum: the local solver of FedAvg (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
+"""Stochastic gradient descent: the local solver of FedAvg (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
 
 from typing import Annotated
 
@@ -17,7 +17,5 @@ class Sgd(Local, frozen=True, tag="sgd"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepWeights:
+    def weights(self, step: int) -> StepWeights:  # noqa: ARG002 - every step weighs the same
         return StepWeights(learning_rate=self.learning_rate, momentum=self.momentum)
-
-

@@ -1,4 +1,4 @@
-"""Clipping of the update's L2 norm, which bounds one device's influence (McMahan et al. 2018, arXiv 1710.06963, FlatClip)."""
+"""Clipping of the update's L2 norm, which bounds one device's influence (McMahan et al. 2018, arXiv 1710.06963)."""
 
 from typing import Annotated
 

@@ -1,0 +1,150 @@
+"""Tensors as bytes in the safetensors format: names, dtypes, shapes and numbers, no code.
+
+Format: https://github.com/huggingface/safetensors#format. We write it ourselves, because the library orders metadata by
+a random hash, and read it ourselves, because everything must be checked before anything is allocated.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from coterie_wire.bundle import Dtype, Shape, TensorSpec
+from coterie_wire.errors import WireError
+
+Array: TypeAlias = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
+
+MAX_HEADER_BYTES = 1 << 20
+ALIGNMENT_BYTES = 8
+
+_StoredDtype = Literal["I64", "F32", "I8"]
+_STORED: Mapping[str, _StoredDtype] = {"int64": "I64", "float32": "F32", "int8": "I8"}
+_READ: Mapping[_StoredDtype, Dtype] = {"I64": "int64", "F32": "float32", "I8": "int8"}
+_NUMPY: Mapping[str, str] = {"int64": "<i8", "float32": "<f4", "int8": "|i1"}
+_ITEM_BYTES: Mapping[_StoredDtype, int] = {"I64": 8, "F32": 4, "I8": 1}
+_Offset = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    dtype: _StoredDtype
+    shape: Shape
+    data_offsets: tuple[_Offset, _Offset]
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a tensor file says it holds, checked: the tensors lie within the file, do not overlap, and fill it."""
+
+    metadata: Mapping[str, str]
+    specs: Mapping[str, TensorSpec]
+    offsets: Mapping[str, int]
+    """Where each tensor starts, in bytes from the beginning of the file."""
+
+
+def encode_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, str] = {}) -> bytes:
+    """`tensors` and `metadata` as safetensors; equal content gives equal bytes, whatever the order of the mappings."""
+    order = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
+    header: dict[str, _Entry | Mapping[str, str]] = {}
+    if metadata:
+        header["__metadata__"] = dict(sorted(metadata.items()))
+    end = 0
+    for name in order:
+        start, end = end, end + tensors[name].nbytes
+        header[name] = _Entry(_STORED[tensors[name].dtype.name], tensors[name].shape, (start, end))
+    return b"".join((_packed(header), *(_little_endian(tensors[name]) for name in order)))
+
+
+def decode_tensors(data: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
+    """Read-only views into `data`, in the order of `expected`, which must be exactly the tensors it holds.
+
+    Raises WireError ``tensors.malformed`` or ``tensors.wrong_shape``. Copies nothing.
+    """
+    return view_tensors(data, read_header(data), expected=expected)
+
+
+def read_header(data: bytes | memoryview) -> Header:
+    """The checked header of a tensor file; its size bounds what is allocated.
+
+    Raises WireError ``tensors.malformed``.
+    """
+    body = 8 + int.from_bytes(data[:8], "little")
+    if not 8 < body <= min(len(data), 8 + MAX_HEADER_BYTES):
+        raise _malformed(f"a header of {body - 8} bytes in a file of {len(data)}; at most {MAX_HEADER_BYTES} are read")
+    try:
+        fields = msgspec.json.decode(data[8:body], type=dict[str, msgspec.Raw])
+        metadata = msgspec.json.decode(fields.pop("__metadata__", b"{}"), type=dict[str, str])
+        entries = {name: msgspec.json.decode(field, type=_Entry) for name, field in fields.items()}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _malformed(f"header: {error}") from error
+    if _packed({"__metadata__": metadata, **entries} if metadata else entries) != data[:body]:
+        raise _malformed("the header is not in canonical form: a name may be repeated, or blanks may have been added")
+    _check_layout(entries, size_bytes=len(data) - body)
+    return Header(
+        metadata=metadata,
+        specs={name: TensorSpec(name, _READ[entry.dtype], entry.shape) for name, entry in entries.items()},
+        offsets={name: body + entry.data_offsets[0] for name, entry in entries.items()},
+    )
+
+
+def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
+    """Read-only views into `data`, whose `header` was read before, as `decode_tensors` gives them.
+
+    Raises WireError ``tensors.wrong_shape``.
+    """
+    for spec in expected:
+        found = header.specs.get(spec.name)
+        if found != spec:
+            here = f"{found.dtype} {list(found.shape)}" if found else "missing"
+            raise _wrong_shape(f"tensor {spec.name} is {here}, expected {spec.dtype} {list(spec.shape)}")
+    if len(header.specs) != len(expected):
+        unknown = sorted(header.specs.keys() - {spec.name for spec in expected})
+        raise _wrong_shape(f"{len(unknown)} tensors that are not expected, the first is {unknown[0]!r}")
+    raw = memoryview(data).toreadonly()
+    return {
+        spec.name: np.frombuffer(
+            raw, _NUMPY[spec.dtype], count=math.prod(spec.shape), offset=header.offsets[spec.name]
+        ).reshape(spec.shape)
+        for spec in expected
+    }
+
+
+def check_finite(tensors: Mapping[str, Array]) -> None:
+    """Raises WireError ``tensors.not_finite`` if a float32 tensor holds NaN or infinity. Allocates nothing."""
+    for name, tensor in tensors.items():
+        # NaN passes through both extremes, and an infinity is one of them.
+        if tensor.size and not (np.isfinite(tensor.max()) and np.isfinite(tensor.min())):
+            raise WireError("tensors.not_finite", f"tensor {name} holds a number that is not finite")
+
+
+def _packed(header: Mapping[str, _Entry | Mapping[str, str]]) -> bytes:
+    text = msgspec.json.encode(header)
+    text += b" " * (-len(text) % ALIGNMENT_BYTES)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _check_layout(entries: Mapping[str, _Entry], *, size_bytes: int) -> None:
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
+        item_bytes = _ITEM_BYTES[entry.dtype]
+        if entry.data_offsets != (end, end + math.prod(entry.shape) * item_bytes):
+            raise _malformed(f"tensor {name} of shape {list(entry.shape)} cannot lie at bytes {entry.data_offsets}")
+        if end % item_bytes:
+            raise _malformed(f"tensor {name} starts at byte {end}, which is not a multiple of {item_bytes}")
+        end = entry.data_offsets[1]
+    if end != size_bytes:
+        raise _malformed(f"the tensors end at byte {end} of {size_bytes}")
+
+
+def _little_endian(tensor: Array) -> memoryview:
+    return np.ascontiguousarray(tensor, _NUMPY[tensor.dtype.name]).reshape(-1).view(np.uint8).data
+
+
+def _malformed(detail: str) -> WireError:
+    return WireError("tensors.malformed", detail)
+
+
+def _wrong_shape(detail: str) -> WireError:
+    return WireError("tensors.wrong_shape", detail)
