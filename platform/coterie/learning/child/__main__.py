@@ -1,0 +1,59 @@
+"""The child's side: ``python -m coterie.learning.child MODULE``, arguments JSON lines in and out."""
+
+import importlib
+import os
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from coterie.core.errors import CoterieError
+from coterie.learning.child.confine import confine, die_with_parent
+from coterie.learning.child.job import ChildJob, Failure, Line, MemoryExceeded, Progress, Result, Start
+
+
+def main(module: str) -> None:
+    """Do the job that `module` declares as ``JOB``; an error that it doesn't declare ends in a traceback."""
+    source = sys.stdin.buffer
+    # Libraries print as they please: standard output becomes standard error, the protocol gets a descriptor of its own.
+    with os.fdopen(os.dup(1), "wb") as lines:
+        os.dup2(2, 1)
+        start = msgspec.json.decode(source.readline(), type=Start)
+        confine(start)
+        die_with_parent(source.fileno())
+        job: ChildJob[msgspec.Struct, msgspec.Struct] = importlib.import_module(module).JOB
+        _write(lines, _outcome(job, start, lines))
+
+
+def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines: BinaryIO) -> Line:
+    def report(progress: Progress) -> None:
+        _write(lines, progress)
+
+    try:
+        arguments = msgspec.json.decode(start.arguments, type=job.arguments)
+        work_module, _, work_name = job.work.partition(":")
+        work = getattr(importlib.import_module(work_module), work_name)
+        return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
+    except CoterieError as error:
+        if not isinstance(error, job.errors):
+            raise
+        return Failure(error.code, error.fields)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_refused_memory(error):
+            raise
+        return MemoryExceeded()
+
+
+def _is_refused_memory(error: BaseException) -> bool:
+    """PyTorch and onnxruntime report a refused allocation as a RuntimeError with these words."""
+    words = ("can't allocate memory", "bad_alloc", "Failed to allocate memory", "bad allocation")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def _write(lines: BinaryIO, line: Line) -> None:
+    lines.write(msgspec.json.encode(line) + b"\n")
+    lines.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,93 @@
+"""The words between a process and the child that does a job for it: declaration, limits and lines of JSON."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from coterie.core.errors import CoterieError, Field
+
+A = TypeVar("A", bound=msgspec.Struct)
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="line"):
+    """How far a job is: `done` of `total` parts of `stage`, with figures such as ``{"loss": 0.3}``."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    values: Mapping[str, float] = {}
+
+
+ReportProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class ChildJob(Generic[A, R]):
+    """A pure job. Bytes go by files whose paths stand in arguments and result; everything else is in the structs.
+
+    Stands as ``JOB`` in a module that imports nothing heavy; `work` is imported in the child alone.
+    """
+
+    module: str
+    """Where this declaration stands: ``__name__``."""
+    work: str
+    """``package.module:function``, a ``Callable[[A, ReportProgress], R]``."""
+    arguments: type[A]
+    result: type[R]
+    errors: tuple[type[CoterieError], ...] = ()
+    """What `work` raises for its caller; raised again in the parent."""
+
+    @property
+    def name(self) -> str:
+        """The last part of `module`, for people."""
+        return self.module.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a child process may use."""
+
+    wall_s: float = 600.0
+    cpu_s: int = 1200
+    memory_bytes: int = 4 << 30
+    """Private memory (heap, stacks), without the code of shared libraries."""
+    file_bytes: int = 2 << 30
+    """Largest file that it may write."""
+    threads: int = 1
+    network: bool = True
+    """False: cut off from every network, where the system lets an ordinary process do that (Linux user namespaces)."""
+
+
+class Start(msgspec.Struct, frozen=True):
+    """First line to the child. Its standard input then stays open; its end means that the parent has died."""
+
+    parent_pid: int
+    memory_bytes: int
+    cpu_s: int
+    file_bytes: int
+    network: bool
+    arguments: msgspec.Raw
+
+
+class Result(msgspec.Struct, frozen=True, tag="result", tag_field="line"):
+    """Last line from a child that did its job."""
+
+    value: msgspec.Raw
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failure", tag_field="line"):
+    """Last line from a child whose job raised one of its declared errors."""
+
+    code: str
+    fields: Mapping[str, Field]
+
+
+class MemoryExceeded(msgspec.Struct, frozen=True, tag="out_of_memory", tag_field="line"):
+    """Last line from a child that was refused memory."""
+
+
+Line = Progress | Result | Failure | MemoryExceeded
+MAX_LINE_BYTES = 16 << 20
