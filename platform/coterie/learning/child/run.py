@@ -118,7 +118,7 @@ def _follow(
         if not raw:
             return None
         try:
-            line = msgspec.json.decode(raw, type=Line)
+            line: Line = msgspec.json.decode(raw, type=Line)
         except msgspec.DecodeError as error:
             raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
         if not isinstance(line, Progress):
