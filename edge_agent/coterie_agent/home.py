@@ -1,0 +1,113 @@
+"""Where the agent keeps its files, and the lock that lets one agent run on them."""
+
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie_agent.errors import AgentError, Exit
+
+DEFAULT_HOME = Path("~/.local/share/coterie-agent")
+
+
+@dataclass(frozen=True)
+class Home:
+    """The paths below one agent's directory."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """The owner's settings."""
+        return self.root / "agent.toml"
+
+    @property
+    def state(self) -> Path:
+        """Everything that only the agent writes."""
+        return self.root / "state"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "store.sqlite3"
+
+    @property
+    def credential(self) -> Path:
+        """The secret that the platform gave this device; readable by the owner only."""
+        return self.state / "credential"
+
+    @property
+    def blobs(self) -> Path:
+        return self.state / "blobs"
+
+    @property
+    def lock(self) -> Path:
+        return self.state / "run.lock"
+
+    @property
+    def local_api(self) -> Path:
+        """Where programs on this device find the local API's address and token, while the agent runs."""
+        return self.root / "local-api.json"
+
+    def create(self) -> None:
+        """Make the directories, closed to other users."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        self.blobs.mkdir(mode=0o700, exist_ok=True)
+
+
+class RunLock:
+    """Held while an agent runs; the operating system lets go of it when the process ends, however it ends."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.lock
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Raises AgentError ``agent.already_running``."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            detail = f"another coterie-agent runs on {self._path.parent.parent}; stop it first"
+            raise AgentError("agent.already_running", detail, exit_code=Exit.ALREADY_RUNNING) from error
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_running(home: Home) -> bool:
+    """Whether an agent runs on `home` now."""
+    if not home.lock.exists():
+        return False
+    lock = RunLock(home)
+    try:
+        lock.acquire()
+    except AgentError:
+        return True
+    lock.release()
+    return False
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace `path` in one step, readable by its owner only, and on the disk when this returns."""
+    part = path.with_name(path.name + ".part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename in `directory` survive power loss."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

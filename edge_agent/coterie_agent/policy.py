@@ -1,0 +1,71 @@
+"""Judges conditions: why the device does not train now. Pure; the owner can only be stricter than the plan."""
+
+from collections.abc import Iterator
+
+from coterie_wire.conditions import Conditions, Reason, Requirements
+
+NETWORK_CODES = frozenset({"conditions.offline", "conditions.metered", "conditions.network_unknown"})
+"""The blockers that also hold back downloads and uploads; the others hold back training alone."""
+
+
+def judge(
+    plan: Requirements | None, owner: Requirements, conditions: Conditions, local_hour: int
+) -> tuple[Reason, ...]:
+    """Why the device may not train now; empty when it may.
+
+    Both `plan` (None: no federation asks) and `owner` must be met; each condition that is not gives one reason.
+    `local_hour` is 0 to 23.
+    """
+    asked = (("the owner", owner),) if plan is None else (("the plan", plan), ("the owner", owner))
+    reasons: dict[str, Reason] = {}
+    for who, required in asked:
+        for reason in _unmet(who, required, conditions, local_hour):
+            reasons.setdefault(reason.code, reason)
+    return tuple(reasons.values())
+
+
+def blocks_network(blockers: tuple[Reason, ...]) -> bool:
+    """Whether `blockers` hold back downloads and uploads too."""
+    return any(reason.code in NETWORK_CODES for reason in blockers)
+
+
+def _unmet(who: str, required: Requirements, conditions: Conditions, local_hour: int) -> Iterator[Reason]:
+    refuse_unknown = required.unknown == "refuse"
+    if required.charging:
+        if conditions.charging == "no":
+            yield _reason("conditions.on_battery", f"on battery; {who} asks for charging")
+        elif conditions.charging == "unknown" and refuse_unknown:
+            yield _reason("conditions.power_unknown", f"cannot tell whether it is charging; {who} asks for charging")
+    if conditions.network == "none":
+        yield _reason("conditions.offline", "no network")
+    elif required.unmetered:
+        if conditions.network == "metered":
+            yield _reason("conditions.metered", f"on a metered network; {who} asks for Wi-Fi or Ethernet")
+        elif conditions.network == "unknown" and refuse_unknown:
+            yield _reason("conditions.network_unknown", f"cannot tell which network; {who} asks for Wi-Fi or Ethernet")
+    if required.idle:
+        if conditions.idle == "no":
+            yield _reason("conditions.in_use", f"in use; {who} asks for an idle device")
+        elif conditions.idle == "unknown" and refuse_unknown:
+            yield _reason("conditions.idle_unknown", f"cannot tell whether it is in use; {who} asks for an idle device")
+    if required.max_temperature_c is not None:
+        limit = f"{who} allows {required.max_temperature_c:g} °C"
+        if conditions.temperature_c is None:
+            if refuse_unknown:
+                yield _reason("conditions.temperature_unknown", f"cannot tell its temperature; {limit}")
+        elif conditions.temperature_c > required.max_temperature_c:
+            yield _reason("conditions.too_hot", f"{conditions.temperature_c:.0f} °C; {limit}")
+    if required.hours is not None and not _within(required.hours, local_hour):
+        start, end = required.hours
+        yield _reason("conditions.outside_hours", f"{local_hour}:00; {who} allows {start}:00 to {end}:00")
+
+
+def _within(hours: tuple[int, int], hour: int) -> bool:
+    start, end = hours
+    if start <= end:
+        return start <= hour < end or start == end
+    return hour >= start or hour < end
+
+
+def _reason(code: str, sentence: str) -> Reason:
+    return Reason(code=code, sentence=sentence)
