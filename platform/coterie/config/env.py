@@ -23,6 +23,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Scaled: ``redis://host:port/db``."""
     secret_key: str = ""
     """Scaled: Django's secret. Embedded makes one and keeps it in the state directory."""
+    signing_key: str = ""
+    """Scaled: seed of the Ed25519 key that signs manifests, 64 hexadecimal digits. Embedded makes one and keeps it."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names under which clients reach the platform, separated by commas."""
     debug: bool = False
@@ -38,4 +40,17 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         values: dict[str, object] = {**given}
         if hosts is not None:
             values["allowed_hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
-        return msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
+        env = msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
+        missing = [
+            name for name in ("database_url", "redis_url", "secret_key", "signing_key") if not getattr(env, name)
+        ]
+        if env.mode == "scaled" and missing:
+            raise msgspec.ValidationError(
+                f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
+            )
+        return env
+
+
+def child_environment(**overrides: str) -> Mapping[str, str]:
+    """This process's environment for one that it starts, with fields of `Env` set anew."""
+    return {**os.environ, **{PREFIX + name.upper(): value for name, value in overrides.items()}}

@@ -1,12 +1,16 @@
 """Django settings; everything that differs between the two modes is decided here, from `Env`."""
 
+from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
-from coterie.config.secret import load_or_make_secret
+from coterie.core.secret import load_or_make
 
 ENV = Env.read()
+EMBEDDED = ENV.mode == "embedded"
 STATE = ENV.state.absolute()
+STATE.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-SECRET_KEY = ENV.secret_key or load_or_make_secret(STATE / "secret-key")
+SECRET_KEY = ENV.secret_key or load_or_make(STATE / "secret-key", size_bytes=48).hex()
+SIGNING_KEY = ENV.signing_key
 DEBUG = ENV.debug
 ALLOWED_HOSTS = list(ENV.allowed_hosts)
 ROOT_URLCONF = "coterie.config.urls"
@@ -16,25 +20,128 @@ AUTH_USER_MODEL = "accounts.Operator"
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+DATABASES = {"default": sqlite(STATE / "coterie.sqlite3") if EMBEDDED else postgresql(ENV.database_url)}
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "channels",
     "coterie.config",
-    "coterie.core",
     "coterie.gateway",
     "coterie.accounts",
     "coterie.fleet",
-    "coterie.registry",
-    "coterie.federations",
-    "coterie.rounds",
-    "coterie.cloud_training",
 ]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "coterie.gateway.page_security.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/sign-in/"
+SESSION_COOKIE_SAMESITE = "Lax"
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
+
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True  # no collectstatic: files are served from where the packages keep them
+WHITENOISE_AUTOREFRESH = False
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": STATE / "blobs"}},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20  # bytes
+FILE_UPLOAD_TEMP_DIR = None
+
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "coterie.gateway.channel_layer.ThreadSafeChannelLayer"}
+    if EMBEDDED
+    else {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [ENV.redis_url]}}
+}
+
+CELERY_BROKER_URL = "memory://" if EMBEDDED else ENV.redis_url
+CELERY_BROKER_TRANSPORT = "coterie.config.event_transport.Transport" if EMBEDDED else "redis"
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {} if EMBEDDED else {"visibility_timeout": 3600}
+)  # seconds until a lost task is sent again
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if not EMBEDDED else 16
+CELERY_WORKER_CONCURRENCY = 4
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
+CELERY_TASK_SEND_SENT_EVENT = False
+SWEEP_EVERY_S = 1.0
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "coterie.accounts.authentication.ApiTokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PAGINATION_CLASS": "coterie.gateway.pagination.Pages",
+    "PAGE_SIZE": 50,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "coterie.gateway.rest_errors.problem_response",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Coterie",
+    "DESCRIPTION": "The operators' interface: devices, models, federations and rounds.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        "coterie": {"level": "INFO"},
+    },
+}

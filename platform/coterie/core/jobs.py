@@ -1,4 +1,4 @@
-"""Work that an app asks to be done later: declared below its services, performed in its tasks, sent when the transaction commits."""
+"""Work to be done later: declared below an app's services, performed in its tasks, sent when the transaction commits."""
 
 from dataclasses import dataclass
 

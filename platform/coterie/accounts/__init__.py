@@ -1,0 +1,1 @@
+"""Operators, their API tokens and how they sign in."""

@@ -1,0 +1,5 @@
+"""The accounts part of the REST API."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,19 @@
+"""The Celery app: threads of the server in embedded mode, processes of their own in scaled mode."""
+
+import os
+
+from celery import Celery, signals
+from django.db import close_old_connections
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
+
+app = Celery("coterie")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+app.set_default()
+
+
+@signals.task_postrun.connect  # type: ignore[untyped-decorator]
+def release_connection(**_: object) -> None:
+    """Close the thread's database connection: an embedded worker has no start-up signal that would make Celery do it."""
+    close_old_connections()

@@ -1,0 +1,41 @@
+"""The database of each mode, as Django wants it described."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL;"  # readers and the writer do not wait for each other
+    # NORMAL survives kill -9, and a power cut takes its last commits; an acknowledged update must not be lost
+    "PRAGMA synchronous=FULL;"
+    "PRAGMA cache_size=-20000;"  # kibibytes
+    "PRAGMA mmap_size=134217728;"
+    "PRAGMA journal_size_limit=67108864;"
+)
+
+
+def sqlite(path: Path) -> Mapping[str, object]:
+    """One file. Transactions lock at their start: one that reads first and writes later fails as "locked"."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": SQLITE_PRAGMAS},
+        # A file also in tests: several threads cannot share a database in memory without sharing its one connection.
+        "TEST": {"NAME": path.with_name("test.sqlite3")},
+    }
+
+
+def postgresql(url: str) -> Mapping[str, object]:
+    """A server, through Django's pool: persistent connections per thread exhaust it under ASGI."""
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.removeprefix("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {"pool": {"min_size": 1, "max_size": 12, "timeout": 20}},
+    }

@@ -1,0 +1,15 @@
+"""Every address that Django answers; devices speak to the gateway beside it (asgi.py)."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+urlpatterns = [
+    path("", include("coterie.gateway.urls")),
+    path("", include("coterie.accounts.urls")),
+    path("admin/", admin.site.urls),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/", include("coterie.accounts.api_urls")),
+    path("api/", include("coterie.fleet.urls")),
+]

@@ -1,0 +1,27 @@
+"""Secrets that the platform makes for itself once and keeps in a file that only its user can read."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+
+def load_or_make(path: Path, *, size_bytes: int) -> bytes:
+    """The secret in `path`; made, and kept there with mode 0600, if there is none yet.
+
+    Several processes may ask at once: all get the one that came first, and none ever reads half of it.
+    """
+    with suppress(FileNotFoundError):
+        return path.read_bytes()
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(size_bytes))
+            file.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):  # unlike a rename, a link never replaces the one that came first
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+    return path.read_bytes()

@@ -1,0 +1,1 @@
+"""Devices: enrolment, credentials, presence, conditions, metadata."""

@@ -1,0 +1,12 @@
+"""What an app's ``device_api.HANDLERS`` holds: the function that answers one message of a device."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from coterie_wire.messages import Message
+
+from coterie.fleet.models import Device
+
+# Any: each handler takes the message of its own exchange, and the gateway decodes to exactly that type.
+Handler = Callable[[Device, Any, datetime], Message]

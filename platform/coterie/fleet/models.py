@@ -1,0 +1,98 @@
+"""Devices as they last reported themselves, and the tokens with which they join."""
+
+import uuid
+from datetime import datetime
+
+import msgspec
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Capabilities, DataMetadata
+from django.db import models
+from django.db.models import F, Q
+
+
+class EnrolmentToken(models.Model):
+    """Lets a counted number of devices join until it expires; only its hash is kept."""
+
+    label = models.CharField(max_length=100)
+    tags = models.JSONField(default=list, blank=True)
+    """Tags that every device gets which joins with it: a list of strings."""
+    secret_hash = models.CharField(max_length=64, unique=True, editable=False)
+    uses_allowed = models.PositiveIntegerField()
+    uses = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(uses__lte=F("uses_allowed")), name="uses_within_allowed"),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Device(models.Model):
+    """One enrolled edge agent."""
+
+    class State(models.TextChoices):
+        """What its credential is worth."""
+
+        ENROLLED = "enrolled"
+        REVOKED = "revoked"
+        LEFT = "left"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100)
+    tags = models.JSONField(default=list, blank=True)
+    """A list of strings."""
+    state = models.CharField(max_length=10, choices=State.choices, default=State.ENROLLED)
+    credential_hash = models.CharField(max_length=64, unique=True, editable=False)
+    enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
+    enrolled_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    """When it was revoked or left."""
+    last_seen_at = models.DateTimeField(null=True, blank=True)
+    """When it last checked in."""
+    check_in_s = models.FloatField(default=10.0)
+    """Seconds within which it was last asked to check in again."""
+    present_until = models.DateTimeField(null=True, blank=True, db_index=True)
+    """Counts as present until then: a socket is no proof of life, a check-in is."""
+    capabilities = models.JSONField(default=dict, blank=True)
+    conditions = models.JSONField(default=dict, blank=True)
+    blockers = models.JSONField(default=list, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    held_version = models.CharField(max_length=64, blank=True)
+    train_step_s = models.FloatField(null=True, blank=True)
+    """Seconds of one train step, as measured on the device."""
+
+    class Meta:
+        ordering = ["name", "id"]
+        indexes = [models.Index(fields=["state", "present_until"])]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=["enrolled", "revoked", "left"]), name="device_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def is_present(self, now: datetime) -> bool:
+        """Whether it has checked in when it was asked to."""
+        return self.state == self.State.ENROLLED and self.present_until is not None and self.present_until >= now
+
+    def reported_capabilities(self) -> Capabilities | None:
+        """What the device is; None before it has said so."""
+        return msgspec.convert(self.capabilities, Capabilities) if self.capabilities else None
+
+    def reported_conditions(self) -> Conditions:
+        """What was true on the device at its last check-in."""
+        return msgspec.convert(self.conditions, Conditions)
+
+    def reported_blockers(self) -> tuple[Reason, ...]:
+        """Why it did not train at its last check-in; empty: it was ready."""
+        return msgspec.convert(self.blockers, tuple[Reason, ...])
+
+    def reported_metadata(self) -> DataMetadata:
+        """What it told about its data."""
+        return msgspec.convert(self.metadata, DataMetadata)

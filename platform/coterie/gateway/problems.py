@@ -1,0 +1,48 @@
+"""How every error looks from outside: RFC 9457 problem+json over HTTP, a refusal on the socket, a close code when it ends one."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Problem
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+logger = logging.getLogger(__name__)
+
+CONTENT_TYPE = "application/problem+json"
+
+STATUS: Mapping[ErrorKind, HTTPStatus] = MappingProxyType(
+    {
+        ErrorKind.INVALID: HTTPStatus.UNPROCESSABLE_ENTITY,
+        ErrorKind.UNAUTHENTICATED: HTTPStatus.UNAUTHORIZED,
+        ErrorKind.FORBIDDEN: HTTPStatus.FORBIDDEN,
+        ErrorKind.NOT_FOUND: HTTPStatus.NOT_FOUND,
+        ErrorKind.CONFLICT: HTTPStatus.CONFLICT,
+        ErrorKind.GONE: HTTPStatus.GONE,
+        ErrorKind.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+    }
+)
+
+WIRE_STATUS: Mapping[str, HTTPStatus] = MappingProxyType({"wire.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
+"""WireError codes that mean something else than a body that does not fit the contract."""
+
+
+def problem_of(error: Exception) -> Problem:
+    """What the other side is told about `error`; one that we did not foresee is logged, and told as ``internal``."""
+    if isinstance(error, CoterieError):
+        return problem(error.code, STATUS[error.kind], str(error), error.fields)
+    if isinstance(error, WireError):
+        return problem(error.code, WIRE_STATUS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY), error.detail)
+    logger.error("a request failed", exc_info=error)
+    return problem("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "The platform failed; its log says how.")
+
+
+def problem(
+    code: str, status: HTTPStatus, detail: str, fields: Mapping[str, str | int | float | bool | None] | None = None
+) -> Problem:
+    """A problem whose title is the status in words."""
+    return Problem(code=code, title=status.phrase, status=status.value, detail=detail, fields=dict(fields or {}))

@@ -1,0 +1,68 @@
+"""The REST API's errors, as the same problem+json that devices get."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Problem
+from django.http import Http404, HttpResponse
+from rest_framework import exceptions
+from rest_framework.views import set_rollback
+
+from coterie.core.errors import CoterieError
+from coterie.gateway.problems import CONTENT_TYPE, problem, problem_of
+
+CODES: Mapping[type[exceptions.APIException], str] = {
+    exceptions.ParseError: "rest.malformed",
+    exceptions.AuthenticationFailed: "rest.unauthenticated",
+    exceptions.NotAuthenticated: "rest.unauthenticated",
+    exceptions.PermissionDenied: "rest.forbidden",
+    exceptions.NotFound: "rest.not_found",
+    exceptions.MethodNotAllowed: "rest.method_not_allowed",
+    exceptions.NotAcceptable: "rest.not_acceptable",
+    exceptions.UnsupportedMediaType: "rest.unsupported_media_type",
+    exceptions.Throttled: "rest.throttled",
+}
+
+
+def problem_response(error: Exception, _context: Mapping[str, object]) -> HttpResponse:
+    """What Django REST framework answers when a view raises `error`."""
+    set_rollback()  # type: ignore[no-untyped-call] - untyped in the stubs
+    answer = _problem(error)
+    response = HttpResponse(msgspec.json.encode(answer), status=answer.status, content_type=CONTENT_TYPE)
+    challenge = getattr(error, "auth_header", None)
+    if challenge is not None:
+        response["WWW-Authenticate"] = challenge
+    return response
+
+
+def _problem(error: Exception) -> Problem:
+    if isinstance(error, CoterieError | WireError):
+        return problem_of(error)
+    if isinstance(error, exceptions.ValidationError):
+        fields = dict(_flat(error.detail))
+        detail = "; ".join(f"{name}: {text}" if name else text for name, text in fields.items())
+        return problem("rest.invalid", HTTPStatus.BAD_REQUEST, detail, fields)
+    if isinstance(error, Http404):
+        return problem("rest.not_found", HTTPStatus.NOT_FOUND, "There is no such thing here.")
+    if isinstance(error, exceptions.APIException):
+        status = HTTPStatus(error.status_code)
+        return problem(CODES.get(type(error), "rest.refused"), status, str(error.detail))
+    return problem_of(error)
+
+
+def _flat(detail: object, path: str = "") -> list[tuple[str, str]]:
+    """Each message of a nested validation error under its dotted field name."""
+    if isinstance(detail, Mapping):
+        return [pair for name, inner in detail.items() for pair in _flat(inner, f"{path}.{name}".lstrip("."))]
+    if isinstance(detail, list | tuple):
+        texts = [item for item in detail if isinstance(item, str)]
+        nested = [
+            pair
+            for number, item in enumerate(detail)
+            if not isinstance(item, str)
+            for pair in _flat(item, f"{path}.{number}".lstrip("."))
+        ]
+        return [(path, " ".join(texts)), *nested] if texts else nested
+    return [(path, str(detail))]

@@ -1,0 +1,13 @@
+"""Settings of the test suite: the platform's own, with a state directory of each process's own and a quick password hash."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+os.environ["COTERIE_STATE"] = tempfile.mkdtemp(prefix="coterie-test-")
+atexit.register(shutil.rmtree, os.environ["COTERIE_STATE"], ignore_errors=True)
+
+from coterie.config.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
