@@ -1,4 +1,4 @@
-"""Run benchmarks: ``python -m tests.benchmarks [NAME]``. A benchmark is a module here with ``measure() -> Sequence[Figure]``."""
+"""Run benchmarks: ``python -m tests.benchmarks [NAME]``. Each is a module here with ``measure() -> list[Figure]``."""
 
 import importlib
 import pkgutil
