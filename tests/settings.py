@@ -1,4 +1,4 @@
-"""Settings of the test suite: the platform's own, with a state directory of each process's own and a quick password hash."""
+"""Settings of the test suite: the platform's own, in a state directory per process, with a quick password hash."""
 
 import atexit
 import os

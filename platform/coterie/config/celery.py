@@ -13,7 +13,7 @@ app.autodiscover_tasks()
 app.set_default()
 
 
-@signals.task_postrun.connect  # type: ignore[untyped-decorator]
+@signals.task_postrun.connect
 def release_connection(**_: object) -> None:
-    """Close the thread's database connection: an embedded worker has no start-up signal that would make Celery do it."""
+    """Close the thread's database connection."""
     close_old_connections()

@@ -8,6 +8,7 @@ from typing import Literal, Self
 import msgspec
 
 PREFIX = "COTERIE_"
+NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,9 +42,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         if hosts is not None:
             values["allowed_hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
         env = msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
-        missing = [
-            name for name in ("database_url", "redis_url", "secret_key", "signing_key") if not getattr(env, name)
-        ]
+        missing = [name for name in NEEDED_WHEN_SCALED if not getattr(env, name)]
         if env.mode == "scaled" and missing:
             raise msgspec.ValidationError(
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"

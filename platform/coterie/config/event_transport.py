@@ -1,10 +1,10 @@
 """Celery's in-memory broker woken by an event: kombu's own polls, which costs either latency or idle CPU."""
 
 import threading
+from queue import Empty
 from time import monotonic
 
 from kombu.transport import memory, virtual
-from kombu.transport.virtual.base import Empty
 
 WHEN_PENDING_S = 0.005  # nothing tells when an acknowledgement frees room to prefetch, so look again soon
 WHEN_EMPTY_S = 1.0
@@ -12,27 +12,24 @@ WHEN_EMPTY_S = 1.0
 _arrived = threading.Event()
 
 
-class Channel(memory.Channel):  # type: ignore[misc] - kombu is untyped
+class Channel(memory.Channel):
     """A channel that announces what is put on its queues."""
 
-    def _put(self, queue: str, message: object, **kwargs: object) -> None:
+    def _put(self, queue: str, message: dict[str, object], **kwargs: object) -> None:
         super()._put(queue, message, **kwargs)
         _arrived.set()
 
-    def _put_fanout(self, exchange: str, message: object, routing_key: str | None = None, **kwargs: object) -> None:
-        super()._put_fanout(exchange, message, routing_key, **kwargs)
-        _arrived.set()
 
-
-class Transport(memory.Transport):  # type: ignore[misc] - kombu is untyped
+class Transport(memory.Transport):
     """The transport whose consumers sleep until a message arrives."""
 
     Channel = Channel
     global_state = virtual.BrokerState()
 
-    def drain_events(self, connection: object, timeout: float | None = None) -> None:
-        """Deliver one message. Raises socket.timeout when none came within `timeout` seconds."""
+    def drain_events(self, connection: object, timeout: float | None = None, **_: object) -> None:  # noqa: ARG002
+        """Deliver one message. Raises TimeoutError when none came within `timeout` seconds."""
         deadline = None if timeout is None else monotonic() + timeout
+        assert self.cycle is not None
         while True:
             _arrived.clear()
             try:

@@ -95,20 +95,21 @@ CHANNEL_LAYERS = {
 
 CELERY_BROKER_URL = "memory://" if EMBEDDED else ENV.redis_url
 CELERY_BROKER_TRANSPORT = "coterie.config.event_transport.Transport" if EMBEDDED else "redis"
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {} if EMBEDDED else {"visibility_timeout": 3600}
-)  # seconds until a lost task is sent again
+# seconds until a task that a killed worker held is sent again; the sweep is quicker
+CELERY_BROKER_TRANSPORT_OPTIONS = {} if EMBEDDED else {"visibility_timeout": 3600}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if not EMBEDDED else 16
+CELERY_WORKER_PREFETCH_MULTIPLIER = 16 if EMBEDDED else 1
 CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
 CELERY_TASK_SEND_SENT_EVENT = False
 SWEEP_EVERY_S = 1.0
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+# What the database knows to be due is found again each second, whatever messages were lost.
+SWEEPS = ("coterie.rounds.tasks.sweep", "coterie.cloud_training.tasks.sweep")
+CELERY_BEAT_SCHEDULE = {name: {"task": name, "schedule": SWEEP_EVERY_S, "options": {"expires": 10}} for name in SWEEPS}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -3,8 +3,8 @@
 from functools import cache
 from pathlib import Path
 
+from coterie_wire.bundle import verify_key_of
 from django.conf import settings
-from nacl.signing import SigningKey
 
 from coterie.core.secret import load_or_make
 
@@ -21,7 +21,7 @@ def signing_key() -> bytes:
 
 def verify_key() -> bytes:
     """The public half, 32 bytes."""
-    return bytes(SigningKey(signing_key()).verify_key)
+    return verify_key_of(signing_key())
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Work to be done later: declared below an app's services, performed in its tasks, sent when the transaction commits."""
+"""Work for later: declared below an app's services, performed in its tasks, sent when a transaction commits."""
 
 from dataclasses import dataclass
 

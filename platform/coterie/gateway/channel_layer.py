@@ -1,8 +1,8 @@
 """Groups of sockets inside one process, quick with thousands of members and reachable from every thread.
 
-Channels' own in-memory layer walks all channels at each receive, copies and schedules once per member, and its queues do not wake
-a reader on another thread's loop. Here a message is put on each member's bounded queue by the loop that reads it. What does not
-fit is dropped: a message is a hint.
+Channels' own in-memory layer walks all channels at each receive, copies and schedules once per member, and its queues
+do not wake a reader on another thread's loop. Here the loop that reads a bounded queue also puts messages on it. What does
+not fit is dropped: a message is a hint.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Inbox(NamedTuple):
     queue: "asyncio.Queue[Event]"
 
 
-class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc] - channels is untyped
+class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc]  # channels is untyped
     """Inboxes live from `new_channel` until their reader leaves its last group; nothing expires."""
 
     def __init__(self, capacity: int = 100, **options: object) -> None:

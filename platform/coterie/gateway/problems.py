@@ -1,4 +1,4 @@
-"""How every error looks from outside: RFC 9457 problem+json over HTTP, a refusal on the socket, a close code when it ends one."""
+"""How every error looks from outside: RFC 9457 problem+json, over HTTP and as a refusal on the socket."""
 
 import logging
 from collections.abc import Mapping
