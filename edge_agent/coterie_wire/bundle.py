@@ -67,7 +67,7 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One version of a device model, complete."""
 
-    protocol: int
+    protocol: Annotated[int, Meta(ge=0, le=2**53)]
     pair: str
     version: str
     number: int
@@ -123,4 +123,4 @@ def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
 class _Protocol(msgspec.Struct, frozen=True):
     """Read first, from whatever shape a newer manifest has."""
 
-    protocol: int
+    protocol: Annotated[int, Meta(ge=0, le=2**53)]

@@ -1,5 +1,29 @@
 """What is wrong with a message, a bundle or an update, as a stable code and a sentence."""
 
+from collections.abc import Mapping
+
+MAX_DETAIL_CHARS = 400
+"""A detail quotes what was found, which may be as long as its sender likes."""
+
+CODES: Mapping[str, str] = {
+    "wire.malformed": "The message is not JSON, or not of the shape that the protocol gives it.",
+    "wire.too_large": "The message is longer than a control message may be.",
+    "wire.protocol": "The other side speaks a version of the protocol that this side does not; update the older one.",
+    "plan.invalid": "A slot of the plan is missing, or a hyperparameter is unknown, of the wrong type or out of range.",
+    "plan.unknown_kind": "The plan names a kind that this side does not have.",
+    "bundle.bad_signature": "The manifest was not signed by the platform that the device is enrolled with.",
+    "bundle.malformed": "The signed manifest is not of the shape that the protocol gives it.",
+    "bundle.protocol": "The manifest is written in a version of the protocol that this side does not speak.",
+    "tensors.malformed": "The bytes are not a canonical safetensors file: truncated, padded, overlapping or repeated.",
+    "tensors.wrong_shape": "The file holds other tensors than the model has, or other dtypes or shapes.",
+    "tensors.not_finite": "A tensor holds NaN or infinity.",
+    "update.malformed": "The update is not a canonical safetensors file: truncated, padded, overlapping or repeated.",
+    "update.wrong_codec": "The update was encoded by another codec, or with other settings, than the plan asks.",
+    "update.wrong_shape": "The update holds other tensors than the model has, or other shapes.",
+    "update.not_finite": "The update holds NaN or infinity, or scales that could stand for them.",
+}
+"""Every code of a WireError, with what it means."""
+
 
 class WireError(Exception):
     """Bytes from the other side that do not fit the contract.
@@ -9,6 +33,6 @@ class WireError(Exception):
     """
 
     def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
         self.code = code
-        self.detail = detail
+        self.detail = detail if len(detail) <= MAX_DETAIL_CHARS else detail[: MAX_DETAIL_CHARS - 1] + "…"
+        super().__init__(self.detail)

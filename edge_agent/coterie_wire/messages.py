@@ -4,13 +4,15 @@ Over HTTPS a message is ``POST /device/v1/NAME``; over the socket it is a frame.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from coterie_wire.bundle import Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.errors import WireError
+from coterie_wire.version import SPOKEN
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -37,7 +39,7 @@ class Capabilities(Message, frozen=True):
 class Enrol(Message, frozen=True):
     """Join a fleet with a one-time token. The only message without a credential."""
 
-    protocol: int
+    protocol: Count
     token: Annotated[str, Meta(max_length=200)]
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     capabilities: Capabilities
@@ -73,7 +75,7 @@ class Progress(Message, frozen=True):
 class CheckIn(Message, frozen=True):
     """A device's state; sent on connecting, whenever it changes, and at least every `check_in_s`."""
 
-    protocol: int
+    protocol: Count
     conditions: Conditions
     blockers: Annotated[tuple[Reason, ...], Meta(max_length=16)] = ()
     """Why the device does not train now, judged on the device against the strictest policy it knows; empty: ready."""
@@ -211,3 +213,52 @@ class Wake(msgspec.Struct, frozen=True, tag="wake", tag_field="frame"):
 
 PlatformFrame = Reply | Refusal | Wake
 MAX_MESSAGE_BYTES = 1 << 20
+"""Of one message or frame, either way."""
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def decode(struct: type[S], data: bytes | memoryview | msgspec.Raw) -> S:
+    """The message, request frame or problem that the JSON of `data` stands for; its numbers are finite.
+
+    Raises WireError ``wire.too_large``, ``wire.malformed``, or ``wire.protocol`` where a version is announced that this
+    side does not speak.
+    """
+    raw = _bounded(data)
+    try:
+        if "protocol" in struct.__struct_fields__:
+            _check_protocol(msgspec.json.decode(raw, type=_Announcement).protocol)
+        return msgspec.json.decode(raw, type=struct)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WireError("wire.malformed", f"{struct.__name__}: {error}") from error
+
+
+def decode_platform_frame(data: bytes | memoryview) -> PlatformFrame:
+    """What the platform sent over the socket.
+
+    Raises WireError ``wire.too_large`` or ``wire.malformed``.
+    """
+    raw = _bounded(data)
+    try:
+        frame: PlatformFrame = msgspec.json.decode(raw, type=PlatformFrame)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WireError("wire.malformed", f"frame: {error}") from error
+    return frame
+
+
+class _Announcement(msgspec.Struct, frozen=True):
+    """Read first, from whatever shape a newer message has."""
+
+    protocol: Count
+
+
+def _bounded(data: bytes | memoryview | msgspec.Raw) -> memoryview:
+    raw = memoryview(data)
+    if len(raw) > MAX_MESSAGE_BYTES:
+        raise WireError("wire.too_large", f"a message of {len(raw)} bytes; at most {MAX_MESSAGE_BYTES} are read")
+    return raw
+
+
+def _check_protocol(protocol: int) -> None:
+    if protocol not in SPOKEN:
+        raise WireError("wire.protocol", f"the message speaks protocol {protocol}, this side {list(SPOKEN)}")

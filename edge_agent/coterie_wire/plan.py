@@ -31,7 +31,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
     """
     try:
         slots = msgspec.json.decode(raw, type=_Slots)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WireError("plan.invalid", f"device plan: {error}") from error
     return DevicePlan(
         local=LOCAL.parse(slots.local),

@@ -12,7 +12,7 @@ from coterie_wire.privacy import Privacy
 class Clip(Privacy, frozen=True, tag="clip"):
     """Scales the whole update down to `norm` when it is longer."""
 
-    norm: Annotated[float, Meta(gt=0, description="largest L2 norm of an update, over all its tensors")] = 10.0
+    norm: Annotated[float, Meta(gt=0, le=1e9, description="largest L2 norm of an update, over all its tensors")] = 10.0
 
     def protect(self, update: Tensors) -> Tensors:
         length = float(np.sqrt(sum(float(np.vdot(t, t)) for t in (v.astype(np.float64) for v in update.values()))))
