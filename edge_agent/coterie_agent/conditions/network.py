@@ -33,7 +33,7 @@ class NetworkProbe:
         answers = [self._kind(name) for name in sorted(set(_default_routes(self.proc_net)))]
         for kind in ("metered", "wifi", "ethernet", "unknown"):  # several routes: believe the worst
             if kind in answers:
-                return kind  # type: ignore[return-value]  # mypy does not narrow a loop over literals
+                return kind
         return "none"
 
     def _kind(self, name: str) -> Network:

@@ -1,0 +1,83 @@
+"""Downloaded bytes by their SHA-256: resumed where a link broke, verified before use, removed when not needed."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from coterie_wire.bundle import BlobRef
+
+from coterie_agent.errors import AgentError
+from coterie_agent.home import sync_directory
+from coterie_agent.link.failure import Unreachable
+
+Download = Callable[[str, int], Iterator[bytes]]
+"""The bytes of blob `sha256` from an offset on."""
+
+
+class BlobCache:
+    """The blobs in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def has(self, ref: BlobRef) -> bool:
+        return self._path(ref).exists()
+
+    def fetch(self, ref: BlobRef, download: Download, *, stop: Callable[[], bool]) -> bool:
+        """Have `ref` on the disk; False when `stop` said so before it was complete. What arrived is kept either way.
+
+        Raises AgentError ``bundle.no_space`` or ``bundle.wrong_hash``, Unreachable, and whatever `download` raises.
+        """
+        if self.has(ref):
+            return True
+        part = self._path(ref).with_suffix(".part")
+        arrived = part.stat().st_size if part.exists() else 0
+        free = shutil.disk_usage(self._directory).free
+        if ref.size_bytes - arrived > free:
+            detail = f"a download of {ref.size_bytes} bytes does not fit: {free} bytes are free on the device"
+            raise AgentError("bundle.no_space", detail)
+        with part.open("ab") as file:
+            if arrived < ref.size_bytes:
+                for chunk in download(ref.sha256, arrived):
+                    arrived += len(chunk)
+                    if arrived > ref.size_bytes:
+                        break  # more than was announced: the hash below cannot match
+                    file.write(chunk)
+                    if stop():
+                        return False
+            file.flush()
+        if arrived < ref.size_bytes:
+            raise Unreachable(f"the download of {ref.sha256[:12]} ended after {arrived} of {ref.size_bytes} bytes")
+        with part.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if arrived != ref.size_bytes or digest != ref.sha256:
+            part.unlink()
+            raise AgentError("bundle.wrong_hash", f"blob {ref.sha256[:12]} arrived with another content")
+        part.replace(self._path(ref))
+        sync_directory(self._directory)
+        return True
+
+    def read(self, ref: BlobRef) -> bytes:
+        """The content of `ref`, verified again, because flash memory forgets.
+
+        Raises AgentError ``bundle.missing`` or ``bundle.wrong_hash``; a bad file is removed.
+        """
+        try:
+            content = self._path(ref).read_bytes()
+        except FileNotFoundError as error:
+            raise AgentError("bundle.missing", f"blob {ref.sha256[:12]} is not on the device") from error
+        if hashlib.sha256(content).hexdigest() != ref.sha256:
+            self._path(ref).unlink()
+            raise AgentError("bundle.wrong_hash", f"blob {ref.sha256[:12]} was damaged on the disk; it is fetched anew")
+        return content
+
+    def keep_only(self, refs: Iterable[BlobRef]) -> None:
+        """Remove every other blob, and what is left of broken downloads."""
+        kept = {self._path(ref) for ref in refs}
+        for path in self._directory.iterdir():
+            if path not in kept:
+                path.unlink()
+
+    def _path(self, ref: BlobRef) -> Path:
+        return self._directory / ref.sha256

@@ -1,0 +1,34 @@
+"""What can go wrong between device and platform, and the one judgement of whether trying again can help."""
+
+from coterie_wire.messages import Problem
+
+from coterie_agent.errors import AgentError, Exit
+
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses that say nothing about the request itself."""
+
+
+class Unreachable(AgentError):
+    """No answer, or none that is the platform's."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("link.unreachable", detail, exit_code=Exit.UNREACHABLE)
+
+
+class Refused(AgentError):
+    """The platform's answer is no; `code` and `detail` are its own."""
+
+    def __init__(self, problem: Problem) -> None:
+        revoked = problem.status == 401 or problem.code == "fleet.revoked"
+        super().__init__(problem.code, problem.detail, exit_code=Exit.REVOKED if revoked else Exit.REFUSED)
+        self.status = problem.status
+
+    @property
+    def is_revoked(self) -> bool:
+        """Whether this device's credential has ended, for good."""
+        return self.exit_code is Exit.REVOKED
+
+
+def is_retryable(error: AgentError) -> bool:
+    """Whether the same request can succeed later."""
+    return isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)

@@ -1,0 +1,129 @@
+"""HTTPS: messages as POST, blobs as ranged GET, updates as PATCH in chunks (after the tus protocol 1.0)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+import urllib3
+from coterie_wire.errors import WireError
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Message, Problem, UploadState, decode
+
+from coterie_agent import VERSION
+from coterie_agent.link.failure import Refused, Unreachable
+
+R = TypeVar("R", bound=Message)
+RecordSent = Callable[[str, int], None]
+"""Called with what is about to leave the device, and its size in bytes."""
+
+_TIMEOUT = urllib3.Timeout(connect=10, read=30)
+_READ_BYTES = 64 << 10
+NAMES = {exchange.request: name for name, exchange in EXCHANGES.items()}
+
+
+class HttpLink:
+    """Requests to one platform. Safe to use from several threads."""
+
+    def __init__(
+        self, url: str, *, credential: str | None, record_sent: RecordSent, ca_file: str | None = None
+    ) -> None:
+        self._base = f"{url.rstrip('/')}/device/v1"
+        self._headers = {"User-Agent": f"coterie-agent/{VERSION}", "Accept": "application/json"}
+        if credential is not None:
+            self._headers["Authorization"] = f"Bearer {credential}"
+        self._record_sent = record_sent
+        self._pool = urllib3.PoolManager(maxsize=2, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
+
+    def call(self, message: Message, reply: type[R]) -> R:
+        """The platform's reply to `message`.
+
+        Raises Unreachable or Refused.
+        """
+        name = NAMES[type(message)]
+        body = msgspec.json.encode(message)
+        self._record_sent(name, len(body))
+        with self._request("POST", f"/{name}", body=body, headers={"Content-Type": "application/json"}) as response:
+            return _decode(_read(response), reply)
+
+    def download(self, sha256: str, *, offset: int) -> Iterator[bytes]:
+        """The bytes of a blob from `offset` on.
+
+        Raises Unreachable or Refused.
+        """
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        with self._request("GET", f"/blobs/{sha256}", body=None, headers=headers) as response:
+            skip = 0 if response.status == 206 else offset  # 200: the server sends the whole blob again
+            try:
+                for chunk in response.stream(_READ_BYTES):
+                    if skip >= len(chunk):
+                        skip -= len(chunk)
+                    else:
+                        yield chunk[skip:]
+                        skip = 0
+            except urllib3.exceptions.HTTPError as error:
+                raise Unreachable(f"the download of {sha256[:12]} broke off: {error}") from error
+
+    def upload(self, assignment: str, *, offset: int, chunk: bytes) -> UploadState:
+        """Send one piece of an update; how much the platform has then.
+
+        Raises Unreachable or Refused.
+        """
+        self._record_sent("update", len(chunk))
+        headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+        with self._request("PATCH", f"/uploads/{assignment}", body=chunk, headers=headers) as response:
+            return _decode(_read(response), UploadState)
+
+    @contextmanager
+    def _request(
+        self, method: str, path: str, *, body: bytes | None, headers: dict[str, str]
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        try:
+            response = self._pool.request(
+                method,
+                self._base + path,
+                body=body,
+                headers={**self._headers, **headers},
+                preload_content=False,
+                redirect=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self._base} does not answer: {_sentence(error)}") from error
+        try:
+            if response.status >= 300:
+                raise Refused(_problem(response.status, _read(response)))
+            yield response
+        except BaseException:
+            response.close()  # what was not read would be taken for the next answer
+            raise
+        response.drain_conn()
+        response.release_conn()
+
+
+def _read(response: urllib3.BaseHTTPResponse) -> bytes:
+    try:
+        body = response.read(MAX_MESSAGE_BYTES + 1, decode_content=True)
+    except urllib3.exceptions.HTTPError as error:
+        raise Unreachable(f"the answer broke off: {_sentence(error)}") from error
+    if len(body) > MAX_MESSAGE_BYTES:
+        raise Unreachable(f"an answer of more than {MAX_MESSAGE_BYTES} bytes is not the platform's")
+    return body
+
+
+def _decode(body: bytes, reply: type[R]) -> R:
+    try:
+        return decode(reply, body)
+    except WireError as error:
+        raise Unreachable(f"an answer that is not the platform's: {error.detail}") from error
+
+
+def _problem(status: int, body: bytes) -> Problem:
+    """The platform's own words; an error page of a proxy or a captive portal is not an answer."""
+    try:
+        return msgspec.json.decode(body, type=Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unreachable(f"HTTP {status} from something that is not the platform") from error
+
+
+def _sentence(error: urllib3.exceptions.HTTPError) -> str:
+    """The cause, without the objects that urllib3 prints in front of it."""
+    return str(getattr(error, "reason", error)).rpartition(">: ")[2] or type(error).__name__

@@ -1,0 +1,53 @@
+"""One version of the device model on this device: its parts fetched, verified, read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from coterie_wire.bundle import BlobRef, Manifest
+from coterie_wire.codec import Float32
+from coterie_wire.tensors import check_finite, decode_tensors
+
+from coterie_agent.blobs import BlobCache, Download
+
+Parameters = Mapping[str, Float32]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A version whose parts are all in the cache."""
+
+    manifest: Manifest
+    blobs: BlobCache
+
+    def train_step(self) -> bytes:
+        """The ONNX graph of one optimisation step."""
+        return self.blobs.read(self.manifest.train_step)
+
+    def predict(self) -> bytes:
+        """The ONNX graph of prediction."""
+        return self.blobs.read(self.manifest.predict)
+
+    def parameters(self) -> Parameters:
+        """The version's parameters by name.
+
+        Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
+        """
+        tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.parameters)
+        check_finite(tensors)
+        return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+
+
+def parts(manifest: Manifest) -> tuple[BlobRef, BlobRef, BlobRef]:
+    """What a device downloads of a version."""
+    return manifest.train_step, manifest.predict, manifest.parameters
+
+
+def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, stop: Callable[[], bool]) -> bool:
+    """Have every part of the version on the device; False when `stop` said so before."""
+    return all(blobs.fetch(ref, download, stop=stop) for ref in parts(manifest))
+
+
+def is_complete(manifest: Manifest, blobs: BlobCache) -> bool:
+    """Whether every part of the version is on the device."""
+    return all(blobs.has(ref) for ref in parts(manifest))

@@ -1,0 +1,101 @@
+"""The SQLite file: its schema, its durability, and transactions."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from coterie_agent.errors import AgentError
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE identity (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    url TEXT NOT NULL, device TEXT NOT NULL, name TEXT NOT NULL, platform_key BLOB NOT NULL, check_in_s REAL NOT NULL
+);
+CREATE TABLE sample (id INTEGER PRIMARY KEY AUTOINCREMENT, x BLOB NOT NULL, label INTEGER NOT NULL);
+CREATE TABLE label_count (label INTEGER PRIMARY KEY, samples INTEGER NOT NULL);
+CREATE TRIGGER sample_added AFTER INSERT ON sample BEGIN
+    INSERT INTO label_count VALUES (NEW.label, 1) ON CONFLICT (label) DO UPDATE SET samples = samples + 1;
+END;
+CREATE TRIGGER sample_dropped AFTER DELETE ON sample BEGIN
+    UPDATE label_count SET samples = samples - 1 WHERE label = OLD.label;
+END;
+CREATE TABLE held_model (one INTEGER PRIMARY KEY CHECK (one = 1), signed BLOB NOT NULL);
+CREATE TABLE work (one INTEGER PRIMARY KEY CHECK (one = 1), assignment TEXT NOT NULL, message BLOB NOT NULL);
+CREATE TABLE checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), progress BLOB NOT NULL, tensors BLOB NOT NULL);
+CREATE TABLE spool (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    pair TEXT NOT NULL, offer BLOB NOT NULL, payload BLOB NOT NULL, residual BLOB NOT NULL
+);
+CREATE TABLE residual (pair TEXT PRIMARY KEY, tensors BLOB NOT NULL);
+CREATE TABLE finished (assignment TEXT PRIMARY KEY, outcome TEXT NOT NULL, sentence TEXT NOT NULL, at REAL NOT NULL);
+CREATE TABLE measured (name TEXT PRIMARY KEY, value REAL NOT NULL);
+CREATE TABLE status (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE sent (
+    day TEXT NOT NULL, what TEXT NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (day, what)
+);
+"""
+
+
+class Database:
+    """One connection, shared by the threads of a process.
+
+    `durability`: "power" commits to the disk itself, "process" leaves the moment of writing to the operating system;
+    both keep the file whole. Opening creates the file.
+    """
+
+    def __init__(self, path: Path, *, durability: Literal["power", "process"] = "power") -> None:
+        self._lock = threading.RLock()
+        self.connection = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+        self.connection.execute("PRAGMA cache_size = -1024")  # KiB
+        self.connection.execute("PRAGMA journal_size_limit = 4194304")
+        self._create(path)
+
+    def _create(self, path: Path) -> None:
+        with self.transaction() as cursor:
+            (version,) = cursor.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                for statement in _statements(_SCHEMA):
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif version != SCHEMA_VERSION:
+                detail = f"{path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
+                raise AgentError("store.schema", detail + "; install the agent that wrote it, or a newer one")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """A write transaction: all of it, or nothing when the block raises."""
+        with self._lock:
+            cursor = self.connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
+        """Single statements that only read."""
+        with self._lock:
+            yield self.connection.cursor()
+
+    def close(self) -> None:
+        with self._lock:
+            self.connection.close()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of `script`; ``executescript`` would commit the transaction that creates them together."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,62 @@
+"""Who this device is: the platform it joined, the key it pinned, the credential it holds."""
+
+from coterie_wire.messages import Enrolled, Message
+
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home, write_private
+from coterie_agent.store.database import Database
+
+
+class Identity(Message, frozen=True):
+    """One enrolment."""
+
+    url: str
+    device: str
+    name: str
+    platform_key: bytes
+    """Ed25519 public key, pinned when the device joined."""
+    check_in_s: float
+
+
+class IdentityStore:
+    """The identity in the database and the credential in a file that only the owner can read."""
+
+    def __init__(self, database: Database, home: Home) -> None:
+        self._database = database
+        self._home = home
+
+    def save(self, *, url: str, name: str, enrolled: Enrolled) -> None:
+        """The credential first: an identity without its credential would lock the device out of joining again."""
+        write_private(self._home.credential, enrolled.credential.encode())
+        row = (url, enrolled.device, name, enrolled.platform_key, enrolled.check_in_s)
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT INTO identity VALUES (1, ?, ?, ?, ?, ?)", row)
+
+    def find(self) -> Identity | None:
+        """The identity, if the device has joined."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT url, device, name, platform_key, check_in_s FROM identity").fetchone()
+        return Identity(*row) if row else None
+
+    def get(self) -> Identity:
+        """Raises AgentError ``agent.not_joined``."""
+        identity = self.find()
+        if identity is None:
+            detail = "this device has not joined a platform; run: coterie-agent join URL TOKEN"
+            raise AgentError("agent.not_joined", detail, exit_code=Exit.NOT_JOINED)
+        return identity
+
+    def credential(self) -> str:
+        """Raises AgentError ``agent.no_credential``."""
+        try:
+            return self._home.credential.read_text(encoding="ascii")
+        except OSError as error:
+            detail = f"cannot read {self._home.credential}: {error.strerror}; run as the user who joined"
+            raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED) from error
+
+    def forget(self) -> None:
+        """After leaving: the samples stay, everything that belongs to the platform goes."""
+        with self._database.transaction() as cursor:
+            for table in ("identity", "work", "checkpoint", "spool", "residual", "held_model", "status"):
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
+        self._home.credential.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""What the owner can see: the agent's last status, and what has left the  device."""
+
+from typing import Literal
+
+import msgspec
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Progress
+
+from coterie_agent.store.database import Database
+
+Link = Literal["socket", "https", "offline"]
+
+
+class Status(msgspec.Struct, frozen=True):
+    """What the running agent last wrote down about itself."""
+
+    at: float
+    """Unix time."""
+    link: Link
+    link_problem: Reason | None
+    conditions: Conditions
+    blockers: tuple[Reason, ...]
+    """Why the device does not train, judged on the device."""
+    wait: Reason | None
+    """Why there is no assignment, in the platform's words."""
+    progress: Progress | None
+    version: str | None
+    """Model version that the device holds."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What left the device under one name."""
+
+    what: str
+    messages: int
+    bytes: int
+
+
+class Journal:
+    """Written often and worth no wait for the disk: open the database for it with durability "process"."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def write_status(self, status: Status) -> None:
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO status VALUES (1, ?)", (msgspec.json.encode(status),))
+
+    def status(self) -> Status | None:
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT content FROM status").fetchone()
+        return msgspec.json.decode(row[0], type=Status) if row else None
+
+    def record_sent(self, what: str, size_bytes: int, *, day: str) -> None:
+        """Add a message to the account of `day` (ISO date); call it before sending, so that no failure hides it."""
+        with self._database.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO sent VALUES (?, ?, 1, ?) ON CONFLICT (day, what)"
+                " DO UPDATE SET messages = messages + 1, bytes = bytes + excluded.bytes",
+                (day, what, size_bytes),
+            )
+
+    def sent_totals(self) -> tuple[Sent, ...]:
+        with self._database.reading() as cursor:
+            rows = cursor.execute(
+                "SELECT what, sum(messages), sum(bytes) FROM sent GROUP BY what ORDER BY what"
+            ).fetchall()
+        return tuple(Sent(*row) for row in rows)
+
+    def measure(self, name: str, value: float) -> None:
+        """Remember a measurement of this device."""
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO measured VALUES (?, ?)", (name, value))
+
+    def measured(self, name: str) -> float | None:
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT value FROM measured WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None

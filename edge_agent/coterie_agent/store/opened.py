@@ -1,0 +1,40 @@
+"""The store of one agent, opened."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from coterie_agent.home import Home
+from coterie_agent.store.database import Database
+from coterie_agent.store.identity import IdentityStore
+from coterie_agent.store.journal import Journal
+from coterie_agent.store.samples import Samples
+from coterie_agent.store.work import WorkStore
+
+
+@dataclass(frozen=True)
+class Store:
+    """The parts of the store; all but the journal survive power loss."""
+
+    identity: IdentityStore
+    samples: Samples
+    work: WorkStore
+    journal: Journal
+
+
+@contextmanager
+def open_store(home: Home) -> Iterator[Store]:
+    """The store below `home`, created if it is not there."""
+    home.create()
+    durable = Database(home.database)
+    hints = Database(home.database, durability="process")
+    try:
+        yield Store(
+            identity=IdentityStore(durable, home),
+            samples=Samples(durable),
+            work=WorkStore(durable),
+            journal=Journal(hints),
+        )
+    finally:
+        hints.close()
+        durable.close()

@@ -1,0 +1,118 @@
+"""The device's own samples: float32 rows and labels, bounded, the oldest dropped first."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.store.database import Database
+
+FLOAT_BYTES = 4
+_VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
+
+
+class Row(NamedTuple):
+    """One sample: its features as float32, flattened in the order of the model's inputs, and its class."""
+
+    x: bytes
+    label: int
+
+
+class StoredRow(NamedTuple):
+    """A sample under its number."""
+
+    id: int
+    x: bytes
+    label: int
+
+
+class Snapshot(NamedTuple):
+    """The samples at one moment: those numbered `first` to `last`; later ones are not part of it."""
+
+    first: int
+    last: int
+
+
+class Samples:
+    """The samples in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, rows: Iterable[Row], *, max_samples: int, replace: bool = False) -> int:
+        """Store all of `rows`, or none if reading them raises; the number stored.
+
+        `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when the width differs from that
+        of the samples that are there.
+        """
+        with self._database.transaction() as cursor:
+            if replace:
+                cursor.execute("DELETE FROM sample")
+            width = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
+            checked = _same_width(rows, width[0] if width else None)
+            last = _last_id(cursor)
+            cursor.executemany("INSERT INTO sample (x, label) VALUES (?, ?)", checked)
+            stored = _last_id(cursor) - last
+            cursor.execute(
+                "DELETE FROM sample WHERE id <= (SELECT id FROM sample ORDER BY id DESC LIMIT 1 OFFSET ?)",
+                (max_samples,),
+            )
+            return stored
+
+    def count(self) -> int:
+        with self._database.reading() as cursor:
+            (count,) = cursor.execute("SELECT coalesce(sum(samples), 0) FROM label_count").fetchone()
+        return int(count)
+
+    def class_counts(self) -> tuple[int, ...]:
+        """How many samples each class has, from class 0 to the highest that occurs."""
+        with self._database.reading() as cursor:
+            counts = dict(cursor.execute("SELECT label, samples FROM label_count WHERE samples > 0"))
+        return tuple(counts.get(label, 0) for label in range(max(counts, default=-1) + 1))
+
+    def features(self) -> int | None:
+        """Features of one sample; None while there is no sample."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
+        return row[0] // FLOAT_BYTES if row else None
+
+    def snapshot(self) -> Snapshot:
+        with self._database.reading() as cursor:
+            first, last = cursor.execute("SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample").fetchone()
+        return Snapshot(first, last)
+
+    def ids(self, snapshot: Snapshot) -> list[int]:
+        """The numbers of the snapshot's samples that are still there, ascending."""
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT id FROM sample WHERE id BETWEEN ? AND ?", snapshot)
+            return [row[0] for row in rows]
+
+    def load(self, ids: Sequence[int]) -> list[StoredRow]:
+        """The samples numbered `ids`, in that order; those dropped since are left out."""
+        found: dict[int, StoredRow] = {}
+        with self._database.reading() as cursor:
+            for start in range(0, len(ids), _VARIABLES):
+                part = ids[start : start + _VARIABLES]
+                marks = ",".join("?" * len(part))
+                for row in cursor.execute(f"SELECT id, x, label FROM sample WHERE id IN ({marks})", part):  # noqa: S608
+                    found[row[0]] = StoredRow(*row)
+        return [found[id_] for id_ in ids if id_ in found]
+
+
+def _last_id(cursor: sqlite3.Cursor) -> int:
+    """The highest number that a sample ever had."""
+    row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'sample'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _same_width(rows: Iterable[Row], width: int | None) -> Iterable[Row]:
+    for row in rows:
+        if width is None:
+            width = len(row.x)
+        if len(row.x) != width:
+            detail = (
+                f"a sample of {len(row.x) // FLOAT_BYTES} features among samples of {width // FLOAT_BYTES}; "
+                "correct the file, or drop the stored samples with: coterie-agent ingest --replace FILE"
+            )
+            raise AgentError("ingest.wrong_width", detail, exit_code=Exit.BAD_DATA)
+        yield row

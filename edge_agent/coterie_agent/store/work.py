@@ -1,0 +1,137 @@
+"""The assignment in hand, from acceptance to the platform's receipt: checkpoint, spooled update, residual, outcome."""
+
+from typing import Literal
+
+import msgspec
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.messages import Assignment, OfferUpdate
+
+from coterie_agent.store.database import Database
+from coterie_agent.store.samples import Snapshot
+
+Outcome = Literal["accepted", "dropped", "released"]
+_KEPT_OUTCOMES = 50
+
+
+class TrainingProgress(msgspec.Struct, frozen=True):
+    """Where training stands, apart from its tensors."""
+
+    snapshot: Snapshot
+    steps_done: int
+    loss_before: float
+    accuracy_before: float
+    train_s: float
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Where training stands; resuming from it gives the same bits as never having stopped."""
+
+    progress: TrainingProgress
+    tensors: bytes
+    """Parameters and velocities, as safetensors."""
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """How an assignment ended."""
+
+    assignment: str
+    outcome: Outcome
+    sentence: str
+    at: float
+
+
+class WorkStore:
+    """At most one assignment at a time; every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def current(self) -> Assignment | None:
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT message FROM work").fetchone()
+        return msgspec.json.decode(row[0], type=Assignment) if row else None
+
+    def accept(self, assignment: Assignment) -> None:
+        """Begin `assignment`; there must be none in hand."""
+        row = (assignment.assignment, msgspec.json.encode(assignment))
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT INTO work VALUES (1, ?, ?)", row)
+
+    def checkpoint(self) -> Checkpoint | None:
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT progress, tensors FROM checkpoint").fetchone()
+        return Checkpoint(msgspec.json.decode(row[0], type=TrainingProgress), row[1]) if row else None
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        row = (msgspec.json.encode(checkpoint.progress), checkpoint.tensors)
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", row)
+
+    def spool(self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes) -> None:
+        """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update."""
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM checkpoint")
+            row = (pair, msgspec.json.encode(offer), payload, residual)
+            cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?, ?)", row)
+
+    def offer(self) -> OfferUpdate | None:
+        """The offer of the spooled update, if there is one."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT offer FROM spool").fetchone()
+        return msgspec.json.decode(row[0], type=OfferUpdate) if row else None
+
+    def read_payload(self, offset: int, size_bytes: int) -> bytes:
+        """Up to `size_bytes` of the spooled update from `offset` on, without reading the rest."""
+        with (
+            self._database.reading() as cursor,
+            cursor.connection.blobopen("spool", "payload", 1, readonly=True) as blob,
+        ):
+            blob.seek(offset)
+            return blob.read(size_bytes)
+
+    def finish(self, outcome: Outcome, sentence: str, *, now: float) -> None:
+        """End the assignment in hand.
+
+        An accepted update carried what the last one lost, so its own loss takes that place; any other outcome leaves
+        the pair's residual as it was.
+        """
+        with self._database.transaction() as cursor:
+            if outcome == "accepted":
+                cursor.execute("INSERT OR REPLACE INTO residual SELECT pair, residual FROM spool")
+            cursor.execute(
+                "INSERT OR REPLACE INTO finished SELECT assignment, ?, ?, ? FROM work", (outcome, sentence, now)
+            )
+            cursor.execute(
+                "DELETE FROM finished WHERE assignment NOT IN"
+                " (SELECT assignment FROM finished ORDER BY at DESC LIMIT ?)",
+                (_KEPT_OUTCOMES,),
+            )
+            for table in ("work", "checkpoint", "spool"):
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
+
+    def is_finished(self, assignment: str) -> bool:
+        """Whether `assignment` ended here; an answer sent before the platform knew may still name it."""
+        with self._database.reading() as cursor:
+            return cursor.execute("SELECT 1 FROM finished WHERE assignment = ?", (assignment,)).fetchone() is not None
+
+    def outcomes(self) -> tuple[Finished, ...]:
+        """How the latest assignments ended, newest first."""
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT assignment, outcome, sentence, at FROM finished ORDER BY at DESC").fetchall()
+        return tuple(Finished(*row) for row in rows)
+
+    def residual(self, pair: str) -> bytes | None:
+        """What the codec lost of the last accepted update of `pair`, as safetensors."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT tensors FROM residual WHERE pair = ?", (pair,)).fetchone()
+        return row[0] if row else None
+
+    def hold_model(self, signed: SignedManifest) -> None:
+        """Every part of this version is on the device now."""
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO held_model VALUES (1, ?)", (msgspec.json.encode(signed),))
+
+    def held_model(self) -> SignedManifest | None:
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT signed FROM held_model").fetchone()
+        return msgspec.json.decode(row[0], type=SignedManifest) if row else None

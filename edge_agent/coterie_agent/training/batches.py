@@ -1,0 +1,99 @@
+"""Which samples a step sees: held-out split, seeded shuffling, padding and mask. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.codec import Float32
+
+from coterie_agent.errors import AgentError
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.graph import Array
+
+HELD_OUT_ONE_IN = 5
+_FEWEST_TO_SPLIT = 10
+
+
+class Split(NamedTuple):
+    """Sample numbers by what they serve."""
+
+    train: Sequence[int]
+    held_out: Sequence[int]
+
+
+class Batch(NamedTuple):
+    """Samples as the graphs take them."""
+
+    inputs: Mapping[str, Array]
+    """Each [size, *shape of one sample]."""
+    target: Array
+    """int64 [size]."""
+    sample_weight: Float32
+    """[size]; 0 for padding."""
+
+
+def split(ids: Sequence[int]) -> Split:
+    """One sample in five is held out, always the same ones; of fewer than ten samples none, and all serve both ends.
+
+    The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
+    that no order in which samples arrive is in step with it.
+    """
+    if len(ids) < _FEWEST_TO_SPLIT:
+        return Split(ids, ids)
+    hashed = (np.asarray(ids, dtype=np.uint64) * np.uint64(11400714819323198485)) >> np.uint64(32)
+    held_out = hashed % np.uint64(HELD_OUT_ONE_IN) == 0
+    numbers = np.asarray(ids)
+    if held_out.all() or not held_out.any():
+        return Split(ids, ids)
+    return Split(numbers[~held_out].tolist(), numbers[held_out].tolist())
+
+
+def steps_per_epoch(samples: int, batch_size: int) -> int:
+    return math.ceil(samples / batch_size)
+
+
+def batch_ids(train: Sequence[int], *, seed: int, step: int, batch_size: int) -> list[int]:
+    """The samples of optimisation step `step` (0-based), a function of the arguments alone."""
+    epoch, part = divmod(step, steps_per_epoch(len(train), batch_size))
+    order = _order(len(train), seed, epoch)
+    return [train[i] for i in order[part * batch_size : (part + 1) * batch_size]]
+
+
+@lru_cache(maxsize=1)
+def _order(samples: int, seed: int, epoch: int) -> Sequence[int]:
+    order: list[int] = np.random.Generator(np.random.PCG64([seed, epoch])).permutation(samples).tolist()
+    return order
+
+
+def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batch:
+    """`rows`, padded with zeros to `size` and masked.
+
+    Raises AgentError ``data.does_not_fit``.
+    """
+    x = np.zeros((size, features(spec)), dtype=np.float32)
+    target = np.zeros(size, dtype=np.int64)
+    weight = np.zeros(size, dtype=np.float32)
+    if rows:
+        try:
+            x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
+        except ValueError as error:
+            detail = f"samples have {len(rows[0].x) // x.itemsize} features, the model takes {x.shape[1]}"
+            raise AgentError("data.does_not_fit", detail) from error
+        target[: len(rows)] = [row.label for row in rows]
+        weight[: len(rows)] = 1
+    inputs: dict[str, Array] = {}
+    start = 0
+    for tensor in spec.inputs:
+        end = start + math.prod(tensor.shape)
+        part = x[:, start:end].reshape(size, *tensor.shape)
+        inputs[tensor.name] = part if tensor.dtype == "float32" else part.astype(np.int64)
+        start = end
+    return Batch(inputs, target, weight)
+
+
+def features(spec: ModelSpec) -> int:
+    """Numbers that one sample has, over all inputs of the model."""
+    return sum(math.prod(tensor.shape) for tensor in spec.inputs)

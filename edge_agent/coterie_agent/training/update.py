@@ -1,0 +1,51 @@
+"""From trained parameters to the bytes that leave the device. Pure."""
+
+from typing import NamedTuple
+
+import numpy as np
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.codec import Tensors
+from coterie_wire.errors import WireError
+from coterie_wire.plan import DevicePlan
+from coterie_wire.tensors import decode_tensors, encode_tensors
+
+
+class Update(NamedTuple):
+    """What is uploaded, and what stays."""
+
+    payload: bytes
+    residual: bytes
+    """What the encoding lost, as safetensors; added to the pair's next update (error feedback)."""
+
+
+def make_update(
+    received: Tensors,
+    trained: Tensors,
+    *,
+    plan: DevicePlan,
+    residual: bytes | None,
+    seed: int,
+    specs: tuple[TensorSpec, ...],
+) -> Update:
+    """The protected and encoded difference of the parameters, together with the `residual` of the pair's last update.
+
+    Raises WireError ``update.not_finite``.
+    """
+    difference = {name: trained[name] - received[name] for name in received}
+    update = dict(plan.privacy.protect(difference))
+    lost = _read_residual(residual, specs)
+    if lost is not None:
+        update = {name: update[name] + lost[name] for name in update}
+    encoded = plan.codec.encode(update, seed=seed)
+    return Update(encoded.payload, encode_tensors(dict(encoded.residual)))
+
+
+def _read_residual(residual: bytes | None, specs: tuple[TensorSpec, ...]) -> Tensors | None:
+    """None where there is none, or where the pair's parameters have changed their shapes since."""
+    if residual is None:
+        return None
+    try:
+        tensors = decode_tensors(residual, expected=specs)
+    except WireError:
+        return None
+    return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
