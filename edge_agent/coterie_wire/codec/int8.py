@@ -6,6 +6,7 @@ arXiv 1901.09847, Algorithm 2).
 """
 
 import math
+from itertools import accumulate
 from typing import Annotated, Literal, cast
 
 import numpy as np
@@ -43,7 +44,7 @@ class Int8(Codec, frozen=True, tag="int8"):
         bits = np.random.PCG64(seed)
         codes: dict[str, NDArray[np.int8]] = {}
         residual: dict[str, Float32] = {}
-        scales: list[Float32] = []
+        scales: list[Float32] = [np.empty(0, np.float32)]
         for name in sorted(update):
             tensor = update[name]
             rows = tensor.reshape(self._scale_count(tensor.shape), -1)
@@ -68,9 +69,11 @@ class Int8(Codec, frozen=True, tag="int8"):
         # A comparison with NaN is false.
         if not np.all((scales >= 0) & (scales <= LARGEST_SCALE)):
             raise WireError("update.not_finite", f"a scale is not between 0 and {LARGEST_SCALE}")
-        ends = np.cumsum(list(counts.values()))
-        scale_of = dict(zip(counts, np.split(scales, ends[:-1]), strict=True))
-        return {spec.name: _scaled(stored[f"code.{spec.name}"], scale_of[spec.name]) for spec in expected}
+        starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
+        return {
+            name: _scaled(stored[f"code.{name}"], scales[starts[name] : starts[name] + counts[name]])
+            for name in (spec.name for spec in expected)
+        }
 
     def _scale_count(self, shape: Shape) -> int:
         channels = shape[0] if shape else 1

@@ -1,0 +1,120 @@
+"""One value of everything that travels, fixed for ever: its bytes are in golden/."""
+
+import msgspec
+import numpy as np
+from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
+from coterie_wire.codec import Tensors
+from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.messages import (
+    Assignment,
+    Capabilities,
+    CheckIn,
+    DataMetadata,
+    Directive,
+    Done,
+    Enrol,
+    Enrolled,
+    Leave,
+    Message,
+    OfferUpdate,
+    PlatformFrame,
+    Problem,
+    Progress,
+    Refusal,
+    ReleaseAssignment,
+    Reply,
+    Request,
+    UploadState,
+    Wake,
+)
+
+SIGNING_KEY = bytes(range(32))
+
+PARAMETERS = (TensorSpec("fc.bias", "float32", (3,)), TensorSpec("fc.weight", "float32", (3, 128)))
+
+MANIFEST = Manifest(
+    protocol=1,
+    pair="digits",
+    version="v-7",
+    number=7,
+    model=ModelSpec(inputs=(TensorSpec("image", "float32", (128,)),), classes=3, batch_size=32, parameters=PARAMETERS),
+    labels=("none", "eins", "zwölf"),
+    train_step=BlobRef.of_bytes(b"train step"),
+    predict=BlobRef.of_bytes(b"predict"),
+    parameters=BlobRef.of_bytes(b"parameters"),
+)
+SIGNED_MANIFEST = sign_manifest(MANIFEST, SIGNING_KEY)
+
+UPDATE: Tensors = {
+    "fc.bias": np.array([0.5, 0, -0.25], np.float32),
+    "fc.weight": (np.arange(384, dtype=np.float32).reshape(3, 128) - 100) / 1024,
+}
+SEED = 2**40 + 17
+
+DEVICE_PLAN = msgspec.Raw(
+    b'{"local":{"kind":"prox","epochs":2,"learning_rate":0.1,"momentum":0.9,"mu":0.01},'
+    b'"codec":{"kind":"int8","granularity":"channel"},"privacy":{"kind":"clip","norm":10.0},'
+    b'"requirements":{"charging":true,"unmetered":true,"hours":[22,6]}}'
+)
+CAPABILITIES = Capabilities(cores=4, memory_bytes=2**30, machine="aarch64 Linux", agent="0.1.0", train_step_s=0.004)
+REASON = Reason(code="conditions.on_battery", sentence="The device runs on its battery.")
+REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
+
+MESSAGES: tuple[Message, ...] = (
+    Enrol(protocol=1, token="coterie-once", name="kitchen", capabilities=CAPABILITIES),
+    Enrolled(device="d-1", credential="secret", platform_key=verify_key_of(SIGNING_KEY), check_in_s=30.0),
+    CheckIn(
+        protocol=1,
+        conditions=Conditions(charging="no", network="wifi", idle="unknown", temperature_c=41.5),
+        blockers=(REASON,),
+        progress=Progress(assignment="a-1", stage="training", steps_done=3, steps_total=40),
+        version="v-7",
+        metadata=DataMetadata(samples=120, class_counts=(100, 20, 0)),
+        capabilities=CAPABILITIES,
+    ),
+    Directive(
+        check_in_s=5.0,
+        assignment=Assignment(
+            assignment="a-1",
+            federation="digits",
+            round=3,
+            plan=DEVICE_PLAN,
+            manifest=SIGNED_MANIFEST,
+            seed=SEED,
+            remaining_s=90.5,
+        ),
+        manifest=SIGNED_MANIFEST,
+        requirements=REQUIREMENTS,
+        wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
+    ),
+    OfferUpdate(
+        assignment="a-1",
+        sha256=BlobRef.of_bytes(b"update").sha256,
+        size_bytes=6,
+        samples=120,
+        steps_done=20,
+        steps_total=40,
+        loss_before=1.25,
+        loss_after=0.5,
+        accuracy_before=0.75,
+        train_s=12.5,
+    ),
+    UploadState(offset=6, accepted=True),
+    ReleaseAssignment(assignment="a-1", reason=REASON),
+    Leave(),
+    Done(),
+)
+
+PROBLEM = Problem(
+    code="fleet.unknown_device",
+    title="Not found",
+    status=404,
+    detail="There is no device d-9.",
+    fields={"device": "d-9", "known": 3, "share": 0.5, "final": True, "until": None},
+)
+REQUEST = Request(id=4, name="leave", body=msgspec.Raw(b"{}"))
+PLATFORM_FRAMES: tuple[PlatformFrame, ...] = (
+    Reply(id=4, body=msgspec.Raw(b'{"offset":6}')),
+    Refusal(id=5, problem=PROBLEM),
+    Wake(),
+)

@@ -1,0 +1,53 @@
+"""What travels keeps its bytes, and bytes of old keep their meaning."""
+
+import msgspec
+import numpy as np
+import pytest
+from coterie_wire.bundle import SignedManifest, verify_key_of, verify_manifest
+from coterie_wire.messages import decode, decode_platform_frame
+
+from tests.contract.golden import CODECS, GOLDEN, golden_bytes
+from tests.contract.samples import (
+    MANIFEST,
+    MESSAGES,
+    PARAMETERS,
+    PLATFORM_FRAMES,
+    PROBLEM,
+    REQUEST,
+    SIGNING_KEY,
+    UPDATE,
+)
+
+
+def test_every_sample_has_golden_bytes_and_no_others_lie_about() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == golden_bytes().keys()
+
+
+@pytest.mark.parametrize("name", golden_bytes())
+def test_bytes_are_those_of_old(name: str) -> None:
+    assert golden_bytes()[name] == (GOLDEN / name).read_bytes()
+
+
+@pytest.mark.parametrize("struct", (*MESSAGES, REQUEST, PROBLEM), ids=lambda struct: type(struct).__name__)
+def test_messages_of_old_are_understood(struct: msgspec.Struct) -> None:
+    assert decode(type(struct), (GOLDEN / f"{type(struct).__name__}.json").read_bytes()) == struct
+
+
+@pytest.mark.parametrize("frame", PLATFORM_FRAMES, ids=lambda frame: type(frame).__name__)
+def test_frames_of_old_are_understood(frame: msgspec.Struct) -> None:
+    assert decode_platform_frame((GOLDEN / f"{type(frame).__name__}.json").read_bytes()) == frame
+
+
+def test_the_manifest_of_old_verifies() -> None:
+    signed = SignedManifest(
+        manifest=(GOLDEN / "manifest.json").read_bytes(), signature=(GOLDEN / "manifest.signature").read_bytes()
+    )
+    assert verify_manifest(signed, verify_key_of(SIGNING_KEY)) == MANIFEST
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_updates_of_old_are_decoded(name: str) -> None:
+    decoded = CODECS[name].decode((GOLDEN / name).read_bytes(), expected=PARAMETERS)
+    step = max(float(np.abs(tensor).max()) for tensor in UPDATE.values()) / 127
+    for tensor_name, tensor in UPDATE.items():
+        assert np.abs(decoded[tensor_name] - tensor).max() <= step
