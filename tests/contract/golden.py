@@ -1,6 +1,6 @@
-"""The bytes of everything that travels: ``python -m tests.contract.golden`` writes those that are missing, never others.
+"""The bytes of everything that travels: ``python -m tests.contract.golden`` writes those that are missing, no others.
 
-Bytes that change are a change of protocol: delete the file on purpose, and say in the commit who can still read the old.
+Bytes that change are a change of protocol: delete the file on purpose, and say in the commit who still reads the old.
 """
 
 from collections.abc import Mapping
