@@ -1,7 +1,29 @@
 """Who speaks to the REST API: the operator whose token the request bears."""
 
+from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from coterie.accounts import services
+from coterie.accounts.models import ApiToken, Operator
+from coterie.accounts.selectors import live_token
+
+SCHEME = "bearer"
 
 
 class ApiTokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer cot_…``."""
+
+    def authenticate(self, request: Request) -> tuple[Operator, ApiToken] | None:
+        """The operator and his token; None when the request bears none. Raises ApiTokenInvalid."""
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != SCHEME:
+            return None
+        now = timezone.now()
+        token = live_token(secret.strip(), now=now)
+        services.record_use(token=token, now=now)
+        return token.operator, token
+
+    def authenticate_header(self, _request: Request) -> str:
+        """What a refused request is asked to bring."""
+        return "Bearer"

@@ -37,6 +37,10 @@ INSTALLED_APPS = [
     "coterie.gateway",
     "coterie.accounts",
     "coterie.fleet",
+    "coterie.registry",
+    "coterie.federations",
+    "coterie.rounds",
+    "coterie.cloud_training",
 ]
 
 MIDDLEWARE = [
@@ -80,7 +84,14 @@ WHITENOISE_USE_FINDERS = True  # no collectstatic: files are served from where t
 WHITENOISE_AUTOREFRESH = False
 
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": STATE / "blobs"}},
+    "default": {
+        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
+        "OPTIONS": {"location": STATE / "blobs", "file_permissions_mode": 0o600},
+    },
+    "updates": {
+        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
+        "OPTIONS": {"location": STATE / "updates", "file_permissions_mode": 0o600},
+    },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk

@@ -17,6 +17,7 @@ class ErrorKind(StrEnum):
     CONFLICT = "conflict"
     GONE = "gone"
     TOO_LARGE = "too_large"
+    RANGE = "range"
     UNAVAILABLE = "unavailable"
 
 

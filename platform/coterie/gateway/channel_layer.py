@@ -1,8 +1,8 @@
 """Groups of sockets inside one process, quick with thousands of members and reachable from every thread.
 
 Channels' own in-memory layer walks all channels at each receive, copies and schedules once per member, and its queues
-do not wake a reader on another thread's loop. Here the loop that reads a bounded queue also puts messages on it. What does
-not fit is dropped: a message is a hint.
+do not wake a reader on another thread's loop. Here the loop that reads a bounded queue also puts messages on it. What
+does not fit is dropped: a message is a hint.
 """
 
 import asyncio

@@ -23,6 +23,7 @@ STATUS: Mapping[ErrorKind, HTTPStatus] = MappingProxyType(
         ErrorKind.CONFLICT: HTTPStatus.CONFLICT,
         ErrorKind.GONE: HTTPStatus.GONE,
         ErrorKind.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        ErrorKind.RANGE: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     }
 )

@@ -28,7 +28,7 @@ CODES: Mapping[type[exceptions.APIException], str] = {
 
 def problem_response(error: Exception, _context: Mapping[str, object]) -> HttpResponse:
     """What Django REST framework answers when a view raises `error`."""
-    set_rollback()  # type: ignore[no-untyped-call]  # in the stubs
+    set_rollback()
     answer = _problem(error)
     response = HttpResponse(msgspec.json.encode(answer), status=answer.status, content_type=CONTENT_TYPE)
     challenge = getattr(error, "auth_header", None)

@@ -1,0 +1,12 @@
+"""The ASGI application of both modes: the device API in front of Django."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
+site = get_asgi_application()
+
+from coterie.gateway.asgi import in_front_of  # noqa: E402 - its models need Django set up
+
+application = in_front_of(site)

@@ -1,0 +1,18 @@
+"""Secrets that others hold: shown once when they are made, kept here as a hash only."""
+
+import hashlib
+import secrets
+
+
+def new_secret(prefix: str) -> str:
+    """`prefix`, which tells people and secret scanners what it is, and 256 random bits."""
+    return f"{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256 in hexadecimal.
+
+    How long looking a row up by it takes tells nothing of the secret: who cannot invert the hash cannot steer it.
+    A slow hash, as for passwords, is not needed for 256 random bits.
+    """
+    return hashlib.sha256(secret.encode()).hexdigest()

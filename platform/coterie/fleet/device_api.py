@@ -1,0 +1,30 @@
+"""The fleet's answers to devices."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from coterie_wire.messages import Done, Enrol, Enrolled, Leave
+
+from coterie.core.identity import verify_key
+from coterie.fleet import services
+from coterie.fleet.handler import Handler
+from coterie.fleet.models import Device
+
+
+def enrol(message: Enrol, now: datetime) -> Enrolled:
+    """Let a device join; the one message that comes without a credential."""
+    device, credential = services.enrol_device(
+        secret=message.token, name=message.name, capabilities=message.capabilities, now=now
+    )
+    return Enrolled(
+        device=str(device.pk), credential=credential, platform_key=verify_key(), check_in_s=device.check_in_s
+    )
+
+
+def leave(device: Device, _message: Leave, now: datetime) -> Done:
+    """Let a device go."""
+    services.leave_fleet(device=device, now=now)
+    return Done()
+
+
+HANDLERS: Mapping[str, Handler] = {"leave": leave}

@@ -1,0 +1,86 @@
+"""What is known of the fleet."""
+
+from datetime import datetime
+
+from coterie_wire.conditions import Reason
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
+from coterie.core.credentials import hash_secret
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.fleet.models import Device
+
+
+class CredentialUnknown(CoterieError):
+    """No device has this credential."""
+
+    code = "fleet.credential_unknown"
+    kind = ErrorKind.UNAUTHENTICATED
+    sentence = "No device has this credential; join the fleet again."
+
+
+class DeviceRevoked(CoterieError):
+    """An operator has ended the credential."""
+
+    code = "fleet.revoked"
+    kind = ErrorKind.UNAUTHENTICATED
+    sentence = "An operator has revoked this device."
+
+
+class DeviceLeft(CoterieError):
+    """The device itself has ended the credential."""
+
+    code = "fleet.left"
+    kind = ErrorKind.UNAUTHENTICATED
+    sentence = "This device has left the fleet; join it again."
+
+
+def device_of_credential(credential: str) -> Device:
+    """The enrolled device that `credential` stands for. Raises CredentialUnknown, DeviceRevoked or DeviceLeft."""
+    device = Device.objects.filter(credential_hash=hash_secret(credential)).first()
+    if device is None:
+        raise CredentialUnknown
+    if device.state == Device.State.REVOKED:
+        raise DeviceRevoked
+    if device.state == Device.State.LEFT:
+        raise DeviceLeft
+    return device
+
+
+def enrolled_devices(*, tag: str = "") -> QuerySet[Device]:
+    """Devices that belong to the fleet; with `tag`, those that carry it."""
+    return with_tag(Device.objects.filter(state=Device.State.ENROLLED), tag)
+
+
+def present_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
+    """Enrolled devices that have checked in when they were asked to."""
+    return enrolled_devices(tag=tag).filter(present_until__gte=now)
+
+
+def ready_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
+    """Present devices that would train now, as they said at their last check-in."""
+    return present_devices(now=now, tag=tag).filter(blockers=[])
+
+
+def with_tag(devices: QuerySet[Device], tag: str) -> QuerySet[Device]:
+    """Those of `devices` that carry `tag`; all if it is empty."""
+    if not tag:
+        return devices
+    # Tags hold no quotes and no capitals, so this is exact, also where SQLite's LIKE ignores case.
+    return devices.annotate(tags_text=Cast("tags", TextField())).filter(tags_text__contains=f'"{tag}"')
+
+
+def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
+    """Every reason why `device` could not train now; empty: it is ready."""
+    if device.state == Device.State.REVOKED:
+        return (Reason(DeviceRevoked.code, DeviceRevoked.sentence),)
+    if device.state == Device.State.LEFT:
+        return (Reason(DeviceLeft.code, DeviceLeft.sentence),)
+    if device.last_seen_at is None:
+        return (Reason("fleet.never_seen", "It has joined and not checked in yet."),)
+    if not device.is_present(now):
+        ago = round((now - device.last_seen_at).total_seconds())
+        return (
+            Reason("fleet.absent", f"It was last seen {ago} s ago and should check in every {device.check_in_s:g} s."),
+        )
+    return device.reported_blockers()

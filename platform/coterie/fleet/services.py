@@ -1,0 +1,195 @@
+"""Everything that changes devices and enrolment tokens."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+from coterie_wire.messages import Capabilities, CheckIn
+from django.db import transaction
+from django.db.models import F
+
+from coterie.core.credentials import hash_secret, new_secret
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.events import drop_device
+from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
+
+MISSED_CHECK_INS = 2.5
+"""A device counts as present until it has let this many of its check-in intervals pass."""
+TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
+MAX_TAGS = 32
+
+
+class TokenUnknown(CoterieError):
+    """No enrolment token has this secret."""
+
+    code = "fleet.token_unknown"
+    kind = ErrorKind.UNAUTHENTICATED
+    sentence = "No enrolment token reads like this; copy it again or ask for a new one."
+
+
+class TokenExpired(CoterieError):
+    """The enrolment token's time is over."""
+
+    code = "fleet.token_expired"
+    kind = ErrorKind.GONE
+    sentence = "The enrolment token expired at {expired_at}; ask for a new one."
+
+
+class TokenUsedUp(CoterieError):
+    """As many devices as the enrolment token allows have joined with it."""
+
+    code = "fleet.token_used_up"
+    kind = ErrorKind.GONE
+    sentence = "The enrolment token allowed {uses_allowed} devices and all have joined; ask for a new one."
+
+
+class TokenRevoked(CoterieError):
+    """An operator has withdrawn the enrolment token."""
+
+    code = "fleet.token_revoked"
+    kind = ErrorKind.GONE
+    sentence = "An operator has withdrawn the enrolment token; ask for a new one."
+
+
+class BadTag(CoterieError):
+    """A tag that could not be searched for."""
+
+    code = "fleet.bad_tag"
+    kind = ErrorKind.INVALID
+    sentence = "{tag!r} is no tag: up to 32 of small letters, digits and . _ : - in at most 50 characters each."
+
+
+class IssuedEnrolmentToken(NamedTuple):
+    """A new token and its secret, which is shown this once."""
+
+    token: EnrolmentToken
+    secret: str
+
+
+class EnrolledDevice(NamedTuple):
+    """A new device and its credential, which is shown this once."""
+
+    device: Device
+    credential: str
+
+
+def create_enrolment_token(
+    *, label: str, uses_allowed: int = 1, expires_at: datetime, tags: Sequence[str] = (), now: datetime
+) -> IssuedEnrolmentToken:
+    """A token with which `uses_allowed` devices may join until `expires_at`. Raises BadTag."""
+    secret = new_secret("coe")
+    token = EnrolmentToken.objects.create(
+        label=label,
+        tags=_checked(tags),
+        secret_hash=hash_secret(secret),
+        uses_allowed=uses_allowed,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return IssuedEnrolmentToken(token, secret)
+
+
+@transaction.atomic
+def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
+    """No more devices join with `token`; those that have stay. Revoking twice changes nothing."""
+    EnrolmentToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
+    token.refresh_from_db()
+
+
+@transaction.atomic
+def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
+    """A new device in the fleet. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    token = EnrolmentToken.objects.select_for_update().filter(secret_hash=hash_secret(secret)).first()
+    if token is None:
+        raise TokenUnknown
+    if token.revoked_at is not None:
+        raise TokenRevoked
+    if token.expires_at <= now:
+        raise TokenExpired(expired_at=token.expires_at.isoformat(timespec="minutes"))
+    counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
+    if not counted:
+        raise TokenUsedUp(uses_allowed=token.uses_allowed)
+    credential = new_secret("cod")
+    device = Device.objects.create(
+        name=name,
+        tags=token.tags,
+        credential_hash=hash_secret(credential),
+        enrolled_with=token,
+        enrolled_at=now,
+        capabilities=msgspec.to_builtins(capabilities),
+        train_step_s=capabilities.train_step_s,
+    )
+    return EnrolledDevice(device, credential)
+
+
+def record_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> None:
+    """Keep what the device reports; it is present now. Raises DeviceRevoked or DeviceLeft."""
+    device.last_seen_at = now
+    device.present_until = _present_until(now, device.check_in_s)
+    device.conditions = msgspec.to_builtins(check_in.conditions)
+    device.blockers = msgspec.to_builtins(check_in.blockers)
+    device.held_version = check_in.version or ""
+    changed = ["last_seen_at", "present_until", "conditions", "blockers", "held_version"]
+    if check_in.metadata is not None:
+        device.metadata = msgspec.to_builtins(check_in.metadata)
+        changed.append("metadata")
+    if check_in.capabilities is not None:
+        device.capabilities = msgspec.to_builtins(check_in.capabilities)
+        device.train_step_s = check_in.capabilities.train_step_s
+        changed += ["capabilities", "train_step_s"]
+    kept = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(
+        **{field: getattr(device, field) for field in changed}
+    )
+    if not kept:
+        device.refresh_from_db(fields=["state"])
+        raise DeviceLeft if device.state == Device.State.LEFT else DeviceRevoked
+
+
+def expect_check_in(*, device: Device, check_in_s: float) -> None:
+    """Remember how soon the device was told to check in again; it stays present accordingly."""
+    if device.check_in_s == check_in_s or device.last_seen_at is None:
+        return
+    device.check_in_s = check_in_s
+    device.present_until = _present_until(device.last_seen_at, check_in_s)
+    Device.objects.filter(pk=device.pk).update(check_in_s=check_in_s, present_until=device.present_until)
+
+
+def revoke_device(*, device: Device, now: datetime) -> None:
+    """End the device's credential and close its sockets. Revoking twice, or after it has left, changes nothing."""
+    _end(device, Device.State.REVOKED, now)
+
+
+def leave_fleet(*, device: Device, now: datetime) -> None:
+    """The device's own farewell: its credential ends and its sockets close."""
+    _end(device, Device.State.LEFT, now)
+
+
+@transaction.atomic
+def change_device(*, device: Device, name: str | None = None, tags: Sequence[str] | None = None) -> None:
+    """Rename the device, tag it anew, or both. Raises BadTag."""
+    if name is not None:
+        device.name = name
+    if tags is not None:
+        device.tags = _checked(tags)
+    device.save(update_fields=["name", "tags"])
+
+
+@transaction.atomic
+def _end(device: Device, state: Device.State, now: datetime) -> None:
+    Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now)
+    device.refresh_from_db()
+    drop_device(str(device.pk))
+
+
+def _present_until(seen_at: datetime, check_in_s: float) -> datetime:
+    return seen_at + timedelta(seconds=MISSED_CHECK_INS * check_in_s)
+
+
+def _checked(tags: Sequence[str]) -> list[str]:
+    for tag in tags:
+        if TAG.fullmatch(tag) is None or len(tags) > MAX_TAGS:
+            raise BadTag(tag=tag)
+    return sorted(set(tags))

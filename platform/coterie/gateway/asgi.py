@@ -1,0 +1,52 @@
+"""The device API as raw ASGI in front of Django: bodies stream, and thousands of sockets stay cheap."""
+
+from coterie.gateway.device_socket import serve_socket
+from coterie.gateway.http import (
+    Application,
+    Disconnected,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    UnknownAddress,
+    reply_with_problem,
+)
+from coterie.gateway.messages import answer_request
+
+ROOT = "/device/v1/"
+
+
+def in_front_of(site: Application) -> Application:
+    """The device API where it answers, and `site` everywhere else."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await (serve_socket if scope["path"] == f"{ROOT}socket" else _close)(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"].startswith(ROOT):
+            await _answer(Request(scope, receive), send)
+        else:
+            await site(scope, receive, send)
+
+    return application
+
+
+async def _answer(request: Request, send: Send) -> None:
+    try:
+        await _dispatch(request, send)
+    except Disconnected:
+        return
+    except Exception as error:  # noqa: BLE001 - the outermost loop: every error is rendered, the unforeseen ones logged
+        await reply_with_problem(send, error)
+
+
+async def _dispatch(request: Request, send: Send) -> None:
+    match request.method, request.path.removeprefix(ROOT).split("/"):
+        case "POST", [name]:
+            await answer_request(name, request, send)
+        case _:
+            raise UnknownAddress(method=request.method, path=request.path)
+
+
+async def _close(_scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "websocket.close", "code": 1008, "reason": UnknownAddress.code})

@@ -1,0 +1,110 @@
+"""A device's socket: messages and their answers, and hints that something has changed."""
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Final
+
+import msgspec
+from channels.layers import BaseChannelLayer, get_channel_layer
+from coterie_wire.errors import WireError
+from coterie_wire.messages import PlatformFrame, Refusal, Reply, Wake, decode
+from coterie_wire.messages import Request as RequestFrame
+
+from coterie.core.errors import CoterieError
+from coterie.core.events import device_group
+from coterie.fleet.selectors import device_of_credential
+from coterie.gateway.http import Event, Receive, Scope, Send, bearer, reply_with_problem
+from coterie.gateway.messages import answer
+from coterie.gateway.problems import problem_of
+from coterie.gateway.threads import in_thread
+
+POLICY: Final = 1008  # RFC 6455, 7.4.1: the credential has ended
+BAD_FRAME: Final = 1007
+WAKE: Final = msgspec.json.encode(Wake()).decode()
+
+
+async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one socket until it closes, or the device's credential ends."""
+    await receive()  # websocket.connect
+    try:
+        credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
+        device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
+    except CoterieError as error:
+        await _deny(scope, send, error)
+        return
+    layer = get_channel_layer()
+    channel: str = await layer.new_channel()
+    await layer.group_add(device_group(device_id), channel)
+    try:
+        # Only now would a revocation reach us, so one that came between is looked for here.
+        await in_thread(lambda: device_of_credential(credential))
+        await send({"type": "websocket.accept"})
+        await _first_of(_answer_frames(receive, send, credential), _pass_on_hints(layer, channel, send, credential))
+    except CoterieError as error:
+        await _deny(scope, send, error)
+    except OSError:
+        pass  # the device went while something was sent to it; it comes back and asks for its state
+    finally:
+        await layer.group_discard(device_group(device_id), channel)
+
+
+async def _answer_frames(receive: Receive, send: Send, credential: str) -> None:
+    """One after the other: a device that sends faster than it is answered is held back by its own connection."""
+    while True:
+        event = await receive()
+        if event["type"] == "websocket.disconnect":
+            return
+        data: bytes = event.get("bytes") or (event.get("text") or "").encode()
+        try:
+            frame = decode(RequestFrame, data)
+        except WireError as error:
+            await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
+            return
+        answered = await in_thread(partial(_answer_frame, frame, credential))
+        await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
+
+
+def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
+    try:
+        return Reply(id=frame.id, body=msgspec.Raw(answer(frame.name, frame.body, credential)))
+    except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket
+        return Refusal(id=frame.id, problem=problem_of(error))
+
+
+async def _pass_on_hints(layer: BaseChannelLayer, channel: str, send: Send, credential: str) -> None:
+    while True:
+        event = await layer.receive(channel)
+        if event["type"] == "device.wake":
+            await send({"type": "websocket.send", "text": WAKE})
+        elif event["type"] == "device.drop":
+            try:
+                await in_thread(lambda: device_of_credential(credential))
+            except CoterieError as error:
+                await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
+                return
+
+
+async def _first_of(*works: Coroutine[None, None, None]) -> None:
+    """Run `works` until one is done; the others end with it."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _deny(scope: Scope, send: Send, error: CoterieError) -> None:
+    """Refuse the handshake with the problem as its response, where the server can; else by the close code."""
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
+        return
+
+    async def send_denial(event: Event) -> None:
+        await send({**event, "type": f"websocket.{event['type']}"})
+
+    await reply_with_problem(send_denial, error)
