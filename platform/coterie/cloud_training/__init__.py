@@ -1,0 +1,1 @@
+"""Jobs that train or check models in the cloud: pre-flight, bootstrap and distillation."""

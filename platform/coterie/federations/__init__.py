@@ -1,0 +1,1 @@
+"""Federations: which devices learn which pair together, under which plan."""

@@ -1,0 +1,6 @@
+"""What federations ask to be done later."""
+
+from coterie.core.jobs import Job
+
+ADVANCE = Job("coterie.rounds.tasks.advance_federation")
+"""Arguments: federation. Do whatever its rounds are due for."""

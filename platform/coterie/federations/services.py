@@ -1,0 +1,104 @@
+"""Changes to federations: they are created, changed, started, paused and finished."""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
+from coterie.federations.jobs import ADVANCE
+from coterie.federations.models import Federation
+from coterie.learning.plan import parse_plan, plan_document
+from coterie.registry.models import Dataset, ModelPair
+
+
+def create_federation(
+    *,
+    name: str,
+    pair: ModelPair,
+    plan: object,
+    device_tag: str = "",
+    held_out: Dataset | None = None,
+    tolerance: float = 0.02,
+    seed: int = 0,
+    rounds_wanted: int | None = None,
+    now: datetime,
+) -> Federation:
+    """A federation that waits to be started.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady or HeldOutDoesNotFit.
+    """
+    if pair.state != ModelPair.State.READY:
+        raise PairNotReady(pair=pair.slug, state=pair.state)
+    if held_out is not None:
+        check_held_out(pair, held_out)
+    slug = slugify(name)[:100] or "federation"
+    try:
+        with transaction.atomic():
+            return Federation.objects.create(
+                name=name,
+                slug=slug,
+                pair=pair,
+                plan=plan_document(parse_plan(plan)),
+                device_tag=device_tag,
+                held_out=held_out,
+                tolerance=tolerance,
+                seed=seed,
+                rounds_wanted=rounds_wanted,
+                created_at=now,
+            )
+    except IntegrityError as error:
+        raise NameTaken(slug=slug) from error
+
+
+@transaction.atomic
+def change_plan(*, federation: Federation, plan: object) -> None:
+    """Another plan from the next round on; the round that is open keeps its own.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    """
+    federation.plan = plan_document(parse_plan(plan))
+    federation.save(update_fields=["plan"])
+
+
+def start_federation(*, federation: Federation) -> None:
+    """Hold rounds from now on; nothing happens if it does already. Raises WrongState or PairInUse."""
+    try:
+        _move(federation, to=Federation.State.RUNNING, among=("draft", "paused", "running"))
+    except IntegrityError as error:
+        raise PairInUse(pair=federation.pair.slug) from error
+
+
+def pause_federation(*, federation: Federation) -> None:
+    """Open no further round. Raises WrongState."""
+    _move(federation, to=Federation.State.PAUSED, among=("running", "paused"))
+
+
+def finish_federation(*, federation: Federation) -> None:
+    """Open no further round, for good; the pair is free for another federation. Raises WrongState."""
+    _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))
+
+
+@transaction.atomic
+def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...]) -> None:
+    moved = Federation.objects.filter(pk=federation.pk, state__in=among).update(state=to)
+    federation.refresh_from_db()
+    if not moved:
+        raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))
+    ADVANCE.send(federation=str(federation.pk))
+
+
+def check_held_out(pair: ModelPair, held_out: Dataset) -> None:
+    """Raises HeldOutDoesNotFit where the pair's model cannot be measured with the data set."""
+    inputs = pair.model_spec().inputs
+    expected = [list(tensor.shape) for tensor in inputs]
+    if [held_out.feature_shape] != expected or held_out.feature_dtype != inputs[0].dtype:
+        raise HeldOutDoesNotFit(
+            dataset=held_out.name,
+            problem=f"its samples are {held_out.feature_dtype} {held_out.feature_shape}, the model takes "
+            f"{', '.join(tensor.dtype for tensor in inputs)} {expected}",
+        )
+    if held_out.classes > len(pair.labels):
+        raise HeldOutDoesNotFit(
+            dataset=held_out.name, problem=f"it has {held_out.classes} classes, the model knows {len(pair.labels)}"
+        )

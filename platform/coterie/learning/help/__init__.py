@@ -1,0 +1,7 @@
+"""Slot `help`: who helps a device whose model fails? One module a kind."""
+
+from coterie_wire.kinds import Kind
+
+
+class Help(Kind, frozen=True):
+    """How devices ask each other for help."""

@@ -1,0 +1,81 @@
+"""Job: merge the updates of a round into new parameters, and measure them; NumPy and onnxruntime, never PyTorch."""
+
+import msgspec
+from coterie_wire.bundle import BlobRef, ModelSpec, Sha256
+
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.learning.child.job import ChildJob
+from coterie.learning.plan import Document
+
+
+class UpdateChanged(CoterieError):
+    """Fields: sha256 (which it should have), detail."""
+
+    code = "merge.update_changed"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "stored update {sha256} cannot be read as it was accepted: {detail}"
+
+
+class NotFinite(CoterieError):
+    """Fields: tensor."""
+
+    code = "merge.not_finite"
+    kind = ErrorKind.INVALID
+    sentence = "the merged parameters hold a number that is not finite, in tensor {tensor}"
+
+
+class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An accepted update's file."""
+
+    path: str
+    sha256: Sha256
+    samples: int
+
+
+class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths of what measuring a model takes."""
+
+    predict: str
+    """The pair's ``predict.onnx``."""
+    dataset: str
+    """NPZ with x and y."""
+
+
+class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Kinds are given as a plan writes them."""
+
+    model: ModelSpec
+    base: str
+    """Path of the parameters that the round began with."""
+    merge: Document
+    codec: Document
+    updates: tuple[StoredUpdate, ...]
+    output: str
+    """Path to write the new parameters to."""
+    held_out: HeldOut | None = None
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model on held-out samples."""
+
+    accuracy: float
+    loss: float
+
+
+class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`base` and `candidate` are measured on the held-out data, None without."""
+
+    parameters: BlobRef
+    updates: int
+    samples: int
+    base: Quality | None
+    candidate: Quality | None
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.learning.merging:merge_stored",
+    arguments=MergeArguments,
+    result=MergeResult,
+    errors=(UpdateChanged, NotFinite),
+)

@@ -1,0 +1,68 @@
+"""Bytes kept by their SHA-256 in one of Django's storages."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from coterie_wire.bundle import BlobRef
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import Storage, storages
+
+
+@dataclass(frozen=True)
+class ContentStore:
+    """The storage that the settings call `alias`, addressed by content: writing twice is writing once."""
+
+    alias: str
+
+    def put_file(self, path: Path) -> BlobRef:
+        """Keep a file's bytes; they are on the disk when this returns."""
+        blob = BlobRef.of_file(path)
+        with path.open("rb") as file:
+            self._put(blob, File(file))
+        return blob
+
+    def put_bytes(self, content: bytes) -> BlobRef:
+        """Keep `content`; it is on the disk when this returns."""
+        blob = BlobRef.of_bytes(content)
+        self._put(blob, ContentFile(content))
+        return blob
+
+    def open(self, sha256: str) -> BinaryIO:
+        """The bytes, for reading and seeking. Raises FileNotFoundError."""
+        return cast(BinaryIO, self._storage.open(_name(sha256), "rb"))
+
+    def local_path(self, sha256: str, directory: Path) -> Path:
+        """Where a process on this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
+
+        Raises FileNotFoundError.
+        """
+        try:
+            return Path(self._storage.path(_name(sha256)))
+        except NotImplementedError:
+            copy = directory / sha256
+            with self.open(sha256) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            return copy
+
+    def delete(self, sha256: str) -> None:
+        """Forget the bytes; nothing happens if they are not there."""
+        self._storage.delete(_name(sha256))
+
+    def _put(self, blob: BlobRef, content: File[bytes]) -> None:
+        name = _name(blob.sha256)
+        if not self._storage.exists(name):
+            self._storage.save(name, content)
+
+    @property
+    def _storage(self) -> Storage:
+        return storages[self.alias]
+
+
+def _name(sha256: str) -> str:
+    return f"{sha256[:2]}/{sha256[2:4]}/{sha256}"
+
+
+BLOBS = ContentStore("default")
+"""Graphs, parameters, programs and data sets."""

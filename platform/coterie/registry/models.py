@@ -1,0 +1,181 @@
+"""What a fleet learns: pairs of a cloud and a device model, their versions, and the data sets given by operators."""
+
+import uuid
+from collections.abc import Iterable
+
+import msgspec
+from coterie_wire.bundle import BlobRef, ModelSpec
+from django.db import models
+from django.db.models import Q
+from django.db.models.base import ModelBase
+
+from coterie.registry.errors import Immutable
+
+
+class Blob(models.Model):
+    """Bytes that the registry keeps, by their SHA-256."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    size_bytes = models.PositiveBigIntegerField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+    def reference(self) -> BlobRef:
+        """As a manifest writes it."""
+        return BlobRef(sha256=self.sha256, size_bytes=self.size_bytes)
+
+
+class ModelPair(models.Model):
+    """A cloud model and the device model that learns from it: their programs, and the graphs made of the device's."""
+
+    class State(models.TextChoices):
+        """Whether the pair passed its pre-flight."""
+
+        CHECKING = "checking"
+        READY = "ready"
+        REJECTED = "rejected"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=100, unique=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.CHECKING)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.TextField(blank=True)
+    """Why it was rejected."""
+    labels = models.JSONField()
+    """What each class is called: a list of strings."""
+    batch_size = models.PositiveIntegerField()
+    """Samples in one train step."""
+    device_program = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    cloud_program = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    spec = models.JSONField(null=True, blank=True)
+    """A `coterie_wire.bundle.ModelSpec`, once compiled."""
+    train_step = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    report = models.JSONField(default=dict, blank=True)
+    """What the pre-flight measured."""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "slug"]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=["checking", "ready", "rejected"]), name="pair_state_known"),
+            models.CheckConstraint(
+                condition=~Q(state="ready") | Q(spec__isnull=False, train_step__isnull=False, predict__isnull=False),
+                name="ready_pair_is_compiled",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def model_spec(self) -> ModelSpec:
+        """The contract of the compiled graphs; the pair must be ready."""
+        return msgspec.convert(self.spec, ModelSpec)
+
+
+class Role(models.TextChoices):
+    """Which model of a pair."""
+
+    DEVICE = "device"
+    CLOUD = "cloud"
+
+
+class ModelVersion(models.Model):
+    """One set of parameters in a lineage. Its row never changes."""
+
+    class Origin(models.TextChoices):
+        """What made it."""
+
+        BOOTSTRAP = "bootstrap"
+        DISTILLATION = "distillation"
+        MERGE = "merge"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="versions")
+    role = models.CharField(max_length=10, choices=Role.choices)
+    number = models.PositiveIntegerField()
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
+    origin = models.CharField(max_length=15, choices=Origin.choices)
+    parameters = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    metrics = models.JSONField(default=dict, blank=True)
+    """Figures by name, e.g. ``{"accuracy": 0.93}``."""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["pair", "role", "number"], name="version_number_once"),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="version_role_known"),
+            models.CheckConstraint(
+                condition=Q(origin__in=["bootstrap", "distillation", "merge"]), name="version_origin_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair} {self.role} {self.number}"
+
+    def save(
+        self,
+        *,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+    ) -> None:
+        """Insert it. Raises Immutable if it has been inserted before."""
+        if not self._state.adding:
+            raise Immutable(version=str(self.pk))
+        super().save(
+            force_insert=force_insert or True, force_update=force_update, using=using, update_fields=update_fields
+        )
+
+
+class Alias(models.Model):
+    """A name that moves between the versions of a pair."""
+
+    class Name(models.TextChoices):
+        """What the name means."""
+
+        CHAMPION = "champion"
+        """The version in use."""
+
+    pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="aliases")
+    role = models.CharField(max_length=10, choices=Role.choices)
+    name = models.CharField(max_length=20, choices=Name.choices)
+    version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="aliases")
+    moved_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pair", "role", "name"]
+        verbose_name_plural = "aliases"
+        constraints = [models.UniqueConstraint(fields=["pair", "role", "name"], name="alias_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.pair} {self.role}"
+
+
+class Dataset(models.Model):
+    """Samples that an operator gave the platform: to bootstrap a cloud model, or held out to measure with."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100)
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    rows = models.PositiveBigIntegerField()
+    feature_shape = models.JSONField()
+    """Shape of one sample, without the batch axis: a list of integers."""
+    feature_dtype = models.CharField(max_length=10)
+    classes = models.PositiveIntegerField()
+    """One more than the largest target."""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,96 @@
+"""Data sets as NumPy's .npz: checked from their headers, then read in pieces; nothing is unpickled or held whole."""
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+
+from coterie.registry.errors import BadDataset
+
+MAX_BYTES = 2 << 30
+"""Of all arrays together, unpacked."""
+PIECE_BYTES = 1 << 20
+MAX_HEADER_BYTES = 10_000
+MAX_CLASSES = 1_000_000
+
+
+class DatasetFacts(NamedTuple):
+    """What a data set holds."""
+
+    rows: int
+    feature_shape: tuple[int, ...]
+    feature_dtype: str
+    classes: int
+
+
+class _Array(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+
+
+def inspect_dataset(path: Path) -> DatasetFacts:
+    """What the .npz at `path` holds. Raises BadDataset.
+
+    Allocates a piece at a time, whatever the archive claims.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _inspect(archive)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
+        raise BadDataset(problem=f"it cannot be read ({error})") from error
+
+
+def _inspect(archive: zipfile.ZipFile) -> DatasetFacts:
+    members = {member.filename: member for member in archive.infolist()}
+    if sorted(members) != ["x.npy", "y.npy"] or len(archive.infolist()) != 2:
+        raise BadDataset(problem=f"it holds {len(archive.infolist())} members, not just x.npy and y.npy")
+    if any(member.flag_bits & 0x1 for member in members.values()):
+        raise BadDataset(problem="it is encrypted")
+    unpacked = sum(member.file_size for member in members.values())
+    if unpacked > MAX_BYTES:
+        raise BadDataset(problem=f"it unpacks to {unpacked} bytes, at most {MAX_BYTES} are taken")
+    with archive.open(members["x.npy"]) as file:
+        x = _header(file, "x", members["x.npy"].file_size)
+        if x.dtype not in (np.dtype("<f4"), np.dtype("<i8")):
+            raise BadDataset(problem=f"x is {x.dtype}")
+        _check_finite(file, x)
+    with archive.open(members["y.npy"]) as file:
+        y = _header(file, "y", members["y.npy"].file_size)
+        if y.dtype != np.dtype("<i8") or len(y.shape) != 1:
+            raise BadDataset(problem=f"y is {y.dtype} of shape {list(y.shape)}")
+        largest = _largest_class(file)
+    if not x.shape or x.shape[0] != y.shape[0] or x.shape[0] == 0:
+        raise BadDataset(problem=f"x has shape {list(x.shape)}, y has shape {list(y.shape)}")
+    return DatasetFacts(x.shape[0], x.shape[1:], x.dtype.name, largest + 1)
+
+
+def _header(file: IO[bytes], name: str, member_bytes: int) -> _Array:
+    major, _ = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
+    shape, fortran_order, dtype = read(file, max_header_size=MAX_HEADER_BYTES)
+    if fortran_order and len(shape) > 1:
+        raise BadDataset(problem=f"{name} is in Fortran order")
+    if dtype.hasobject:
+        raise BadDataset(problem=f"{name} holds Python objects")
+    if file.tell() + math.prod(shape) * dtype.itemsize != member_bytes:
+        raise BadDataset(problem=f"{name} says it is {dtype} of shape {list(shape)}, which does not fit its size")
+    return _Array(tuple(shape), dtype)
+
+
+def _check_finite(file: IO[bytes], x: _Array) -> None:
+    while piece := file.read(PIECE_BYTES):
+        if x.dtype.kind == "f" and not np.isfinite(np.frombuffer(piece, x.dtype)).all():
+            raise BadDataset(problem="x holds a number that is not finite")
+
+
+def _largest_class(file: IO[bytes]) -> int:
+    largest = 0
+    while piece := file.read(PIECE_BYTES):
+        targets = np.frombuffer(piece, "<i8")
+        if targets.min() < 0 or targets.max() >= MAX_CLASSES:
+            raise BadDataset(problem=f"y holds a class outside 0 to {MAX_CLASSES - 1}")
+        largest = max(largest, int(targets.max()))
+    return largest

@@ -1,0 +1,65 @@
+"""What the registry knows."""
+
+from functools import lru_cache
+from uuid import UUID
+
+from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
+from coterie_wire.version import PROTOCOL
+from django.db.models import Exists, OuterRef, Q
+
+from coterie.core.identity import signing_key
+from coterie.registry.errors import UnknownBlob
+from coterie.registry.models import Alias, Blob, ModelPair, ModelVersion, Role
+
+
+def champion(pair_id: UUID, role: Role) -> ModelVersion | None:
+    """The version in use; None before the first is published."""
+    return ModelVersion.objects.filter(
+        aliases__pair=pair_id, aliases__role=role, aliases__name=Alias.Name.CHAMPION
+    ).first()
+
+
+def lineage(version: ModelVersion) -> list[ModelVersion]:
+    """`version` and its ancestors, youngest first."""
+    family = {
+        relative.id: relative for relative in ModelVersion.objects.filter(pair=version.pair_id, role=version.role)
+    }
+    line = [family[version.id]]
+    while (parent := line[-1].parent_id) is not None:
+        line.append(family[parent])
+    return line
+
+
+def device_blob(sha256: str) -> Blob:
+    """A blob that devices may read: a graph, or a device model's parameters; never programs, data sets or cloud models.
+
+    Raises UnknownBlob, also for blobs that exist for others.
+    """
+    graphs = ModelPair.objects.filter(Q(train_step=OuterRef("pk")) | Q(predict=OuterRef("pk")))
+    parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
+    blob = Blob.objects.filter(Exists(graphs) | Exists(parameters), pk=sha256).first()
+    if blob is None:
+        raise UnknownBlob(sha256=sha256)
+    return blob
+
+
+@lru_cache(maxsize=256)
+def signed_manifest(version_id: UUID) -> SignedManifest:
+    """What a device downloads for a version of a device model, signed. Versions never change, so neither does this."""
+    version = ModelVersion.objects.select_related("pair__train_step", "pair__predict", "parameters").get(
+        pk=version_id, role=Role.DEVICE
+    )
+    pair = version.pair
+    assert pair.train_step is not None and pair.predict is not None, "only a ready pair has versions"
+    manifest = Manifest(
+        protocol=PROTOCOL,
+        pair=str(pair.id),
+        version=str(version.id),
+        number=version.number,
+        model=pair.model_spec(),
+        labels=tuple(pair.labels),
+        train_step=pair.train_step.reference(),
+        predict=pair.predict.reference(),
+        parameters=version.parameters.reference(),
+    )
+    return sign_manifest(manifest, signing_key())

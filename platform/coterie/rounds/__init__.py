@@ -1,0 +1,1 @@
+"""Rounds, assignments and updates: the durable state machine."""

@@ -1,0 +1,216 @@
+"""A round and its parts.
+
+A round goes planned → open → closing → merging → published, or from one of the last two to abandoned. Every step is
+one compare-and-set on its row, so that any number of workers may try.
+"""
+
+import uuid
+
+from coterie_wire.conditions import Reason
+from django.db import models
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.learning.plan import Plan, parse_plan
+from coterie.registry.models import ModelVersion
+
+
+class Round(models.Model):
+    """One collection of updates that ends in a new model version, or is abandoned with a reason."""
+
+    class State(models.TextChoices):
+        """What it waits for."""
+
+        PLANNED = "planned"
+        """Its time, or enough devices."""
+        OPEN = "open"
+        """Updates."""
+        CLOSING = "closing"
+        """The release of those that did not deliver, and the verdict."""
+        MERGING = "merging"
+        """A worker that merges."""
+        PUBLISHED = "published"
+        ABANDONED = "abandoned"
+
+    ACTIVE = ("planned", "open", "closing", "merging")
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="rounds")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+    """Why it waits, or why it was abandoned."""
+    reason_at = models.DateTimeField(null=True, blank=True)
+    opens_at = models.DateTimeField()
+    """When it may open at the earliest."""
+    opened_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    plan = models.JSONField(null=True, blank=True)
+    """The federation's plan when the round opened; it keeps it."""
+    seed = models.PositiveBigIntegerField()
+    """Decides who is chosen, and seeds the devices."""
+    base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """What the updates are differences from."""
+    result_version = models.OneToOneField(
+        ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
+    )
+    merge_attempts = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    """The worker that merges."""
+    lease_until = models.DateTimeField(null=True, blank=True)
+    metrics = models.JSONField(default=dict, blank=True)
+    """Figures by name: updates, samples, accuracy before and after."""
+    tidied_at = models.DateTimeField(null=True, blank=True)
+    """When the files of its updates were removed."""
+
+    class Meta:
+        ordering = ["-opens_at", "-number"]
+        indexes = [
+            models.Index(
+                fields=["state"], condition=Q(state__in=["planned", "open", "closing", "merging"]), name="active_round"
+            ),
+            models.Index(fields=["finished_at"], condition=Q(tidied_at=None), name="untidied_round"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["federation", "number"], name="round_number_once"),
+            models.UniqueConstraint(
+                fields=["federation"],
+                condition=Q(state__in=["planned", "open", "closing", "merging"]),
+                name="one_active_round_a_federation",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["planned", "open", "closing", "merging", "published", "abandoned"]),
+                name="round_state_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="published", result_version__isnull=False)
+                | (~Q(state="published") & Q(result_version=None)),
+                name="published_round_has_version",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["planned", "abandoned"])
+                | Q(plan__isnull=False, base_version__isnull=False, deadline_at__isnull=False),
+                name="opened_round_is_complete",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.federation} round {self.number}"
+
+    def parsed_plan(self) -> Plan:
+        """The plan it is held under; it must have been opened."""
+        return parse_plan(self.plan)
+
+    def reason(self) -> Reason | None:
+        """Why it waits, or was abandoned; None: it does not wait."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+
+class Assignment(models.Model):
+    """One device's part in one round."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        OFFERED = "offered"
+        """The device has been chosen and has not answered yet."""
+        ACCEPTED = "accepted"
+        """It works on it."""
+        DELIVERED = "delivered"
+        """Its update counts."""
+        RELEASED = "released"
+        """It gave it back, or the round went on without it."""
+        DROPPED = "dropped"
+        """It fell silent; it may come back while the round is open."""
+        REJECTED = "rejected"
+        """Its update was wrong."""
+
+    LIVE = ("offered", "accepted")
+
+    class Stage(models.TextChoices):
+        """What the device says that it does."""
+
+        ACCEPTED = "accepted"
+        TRAINING = "training"
+        WAITING = "waiting"
+        UPLOADING = "uploading"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="assignments")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="assignments")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+    seed = models.PositiveBigIntegerField()
+    stage = models.CharField(max_length=10, choices=Stage.choices, blank=True)
+    steps_done = models.PositiveBigIntegerField(default=0)
+    steps_total = models.PositiveBigIntegerField(default=0)
+    offered_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    """When its state last changed."""
+
+    class Meta:
+        ordering = ["round", "offered_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["round", "device"], name="device_once_a_round"),
+            models.UniqueConstraint(
+                fields=["device"], condition=Q(state__in=["offered", "accepted"]), name="one_live_assignment_a_device"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["offered", "accepted", "delivered", "released", "dropped", "rejected"]),
+                name="assignment_state_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.device} in {self.round}"
+
+    def reason(self) -> Reason | None:
+        """Why it ended without an update; None otherwise."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+
+class UpdateFacts(models.Model):
+    """What a device says of its update."""
+
+    sha256 = models.CharField(max_length=64)
+    size_bytes = models.PositiveBigIntegerField()
+    samples = models.PositiveBigIntegerField()
+    steps_done = models.PositiveBigIntegerField()
+    steps_total = models.PositiveBigIntegerField()
+    loss_before = models.FloatField()
+    loss_after = models.FloatField()
+    accuracy_before = models.FloatField()
+    train_s = models.FloatField()
+
+    class Meta:
+        abstract = True
+
+
+class Upload(UpdateFacts):
+    """An update on its way; how much of it has arrived is the size of its file."""
+
+    assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="upload")
+    offered_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-offered_at"]
+
+    def __str__(self) -> str:
+        return f"upload of {self.assignment}"
+
+
+class Update(UpdateFacts):
+    """An accepted update: verified, kept, counted once."""
+
+    assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="update")
+    received_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-received_at"]
+
+    def __str__(self) -> str:
+        return f"update of {self.assignment}"
