@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo up test check bench format
+.PHONY: demo up test check bench reference format
 
 demo: $(STAMP)  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -24,6 +24,9 @@ check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migra
 
 bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.
 	$(BIN)/python -m tests.benchmarks $(NAME)
+
+reference: $(STAMP)  ## Write the generated pages of docs/reference.
+	$(BIN)/python -m tests.contract.reference
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix-only .

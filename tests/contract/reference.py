@@ -1,0 +1,20 @@
+"""The generated pages of docs/reference: ``python -m tests.contract.reference`` (``make reference``) writes them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from coterie_wire.schema import schema_text
+
+from tests.contract.error_catalogue import ROOT, errors_page
+
+REFERENCE = ROOT / "docs" / "reference"
+
+PAGES: Mapping[Path, Callable[[], str]] = {
+    REFERENCE / "errors.md": errors_page,
+    REFERENCE / "wire.schema.json": schema_text,
+}
+
+if __name__ == "__main__":
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for path, text in PAGES.items():
+        path.write_text(text(), encoding="utf-8")
