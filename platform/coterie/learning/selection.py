@@ -15,3 +15,9 @@ def choose(devices: Iterable[str], *, count: int, seed: int) -> tuple[str, ...]:
 
 def _lot(device: str, seed: int) -> bytes:
     return hashlib.sha256(f"{seed}/{device}".encode()).digest()
+
+
+def derive_seed(seed: int, *path: str | int) -> int:
+    """A seed of 53 bits for one part of a larger whole; parts with different paths get unrelated seeds."""
+    digest = hashlib.sha256("/".join(map(str, (seed, *path))).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 11

@@ -34,7 +34,7 @@ class ContentStore:
         return cast(BinaryIO, self._storage.open(_name(sha256), "rb"))
 
     def local_path(self, sha256: str, directory: Path) -> Path:
-        """Where a process on this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
+        """Where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
 
         Raises FileNotFoundError.
         """

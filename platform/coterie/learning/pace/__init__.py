@@ -25,6 +25,14 @@ class Pace(Kind, frozen=True):
         """Eligible devices without which a round does not open."""
         raise NotImplementedError
 
+    def updates_wanted(self) -> int:
+        """Updates with which a round closes at once."""
+        raise NotImplementedError
+
+    def updates_needed(self) -> int:
+        """Updates without which a round is abandoned."""
+        raise NotImplementedError
+
     def invite_count(self, *, eligible: int, live: int, delivered: int) -> int:
         """How many of the `eligible` devices that have no part in the round to invite now."""
         raise NotImplementedError

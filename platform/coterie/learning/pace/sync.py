@@ -35,6 +35,12 @@ class Sync(Pace, frozen=True, tag="sync"):
     def devices_needed(self) -> int:
         return self.min_updates
 
+    def updates_wanted(self) -> int:
+        return self.target_updates
+
+    def updates_needed(self) -> int:
+        return self.min_updates
+
     def invite_count(self, *, eligible: int, live: int, delivered: int) -> int:
         # Rounded first: 10 · 1.3 is 13.000000000000002 for some factors, and must not become 14.
         wanted = math.ceil(round(self.target_updates * self.over_selection, 6))

@@ -1,0 +1,59 @@
+"""Does whatever a federation's rounds are due for; anybody may ask at any time, and asking twice changes nothing."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from coterie.core.lease import LEASE
+from coterie.federations.models import Federation
+from coterie.rounds.assigning import drop_absent
+from coterie.rounds.ending import close_if_due, conclude
+from coterie.rounds.jobs import MERGE
+from coterie.rounds.models import Round
+from coterie.rounds.opening import invite, open_if_due, plan_round
+from coterie.rounds.selectors import active_federation_ids, active_round, why_collecting
+from coterie.rounds.transitions import explain
+
+
+@transaction.atomic
+def advance_federation(*, federation_id: UUID, now: datetime) -> None:
+    """Take the federation's active round as far as it goes now; plan one if there is none.
+
+    Holds the federation's row, so that workers take turns.
+    """
+    federation = Federation.objects.select_for_update().filter(pk=federation_id).first()
+    if federation is None:
+        return
+    round_ = active_round(federation) or plan_round(federation=federation, now=now)
+    if round_ is None:
+        return
+    if round_.state == Round.State.PLANNED:
+        open_if_due(round_=round_, now=now)
+    if round_.state == Round.State.OPEN:
+        _collect(round_, now)
+    if round_.state == Round.State.CLOSING:
+        conclude(round_=round_, now=now)
+    elif round_.state == Round.State.MERGING and _lease_is_free(round_, now):
+        MERGE.send(round=round_.pk)
+
+
+def sweep(*, now: datetime) -> None:
+    """Find everything that is due in any federation; this alone is enough for every round to come to its end."""
+    for federation_id in active_federation_ids():
+        advance_federation(federation_id=federation_id, now=now)
+
+
+def _collect(round_: Round, now: datetime) -> None:
+    drop_absent(round_=round_, now=now)
+    close_if_due(round_=round_, now=now)
+    if round_.state == Round.State.OPEN:
+        invite(round_=round_, now=now)
+        explain(round_, why_collecting(round_), now=now)
+
+
+def _lease_is_free(round_: Round, now: datetime) -> bool:
+    """Nobody merges, and the message that asked for it is overdue."""
+    if round_.lease_until is not None:
+        return round_.lease_until < now
+    return round_.reason_at is None or round_.reason_at + LEASE / 6 < now

@@ -1,0 +1,121 @@
+"""What a device should do now: the answer to its check-in."""
+
+from datetime import datetime
+
+import msgspec
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import Assignment as AssignmentMessage
+from coterie_wire.messages import CheckIn, Directive
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_of
+from coterie.fleet.models import Device
+from coterie.fleet.services import expect_check_in, record_check_in
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion, signed_manifest
+from coterie.rounds import reasons
+from coterie.rounds.advancing import advance_federation
+from coterie.rounds.assigning import record_progress
+from coterie.rounds.models import Assignment, Round
+from coterie.rounds.selectors import active_round, eligible_devices, live_assignment, own_assignment_of, standing
+
+BUSY_CHECK_IN_S = 2.0
+"""While a device works on an assignment: its progress is shown, and its silence noticed."""
+IDLE_CHECK_IN_S = 15.0
+"""Otherwise; a device also checks in whenever its conditions change or it is woken."""
+
+
+def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
+    """Keep what the device reports and tell it what to do. Raises DeviceRevoked or DeviceLeft."""
+    record_check_in(device=device, check_in=message, now=now)
+    if message.progress is not None:
+        record_progress(device=device, progress=message.progress, now=now)
+    directive = direct(device=device, now=now)
+    expect_check_in(device=device, check_in_s=directive.check_in_s)
+    return directive
+
+
+def direct(*, device: Device, now: datetime) -> Directive:
+    """The device's assignment, or why it has none; a ready device may be invited at once."""
+    federations = list(federations_of(device))
+    assignment = live_assignment(device)
+    if assignment is None and not device.blockers:
+        for federation in federations:
+            if _may_invite(federation, device, now):
+                advance_federation(federation_id=federation.pk, now=now)
+                assignment = live_assignment(device)
+            if assignment is not None:
+                break
+    if assignment is not None:
+        plan = assignment.round.parsed_plan()
+        return Directive(
+            check_in_s=BUSY_CHECK_IN_S,
+            assignment=_message(assignment, now),
+            requirements=plan.requirements,
+        )
+    if not federations:
+        return Directive(check_in_s=IDLE_CHECK_IN_S, wait=_first_blocker(device) or reasons.NO_FEDERATION)
+    # A device of several federations is asked to meet the requirements of the one that began first.
+    return Directive(
+        check_in_s=IDLE_CHECK_IN_S,
+        manifest=_news(federations[0], device),
+        requirements=federations[0].parsed_plan().requirements,
+        wait=_first_blocker(device) or _why_not_invited(federations[0], device, now),
+    )
+
+
+def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
+    """Whether it is worth a turn at the federation's row; reads only."""
+    round_ = active_round(federation)
+    if round_ is None:
+        return federation.state == Federation.State.RUNNING
+    if round_.state == Round.State.PLANNED:
+        needed = federation.parsed_plan().pace.devices_needed()
+        return round_.opens_at <= now and eligible_devices(federation, now=now).count() >= needed
+    if round_.state != Round.State.OPEN or own_assignment_of(device, round_) is not None:
+        return False
+    so_far = standing(round_, now=now)
+    pace = round_.parsed_plan().pace
+    return pace.invite_count(eligible=1, live=so_far.live, delivered=so_far.delivered) > 0
+
+
+def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
+    round_ = assignment.round
+    assert round_.base_version_id is not None and round_.deadline_at is not None
+    return AssignmentMessage(
+        assignment=str(assignment.pk),
+        federation=round_.federation.slug,
+        round=round_.number,
+        plan=msgspec.Raw(msgspec.json.encode(round_.parsed_plan().device)),
+        manifest=signed_manifest(round_.base_version_id),
+        seed=assignment.seed,
+        remaining_s=max(0.0, (round_.deadline_at - now).total_seconds()),
+    )
+
+
+def _news(federation: Federation, device: Device) -> SignedManifest | None:
+    """The champion, where the device holds another version."""
+    version = champion(federation.pair_id, Role.DEVICE)
+    if version is None or str(version.pk) == device.held_version:
+        return None
+    return signed_manifest(version.pk)
+
+
+def _first_blocker(device: Device) -> Reason | None:
+    blockers = device.reported_blockers()
+    return blockers[0] if blockers else None
+
+
+def _why_not_invited(federation: Federation, device: Device, now: datetime) -> Reason:
+    round_ = active_round(federation)
+    if round_ is None:
+        return reasons.PAUSED if federation.state == Federation.State.PAUSED else reasons.BETWEEN
+    if round_.state == Round.State.OPEN:
+        part = own_assignment_of(device, round_)
+        if part is None:
+            return reasons.full(round_.number)
+        return part.reason() or reasons.delivered(round_.number)
+    if round_.state == Round.State.PLANNED and round_.opens_at > now:
+        return reasons.pause((round_.opens_at - now).total_seconds())
+    return round_.reason() or reasons.BETWEEN

@@ -1,0 +1,55 @@
+"""From open to the end: a round closes, releases whoever has not delivered, and is merged or abandoned."""
+
+from datetime import datetime
+
+from coterie_wire.conditions import Reason
+from django.db import transaction
+
+from coterie.rounds import reasons
+from coterie.rounds.files import discard_part
+from coterie.rounds.jobs import ADVANCE, MERGE
+from coterie.rounds.models import Assignment, Round, Upload
+from coterie.rounds.selectors import standing
+from coterie.rounds.transitions import end_assignment, step
+
+
+def close_if_due(*, round_: Round, now: datetime) -> None:
+    """Close an open round once its pace says so; from then on it takes no update."""
+    if not round_.parsed_plan().pace.should_close(standing(round_, now=now)):
+        return
+    if step(round_, Round.State.CLOSING, reason=reasons.CLOSING, now=now, closed_at=now):
+        ADVANCE.send(federation=str(round_.federation_id))
+
+
+def conclude(*, round_: Round, now: datetime) -> None:
+    """Release what is left of a closed round, and have it merged, or abandon it if too few updates came."""
+    waiting = Assignment.objects.filter(round=round_, state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
+    for assignment in waiting:
+        end_assignment(assignment, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
+    _forget_uploads(round_)
+    pace = round_.parsed_plan().pace
+    delivered = standing(round_, now=now).delivered
+    if pace.verdict(delivered) == "merge":
+        if step(round_, Round.State.MERGING, reason=reasons.MERGING, now=now):
+            MERGE.send(round=round_.pk)
+    else:
+        reason = reasons.too_few_updates(delivered=delivered, needed=pace.updates_needed())
+        abandon(round_=round_, reason=reason, now=now)
+
+
+def abandon(*, round_: Round, reason: Reason, now: datetime, **changes: object) -> None:
+    """End a round without a version; the next one is planned."""
+    if step(round_, Round.State.ABANDONED, reason=reason, now=now, finished_at=now, lease_until=None, **changes):
+        ADVANCE.send(federation=str(round_.federation_id))
+
+
+def _forget_uploads(round_: Round) -> None:
+    uploads = Upload.objects.filter(assignment__round=round_)
+    unfinished = [upload.assignment_id for upload in uploads]
+    uploads.delete()
+
+    def discard() -> None:
+        for assignment in unfinished:
+            discard_part(assignment)
+
+    transaction.on_commit(discard)

@@ -1,0 +1,75 @@
+"""What can go wrong with assignments and updates."""
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class UnknownAssignment(CoterieError):
+    """Fields: assignment."""
+
+    code = "rounds.unknown_assignment"
+    kind = ErrorKind.NOT_FOUND
+    sentence = "there is no assignment {assignment}"
+
+
+class NotYourAssignment(CoterieError):
+    """Fields: assignment."""
+
+    code = "rounds.not_your_assignment"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "assignment {assignment} belongs to another device"
+
+
+class AssignmentClosed(CoterieError):
+    """Fields: assignment, state."""
+
+    code = "rounds.assignment_closed"
+    kind = ErrorKind.GONE
+    sentence = "assignment {assignment} takes no update any more: {state}"
+
+
+class AlreadyDelivered(CoterieError):
+    """Fields: assignment."""
+
+    code = "rounds.already_delivered"
+    kind = ErrorKind.CONFLICT
+    sentence = "assignment {assignment} has delivered another update, which counts"
+
+
+class NotOffered(CoterieError):
+    """Fields: assignment."""
+
+    code = "rounds.not_offered"
+    kind = ErrorKind.CONFLICT
+    sentence = "no update was offered for assignment {assignment}; offer it first"
+
+
+class WrongOffset(CoterieError):
+    """Fields: offset (where to go on), given."""
+
+    code = "rounds.wrong_offset"
+    kind = ErrorKind.CONFLICT
+    sentence = "the upload goes on at byte {offset}, not at {given}"
+
+
+class UpdateTooLarge(CoterieError):
+    """Fields: size_bytes, limit_bytes."""
+
+    code = "update.too_large"
+    kind = ErrorKind.TOO_LARGE
+    sentence = "an update of {size_bytes} bytes cannot be one of this model: at most {limit_bytes}"
+
+
+class WrongHash(CoterieError):
+    """Fields: sha256 (announced), found."""
+
+    code = "update.wrong_hash"
+    kind = ErrorKind.INVALID
+    sentence = "the update was announced as {sha256} and is {found}"
+
+
+class Implausible(CoterieError):
+    """Fields: problem."""
+
+    code = "update.implausible"
+    kind = ErrorKind.INVALID
+    sentence = "the update's figures cannot be true: {problem}"

@@ -1,0 +1,100 @@
+"""From planned to open: rounds are planned one after the other, opened when enough devices are ready, and filled."""
+
+from datetime import datetime, timedelta
+
+from coterie.core.events import wake_device
+from coterie.federations.models import Federation
+from coterie.learning.plan import plan_document
+from coterie.learning.selection import choose, derive_seed
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion
+from coterie.rounds import reasons
+from coterie.rounds.models import Assignment, Round
+from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
+from coterie.rounds.transitions import explain, step
+
+REASON_LASTS = timedelta(seconds=5)
+"""A reason that takes a look at every member is renewed so often."""
+
+
+def plan_round(*, federation: Federation, now: datetime) -> Round | None:
+    """The federation's next round, waiting to open; None if it holds no more. The caller holds the federation's row."""
+    if federation.state != Federation.State.RUNNING:
+        return None
+    last = federation.rounds.order_by("-number").first()
+    number, opens_at = 1, now
+    if last is not None:
+        assert last.finished_at is not None, "a federation has one active round"
+        number = last.number + 1
+        opens_at = last.finished_at + timedelta(seconds=federation.parsed_plan().pace.pause_after_s())
+    return Round.objects.create(
+        federation=federation, number=number, opens_at=opens_at, seed=derive_seed(federation.seed, "round", number)
+    )
+
+
+def open_if_due(*, round_: Round, now: datetime) -> None:
+    """Open a planned round if its time has come and enough devices are ready; else say what it waits for."""
+    federation = round_.federation
+    if federation.state == Federation.State.FINISHED:
+        step(round_, Round.State.ABANDONED, reason=reasons.FINISHED, now=now, finished_at=now)
+        return
+    if federation.state == Federation.State.PAUSED:
+        explain(round_, reasons.PAUSED, now=now)
+        return
+    if now < round_.opens_at:
+        explain(round_, reasons.pause((round_.opens_at - now).total_seconds()), now=now)
+        return
+    base = champion(federation.pair_id, Role.DEVICE)
+    if base is None:
+        explain(round_, reasons.NO_MODEL, now=now)
+        return
+    plan = federation.parsed_plan()
+    needed = plan.pace.devices_needed()
+    if eligible_devices(federation, now=now).count() < needed:
+        stale = round_.reason_at is None or now - round_.reason_at >= REASON_LASTS
+        if stale or round_.reason_code != reasons.NEEDS_DEVICES:
+            explain(round_, why_too_few(federation, needed=needed, now=now), now=now)
+        return
+    opened = step(
+        round_,
+        Round.State.OPEN,
+        reason=None,
+        now=now,
+        plan=plan_document(plan),
+        base_version=base,
+        opened_at=now,
+        deadline_at=now + timedelta(seconds=plan.pace.deadline_after_s()),
+    )
+    if opened:
+        invite(round_=round_, now=now)
+
+
+def invite(*, round_: Round, now: datetime) -> None:
+    """Ask as many ready devices as the pace wants in an open round, chosen by the round's seed, and wake them."""
+    so_far = standing(round_, now=now)
+    pace = round_.parsed_plan().pace
+    # Asked before the candidates are counted: a full round costs nothing.
+    if not pace.invite_count(eligible=1, live=so_far.live, delivered=so_far.delivered):
+        return
+    candidates = [str(pk) for pk in invitable_devices(round_, now=now).values_list("pk", flat=True)]
+    count = pace.invite_count(eligible=len(candidates), live=so_far.live, delivered=so_far.delivered)
+    if not count:
+        return
+    chosen = choose(candidates, count=count, seed=round_.seed)
+    # A device that another federation invited a moment ago is left out by the constraint of one live assignment.
+    Assignment.objects.bulk_create(
+        [
+            Assignment(
+                round=round_,
+                device_id=device,
+                seed=derive_seed(round_.seed, "device", device),
+                offered_at=now,
+                changed_at=now,
+            )
+            for device in chosen
+        ],
+        ignore_conflicts=True,
+    )
+    explain(round_, why_collecting(round_), now=now)
+    for device in chosen:
+        wake_device(device)

@@ -1,0 +1,104 @@
+"""What is known of rounds."""
+
+from collections import Counter
+from datetime import datetime
+from uuid import UUID
+
+from coterie_wire.conditions import Reason
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import members, ready_members
+from coterie.fleet.models import Device
+from coterie.learning.pace import Standing
+from coterie.rounds import reasons
+from coterie.rounds.models import Assignment, Round
+
+
+def active_round(federation: Federation) -> Round | None:
+    """The round that is planned or under way; a federation has at most one."""
+    return federation.rounds.filter(state__in=Round.ACTIVE).select_related("federation", "base_version").first()
+
+
+def live_assignment(device: Device) -> Assignment | None:
+    """The one assignment that the device should work on now."""
+    return (
+        Assignment.objects.filter(device=device, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
+        .select_related("round__federation", "round__base_version")
+        .first()
+    )
+
+
+def eligible_devices(federation: Federation, *, now: datetime) -> QuerySet[Device]:
+    """Members that could be invited now: ready, and with no assignment to work on."""
+    live = Assignment.objects.filter(device=OuterRef("pk"), state__in=Assignment.LIVE)
+    return ready_members(federation, now=now).filter(~Exists(live))
+
+
+def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
+    """Eligible devices that have had no part in this round."""
+    part = Assignment.objects.filter(device=OuterRef("pk"), round=round_)
+    return eligible_devices(round_.federation, now=now).filter(~Exists(part))
+
+
+def standing(round_: Round, *, now: datetime) -> Standing:
+    """How an open round stands."""
+    counts = _state_counts(round_)
+    assert round_.opened_at is not None
+    return Standing(
+        live=sum(counts.get(state, 0) for state in Assignment.LIVE),
+        delivered=counts.get(Assignment.State.DELIVERED, 0),
+        elapsed_s=(now - round_.opened_at).total_seconds(),
+    )
+
+
+def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason:
+    """What the members are doing, when too few of them are ready."""
+    eligible, others = 0, Counter[str]()
+    busy = set(
+        Assignment.objects.filter(state__in=Assignment.LIVE)
+        .exclude(round__federation=federation)
+        .values_list("device", flat=True)
+    )
+    for device in members(federation).only("id", "state", "present_until", "blockers"):
+        blockers = device.reported_blockers()
+        if not device.is_present(now):
+            others["absent"] += 1
+        elif blockers:
+            others[reasons.what_keeps(blockers[0].code)] += 1
+        elif device.pk in busy:
+            others["busy with another federation"] += 1
+        else:
+            eligible += 1
+    return reasons.needs_devices(needed=needed, eligible=eligible, others=others)
+
+
+def why_collecting(round_: Round) -> Reason:
+    """What an open round waits for."""
+    states = _state_counts(round_)
+    live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
+    stages = {
+        stage or "invited": count for stage, count in live.order_by().values_list("stage").annotate(count=Count("id"))
+    }
+    return reasons.collecting(
+        wanted=round_.parsed_plan().pace.updates_wanted(),
+        delivered=states.get(Assignment.State.DELIVERED, 0),
+        stages=stages,
+    )
+
+
+def own_assignment_of(device: Device, round_: Round) -> Assignment | None:
+    """The device's part in the round, whatever became of it."""
+    return Assignment.objects.filter(device=device, round=round_).first()
+
+
+def active_federation_ids() -> list[UUID]:
+    """Federations in which something may be due."""
+    active = Round.objects.filter(federation=OuterRef("pk"), state__in=Round.ACTIVE)
+    running = Federation.objects.filter(state=Federation.State.RUNNING)
+    return list((running | Federation.objects.filter(Exists(active))).values_list("pk", flat=True))
+
+
+def _state_counts(round_: Round) -> dict[str, int]:
+    rows = Assignment.objects.filter(round=round_).order_by().values_list("state").annotate(count=Count("id"))
+    return dict(rows)

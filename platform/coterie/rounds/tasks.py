@@ -1,0 +1,32 @@
+"""The jobs of rounds, as Celery performs them."""
+
+from uuid import UUID
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.rounds import advancing, merging, tidying
+
+
+@shared_task(name="coterie.rounds.tasks.sweep")
+def sweep() -> None:
+    """Find whatever is due; runs every second."""
+    advancing.sweep(now=timezone.now())
+
+
+@shared_task(name="coterie.rounds.tasks.tidy")
+def tidy() -> None:
+    """Remove what nobody needs; runs every hour."""
+    tidying.tidy(now=timezone.now())
+
+
+@shared_task(name="coterie.rounds.tasks.advance_federation")
+def advance_federation(federation: str) -> None:
+    """Do what a federation's rounds are due for."""
+    advancing.advance_federation(federation_id=UUID(federation), now=timezone.now())
+
+
+@shared_task(name="coterie.rounds.tasks.merge_round")
+def merge_round(round: int) -> None:
+    """Merge a round's updates."""
+    merging.merge_round(round_id=round, clock=timezone.now)

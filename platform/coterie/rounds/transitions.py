@@ -1,0 +1,53 @@
+"""The steps of a round and of an assignment, each a compare-and-set on its row: of all who try, one succeeds."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from coterie_wire.conditions import Reason
+
+from coterie.core.events import wake_device
+from coterie.rounds.models import Assignment, Round
+
+State = Round.State
+
+STEPS: Mapping[State, frozenset[State]] = {
+    State.PLANNED: frozenset({State.OPEN, State.ABANDONED}),
+    State.OPEN: frozenset({State.CLOSING}),
+    State.CLOSING: frozenset({State.MERGING, State.ABANDONED}),
+    State.MERGING: frozenset({State.PUBLISHED, State.ABANDONED}),
+}
+
+
+def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **changes: object) -> bool:
+    """Take `round_` from the state it was read in to `to`; False if another worker has moved it meanwhile."""
+    before = State(round_.state)
+    assert to in STEPS[before], f"a round does not go from {before} to {to}"
+    values = {"state": to, **_reason_columns(reason), "reason_at": now, **changes}
+    if not Round.objects.filter(pk=round_.pk, state=before).update(**values):
+        round_.refresh_from_db()
+        return False
+    for name, value in values.items():
+        setattr(round_, name, value)
+    return True
+
+
+def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
+    """Say why the round waits; writes only what has changed."""
+    if round_.reason() != reason:
+        Round.objects.filter(pk=round_.pk, state=round_.state).update(**_reason_columns(reason), reason_at=now)
+
+
+def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reason, now: datetime) -> bool:
+    """End a live or dropped assignment without an update and wake its device; False if it has ended already."""
+    ended = Assignment.objects.filter(pk=assignment.pk, state__in=(*Assignment.LIVE, Assignment.State.DROPPED)).update(
+        state=to, **_reason_columns(reason), changed_at=now
+    )
+    if ended:
+        wake_device(str(assignment.device_id))
+    return ended == 1
+
+
+def _reason_columns(reason: Reason | None) -> dict[str, str]:
+    if reason is None:
+        return {"reason_code": "", "reason_sentence": ""}
+    return {"reason_code": reason.code, "reason_sentence": reason.sentence}

@@ -1,0 +1,205 @@
+"""Updates on their way: offered, received in parts, verified, and counted once."""
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.messages import OfferUpdate, UploadState
+from django.db import transaction
+from django.forms import model_to_dict
+
+from coterie.core.errors import CoterieError
+from coterie.fleet.models import Device
+from coterie.rounds.assigning import own_assignment, revive
+from coterie.rounds.ending import close_if_due
+from coterie.rounds.errors import (
+    AlreadyDelivered,
+    AssignmentClosed,
+    Implausible,
+    NotOffered,
+    UpdateTooLarge,
+    WrongHash,
+    WrongOffset,
+)
+from coterie.rounds.files import UPDATES, arrived_bytes, discard_part, part_path
+from coterie.rounds.jobs import ADVANCE
+from coterie.rounds.models import Assignment, Round, Update, UpdateFacts, Upload
+from coterie.rounds.transitions import end_assignment
+
+TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
+TENSOR_OVERHEAD_BYTES = 512
+"""At most, for a tensor's name, shape and scales in an encoded update."""
+FIXED_OVERHEAD_BYTES = 4096
+MORE_SAMPLES = 2
+"""Times the samples a device last reported that an update may be made of: it may have learned more since."""
+FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
+
+
+class UploadTarget(NamedTuple):
+    """Where an upload's bytes go."""
+
+    path: Path
+    size_bytes: int
+    """Of the whole update."""
+
+
+def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> UploadState:
+    """Announce an update, or ask how far it came. Offering again what counts already changes nothing.
+
+    Before it counts, an update may be replaced by another, which begins anew. Raises UnknownAssignment,
+    NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge or Implausible; the last two end it.
+    """
+    assignment = own_assignment(device=device, assignment_id=offer.assignment)
+    if assignment.state == Assignment.State.DELIVERED:
+        return _counted(assignment, offer.sha256)
+    _check_takes_updates(assignment)
+    fault = _fault(assignment, offer)
+    if fault is not None:
+        _reject(assignment, Reason(fault.code, str(fault)), now)
+        raise fault
+    facts = {name: getattr(offer, name) for name in FACTS}
+    with transaction.atomic():
+        revive(assignment=assignment, now=now)
+        known = Upload.objects.filter(assignment=assignment).first()
+        if known is None or known.sha256 != offer.sha256:
+            discard_part(assignment.pk)
+        Upload.objects.update_or_create(assignment=assignment, defaults={**facts, "offered_at": now})
+    if arrived_bytes(assignment.pk) >= offer.size_bytes:
+        return complete_upload(device, offer.assignment, now)
+    return UploadState(offset=arrived_bytes(assignment.pk))
+
+
+def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) -> UploadTarget:  # noqa: ARG001 - a seam
+    """Where to write an offered update's bytes from `offset` on.
+
+    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered or WrongOffset.
+    """
+    assignment = own_assignment(device=device, assignment_id=assignment_id)
+    _check_takes_updates(assignment)
+    upload = Upload.objects.filter(assignment=assignment).first()
+    if upload is None:
+        raise NotOffered(assignment=assignment_id)
+    arrived = arrived_bytes(assignment.pk)
+    if arrived != offset:
+        raise WrongOffset(offset=arrived, given=offset)
+    return UploadTarget(part_path(assignment.pk), upload.size_bytes)
+
+
+def complete_upload(device: Device, assignment_id: str, now: datetime) -> UploadState:
+    """Verify what has arrived and count it; it lies on the disk, and its row is committed, when this returns.
+
+    An update that is wrong ends its assignment. Raises UnknownAssignment, NotYourAssignment, AssignmentClosed,
+    NotOffered, WrongOffset, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
+    ``update.wrong_shape`` or ``update.not_finite``.
+    """
+    assignment = own_assignment(device=device, assignment_id=assignment_id)
+    if assignment.state == Assignment.State.DELIVERED:
+        return _counted(assignment, assignment.update.sha256)
+    _check_takes_updates(assignment)
+    upload = Upload.objects.filter(assignment=assignment).first()
+    if upload is None:
+        raise NotOffered(assignment=assignment_id)
+    arrived = arrived_bytes(assignment.pk)
+    if arrived < upload.size_bytes:
+        return UploadState(offset=arrived)
+    try:
+        payload = _verified(part_path(assignment.pk), upload, assignment.round)
+    except FileNotFoundError as error:  # Another request has just finished with it.
+        raise WrongOffset(offset=0, given=arrived) from error
+    except (WrongHash, WireError) as error:
+        _reject(assignment, Reason(error.code, str(error)[:400]), now)
+        raise
+    UPDATES.put_bytes(payload)
+    return _count(assignment, upload, now)
+
+
+@transaction.atomic
+def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState:
+    """Count the update that was verified, unless the round has closed or another request was quicker."""
+    round_ = Round.objects.select_for_update().select_related("federation").get(pk=assignment.round_id)
+    assignment = Assignment.objects.select_related("round").get(pk=assignment.pk)
+    if assignment.state == Assignment.State.DELIVERED:
+        return _counted(assignment, upload.sha256)
+    _check_takes_updates(assignment)
+    facts = model_to_dict(upload, fields=FACTS)
+    Assignment.objects.filter(pk=assignment.pk).update(
+        state=Assignment.State.DELIVERED, reason_code="", reason_sentence="", changed_at=now
+    )
+    Update.objects.create(assignment=assignment, received_at=now, **facts)
+    upload.delete()
+    transaction.on_commit(lambda: discard_part(assignment.pk))
+    close_if_due(round_=round_, now=now)
+    return UploadState(offset=upload.size_bytes, accepted=True)
+
+
+@transaction.atomic
+def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
+    if end_assignment(assignment, Assignment.State.REJECTED, reason=reason, now=now):
+        Upload.objects.filter(assignment=assignment).delete()
+        transaction.on_commit(lambda: discard_part(assignment.pk))
+        ADVANCE.send(federation=str(assignment.round.federation_id))
+
+
+def _counted(assignment: Assignment, sha256: str) -> UploadState:
+    update = assignment.update
+    if update.sha256 != sha256:
+        raise AlreadyDelivered(assignment=str(assignment.pk))
+    return UploadState(offset=update.size_bytes, accepted=True)
+
+
+def _check_takes_updates(assignment: Assignment) -> None:
+    if assignment.state not in TAKES_UPDATES:
+        state = assignment.reason_sentence or assignment.state
+        raise AssignmentClosed(assignment=str(assignment.pk), state=state)
+    if assignment.round.state != Round.State.OPEN:
+        raise AssignmentClosed(assignment=str(assignment.pk), state=f"its round is {assignment.round.state}")
+
+
+def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
+    """What is wrong with an offer, as far as its figures tell."""
+    model = _model(assignment.round)
+    limit_bytes = largest_update_bytes(model)
+    if not offer.size_bytes:
+        return Implausible(problem="it has no bytes")
+    if offer.size_bytes > limit_bytes:
+        return UpdateTooLarge(size_bytes=offer.size_bytes, limit_bytes=limit_bytes)
+    if offer.steps_done > offer.steps_total:
+        return Implausible(problem=f"{offer.steps_done} steps done of {offer.steps_total}")
+    if offer.samples > offer.steps_total * model.batch_size:
+        return Implausible(problem=f"{offer.samples} samples in {offer.steps_total} steps of {model.batch_size}")
+    reported = assignment.device.reported_metadata().samples
+    if reported and offer.samples > MORE_SAMPLES * reported:
+        return Implausible(problem=f"{offer.samples} samples where the device reported {reported}")
+    return None
+
+
+def largest_update_bytes(model: ModelSpec) -> int:
+    """No codec makes an update larger than its float32 numbers and some words about each tensor."""
+    return FIXED_OVERHEAD_BYTES + sum(
+        _float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.parameters
+    )
+
+
+def _float32_bytes(shape: tuple[int, ...]) -> int:
+    size = 4
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def _verified(path: Path, upload: Upload, round_: Round) -> bytes:
+    payload = path.read_bytes()
+    found = hashlib.sha256(payload).hexdigest()
+    if found != upload.sha256:
+        raise WrongHash(sha256=upload.sha256, found=found)
+    round_.parsed_plan().codec.decode(payload, expected=_model(round_).parameters)
+    return payload
+
+
+def _model(round_: Round) -> ModelSpec:
+    assert round_.base_version is not None, "assignments belong to rounds that have opened"
+    return round_.base_version.pair.model_spec()
