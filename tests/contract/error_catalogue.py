@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from coterie.core.errors import ErrorKind
 from coterie.gateway.problems import STATUS, WIRE_STATUS
+from coterie_agent.errors import MEANINGS, Exit
 from coterie_wire.errors import CODES
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,22 @@ Raised on either side of the wire; the platform tells them with the status below
 Told with the status and in the words of Django REST framework.
 
 {rest}
+
+## Of the agent
+
+Told by `coterie-agent`, and as the reason why an assignment was given back.
+
+{agent}
+
+| exit code | meaning |
+| --- | --- |
+{exits}
+
+## Reasons
+
+Why a device, a round or a job waits; the same code and sentence on the device, in the API and in the console.
+
+{reasons}
 """
 
 
@@ -68,16 +85,20 @@ def platform_errors() -> tuple[PlatformError, ...]:
     return tuple(sorted(errors, key=lambda error: error.code))
 
 
-def wire_codes_raised() -> Mapping[str, str]:
-    """Each code that a WireError is raised with, and where. Raises AssertionError where it is not a literal."""
-    raised: dict[str, str] = {}
-    for path, tree in _modules():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _last_name(node.func) == "WireError":
-                code = node.args[0]
-                assert isinstance(code, ast.Constant), f"{path}:{node.lineno}: the code is not a literal"
-                raised[str(code.value)] = f"{path}:{node.lineno}"
-    return raised
+def codes_given(*constructors: str) -> tuple[str, ...]:
+    """Every code that calls of `constructors` begin with, written there or as a constant of the module."""
+    found: set[str] = set()
+    for _path, tree in _modules():
+        constants = dict(_assigned(tree))
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and _last_name(call.func) in constructors:
+                code = _code_of(call)
+                found |= {
+                    node.value
+                    for node in ast.walk(constants.get(_last_name(code), code))
+                    if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                }
+    return tuple(sorted(found))
 
 
 def rest_codes() -> tuple[str, ...]:
@@ -95,8 +116,12 @@ def errors_page() -> str:
     """docs/reference/errors.md."""
     platform = (_row(f"`{e.code}`", e.kind, STATUS[e.kind], e.sentence) for e in platform_errors())
     wire = (_row(f"`{code}`", WIRE_STATUS.get(code, STATUS[ErrorKind.INVALID]), CODES[code]) for code in CODES)
+    agent = (f"- `{code}`" for code in codes_given("AgentError", "refusal"))
+    exits = (_row(str(code.value), MEANINGS[code]) for code in Exit)
+    reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason"))
     rest = (f"- `{code}`" for code in rest_codes())
-    return PAGE.format(platform="\n".join(platform), wire="\n".join(wire), rest="\n".join(rest))
+    sections = {"platform": platform, "wire": wire, "rest": rest, "agent": agent, "exits": exits, "reasons": reasons}
+    return PAGE.format(**{name: "\n".join(lines) for name, lines in sections.items()})
 
 
 @cache
@@ -110,6 +135,10 @@ def _row(code: str, *cells: str | HTTPStatus) -> str:
     return f"| {' | '.join(texts)} |"
 
 
+def _code_of(call: ast.Call) -> ast.expr:
+    return call.args[0] if call.args else next(keyword.value for keyword in call.keywords if keyword.arg == "code")
+
+
 def _stated(path: str, node: ast.ClassDef) -> PlatformError:
     where = f"{path}:{node.lineno} {node.name}"
     facts = dict(_assigned(node))
@@ -121,7 +150,7 @@ def _stated(path: str, node: ast.ClassDef) -> PlatformError:
     )
 
 
-def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+def _assigned(node: ast.ClassDef | ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for statement in node.body:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
