@@ -1,0 +1,1 @@
+"""A fleet that learns, live, on one machine: what `make demo` runs."""
