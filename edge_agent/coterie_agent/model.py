@@ -1,14 +1,17 @@
 """One version of the device model on this device: its parts fetched, verified, read."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from coterie_wire.bundle import BlobRef, Manifest
+from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
 from coterie_wire.codec import Float32
 from coterie_wire.tensors import check_finite, decode_tensors
 
 from coterie_agent.blobs import BlobCache, Download
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.store.opened import Store
 
 Parameters = Mapping[str, Float32]
 
@@ -51,3 +54,20 @@ def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, sto
 def is_complete(manifest: Manifest, blobs: BlobCache) -> bool:
     """Whether every part of the version is on the device."""
     return all(blobs.has(ref) for ref in parts(manifest))
+
+
+def held_manifest(store: Store) -> Manifest:
+    """The version that the device holds.
+
+    Raises AgentError ``agent.not_joined`` or ``agent.no_model``.
+    """
+    signed = store.work.held_model()
+    if signed is None:
+        detail = "the device holds no model yet; it gets one from the platform while the agent runs"
+        raise AgentError("agent.no_model", detail, exit_code=Exit.NO_MODEL)
+    return verify_manifest(signed, store.identity.get().platform_key)
+
+
+def features(spec: ModelSpec) -> int:
+    """Numbers that one sample has, over all inputs of the model."""
+    return sum(math.prod(tensor.shape) for tensor in spec.inputs)

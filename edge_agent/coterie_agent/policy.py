@@ -1,7 +1,9 @@
 """Judges conditions: why the device does not train now. Pure; the owner can only be stricter than the plan."""
 
+import math
 from collections.abc import Iterator
 
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason, Requirements
 
 NETWORK_CODES = frozenset({"conditions.offline", "conditions.metered", "conditions.network_unknown"})
@@ -69,3 +71,22 @@ def _within(hours: tuple[int, int], hour: int) -> bool:
 
 def _reason(code: str, sentence: str) -> Reason:
     return Reason(code=code, sentence=sentence)
+
+
+def judge_data(*, features: int | None, classes: int, model: ModelSpec | None) -> tuple[Reason, ...]:
+    """Why the device's samples cannot train `model` (None: not known yet); empty when they can.
+
+    `features` is the width of the samples (None: there are none), `classes` one more than their highest label.
+    """
+    if features is None:
+        return (_reason("data.no_samples", "no samples on the device yet; add some with: coterie-agent ingest FILE"),)
+    if model is None:
+        return ()
+    wanted = sum(math.prod(tensor.shape) for tensor in model.inputs)
+    if features != wanted:
+        return (_reason("data.does_not_fit", f"samples have {features} features, the model takes {wanted}"),)
+    if classes > model.classes:
+        return (
+            _reason("data.does_not_fit", f"a label is {classes - 1}, the model's classes end at {model.classes - 1}"),
+        )
+    return ()

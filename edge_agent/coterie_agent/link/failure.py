@@ -6,6 +6,8 @@ from coterie_agent.errors import AgentError, Exit
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that say nothing about the request itself."""
+_FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
+"""A damaged blob was removed, so the next attempt downloads it."""
 
 
 class Unreachable(AgentError):
@@ -31,4 +33,6 @@ class Refused(AgentError):
 
 def is_retryable(error: AgentError) -> bool:
     """Whether the same request can succeed later."""
-    return isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status in _PASSING)
+    if isinstance(error, Refused):
+        return error.status in _PASSING
+    return isinstance(error, Unreachable) or error.code in _FETCHED_ANEW

@@ -45,7 +45,7 @@ class HttpLink:
         with self._request("POST", f"/{name}", body=body, headers={"Content-Type": "application/json"}) as response:
             return _decode(_read(response), reply)
 
-    def download(self, sha256: str, *, offset: int) -> Iterator[bytes]:
+    def download(self, sha256: str, offset: int) -> Iterator[bytes]:
         """The bytes of a blob from `offset` on.
 
         Raises Unreachable or Refused.

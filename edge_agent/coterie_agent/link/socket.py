@@ -21,6 +21,7 @@ from coterie_agent.link.http import NAMES, RecordSent
 R = TypeVar("R", bound=Message)
 _ANSWER_TIMEOUT_S = 30.0
 _HEARTBEAT_S = 20.0
+_OPEN_TIMEOUT_S = 5.0
 
 
 class SocketLink:
@@ -121,8 +122,10 @@ def _connect(url: str, credential: str, ca_file: str | None) -> ClientConnection
             compression=None,  # frames are small, and deflate costs the platform 30 KB for each device
             proxy=None,  # as HTTPS does: the owner's URL is where it goes
             max_size=MAX_MESSAGE_BYTES,
+            open_timeout=_OPEN_TIMEOUT_S,
             ping_interval=_HEARTBEAT_S,
             ping_timeout=_HEARTBEAT_S,
+            close_timeout=1,
         )
     except (OSError, WebSocketException) as error:  # TimeoutError is an OSError
         raise Unreachable(f"no socket at {address}: {error}") from error

@@ -43,7 +43,7 @@ class Samples:
         """Store all of `rows`, or none if reading them raises; the number stored.
 
         `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when the width differs from that
-        of the samples that are there.
+        of the samples that are there, ``ingest.empty`` when there are none.
         """
         with self._database.transaction() as cursor:
             if replace:
@@ -53,6 +53,8 @@ class Samples:
             last = _last_id(cursor)
             cursor.executemany("INSERT INTO sample (x, label) VALUES (?, ?)", checked)
             stored = _last_id(cursor) - last
+            if stored == 0:
+                raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
             cursor.execute(
                 "DELETE FROM sample WHERE id <= (SELECT id FROM sample ORDER BY id DESC LIMIT 1 OFFSET ?)",
                 (max_samples,),

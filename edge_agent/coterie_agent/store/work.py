@@ -20,6 +20,8 @@ class TrainingProgress(msgspec.Struct, frozen=True):
     steps_done: int
     loss_before: float
     accuracy_before: float
+    measure_s: float
+    """Seconds that measuring took, which will be needed once more at the end."""
     train_s: float
 
 

@@ -10,6 +10,7 @@ from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32
 
 from coterie_agent.errors import AgentError
+from coterie_agent.model import features
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.graph import Array
 
@@ -92,8 +93,3 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
         inputs[tensor.name] = part if tensor.dtype == "float32" else part.astype(np.int64)
         start = end
     return Batch(inputs, target, weight)
-
-
-def features(spec: ModelSpec) -> int:
-    """Numbers that one sample has, over all inputs of the model."""
-    return sum(math.prod(tensor.shape) for tensor in spec.inputs)

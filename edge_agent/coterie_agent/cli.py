@@ -1,0 +1,89 @@
+"""``coterie-agent``: the command line."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, Protocol, cast
+
+import msgspec
+from coterie_wire.errors import WireError
+
+from coterie_agent import VERSION
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.errors import MEANINGS, AgentError, Exit
+from coterie_agent.home import DEFAULT_HOME
+
+
+class Command(Protocol):
+    """A module of `coterie_agent.commands`."""
+
+    def run(self, arguments: Arguments) -> Output: ...
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What ``--json`` prints when a command fails."""
+
+    code: str
+    detail: str
+    exit_code: int
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run one command; the exit code is one of `Exit`."""
+    arguments = msgspec.convert(vars(_parser().parse_args(argv)), Arguments)
+    arguments = msgspec.structs.replace(arguments, home=arguments.home.expanduser().absolute())
+    command = cast(Command, importlib.import_module(f"coterie_agent.commands.{arguments.command}"))
+    try:
+        output = command.run(arguments)
+    except AgentError as error:
+        _fail(Failure(error.code, error.detail, error.exit_code), as_json=arguments.json)
+    except WireError as error:
+        _fail(Failure(error.code, error.detail, Exit.FAILED), as_json=arguments.json)
+    if arguments.json:
+        sys.stdout.write(msgspec.json.encode(output.json).decode() + "\n")
+    else:
+        sys.stdout.write("".join(line + "\n" for line in output.lines))
+    sys.exit(Exit.OK)
+
+
+def _fail(failure: Failure, *, as_json: bool) -> NoReturn:
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(failure).decode() + "\n")
+    else:
+        sys.stderr.write(f"coterie-agent: {failure.detail} [{failure.code}]\n")
+    sys.exit(failure.exit_code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="coterie-agent",
+        description="Trains a small model on this device's own data, when its owner's conditions hold.",
+        epilog="exit codes:\n" + "\n".join(f"  {code:2d}  {meaning}" for code, meaning in MEANINGS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=VERSION)
+    parser.add_argument("--home", type=Path, default=DEFAULT_HOME, metavar="DIR", help=f"default: {DEFAULT_HOME}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=about, description=about)
+        command.add_argument("--json", action="store_true", help="answer in JSON, for programs")
+        return command
+
+    join = add("join", "join a platform with a one-time token")
+    join.add_argument("url", metavar="URL")
+    join.add_argument("token", metavar="TOKEN")
+    join.add_argument("--name", default="", help="what the device is called; default: its host name")
+    add("run", "train when conditions hold, until stopped")
+    add("status", "what the device is, holds, does, and has sent")
+    add("why", "what keeps the device from training now")
+    ingest = add("ingest", "add samples from a .csv, .npz or .jsonl file")
+    ingest.add_argument("file", type=Path, metavar="FILE")
+    ingest.add_argument("--replace", action="store_true", help="drop the samples that are on the device first")
+    predict = add("predict", "ask the model on the device about the samples of a file")
+    predict.add_argument("file", type=Path, metavar="FILE")
+    leave = add("leave", "leave the platform; the samples stay")
+    leave.add_argument("--force", action="store_true", help="forget the platform even if it does not answer")
+    return parser

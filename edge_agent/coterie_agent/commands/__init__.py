@@ -1,0 +1,29 @@
+"""The commands of ``coterie-agent``, one a module, each imported only when it is asked for."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+
+class Output(NamedTuple):
+    """What a command has to say."""
+
+    json: msgspec.Struct
+    """For programs (``--json``)."""
+    lines: list[str]
+    """For people."""
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    """The command line, parsed; a field that a command does not have keeps its default."""
+
+    command: str
+    home: Path
+    json: bool = False
+    url: str = ""
+    token: str = ""
+    name: str = ""
+    file: Path = Path()
+    replace: bool = False
+    force: bool = False

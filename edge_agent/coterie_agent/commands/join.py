@@ -1,0 +1,67 @@
+"""``coterie-agent join URL TOKEN``: enrol this device and pin the platform's key."""
+
+import socket
+from datetime import date
+from urllib.parse import urlsplit
+
+import msgspec
+from coterie_wire.messages import Enrol, Enrolled
+from coterie_wire.version import PROTOCOL
+
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.config import TEMPLATE, load_config
+from coterie_agent.device import capabilities
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home, RunLock, write_private
+from coterie_agent.link.http import HttpLink
+from coterie_agent.store.opened import open_store
+
+
+class Joined(msgspec.Struct, frozen=True):
+    device: str
+    name: str
+    url: str
+    home: str
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``agent.already_joined``, ``agent.bad_url``, ``config.invalid``, Unreachable or Refused."""
+    home = Home(arguments.home)
+    url = _checked(arguments.url)
+    config = load_config(home.config)
+    with open_store(home) as store:
+        lock = RunLock(home)
+        lock.acquire()  # two joins at once would spend two tokens
+        known = store.identity.find()
+        if known is not None:
+            detail = f"this device is {known.name} of {known.url} already; to change that, run: coterie-agent leave"
+            raise AgentError("agent.already_joined", detail, exit_code=Exit.ALREADY_JOINED)
+        link = HttpLink(
+            url,
+            credential=None,
+            record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
+            ca_file=config.ca_file,
+        )
+        name = arguments.name or socket.gethostname()
+        enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
+        enrolled = link.call(enrol, Enrolled)
+        store.identity.save(url=url, name=name, enrolled=enrolled)
+        if not home.config.exists():
+            write_private(home.config, TEMPLATE.encode())
+        lock.release()
+    return Output(
+        Joined(device=enrolled.device, name=name, url=url, home=str(home.root)),
+        [
+            f"joined {url} as {name} ({enrolled.device})",
+            f"settings: {home.config}",
+            "next: coterie-agent ingest FILE, then coterie-agent run",
+        ],
+    )
+
+
+def _checked(url: str) -> str:
+    split = urlsplit(url)
+    if split.scheme not in ("http", "https") or not split.hostname:
+        detail = f"{url!r} is not the address of a platform; it looks like https://platform.example"
+        raise AgentError("agent.bad_url", detail, exit_code=Exit.USAGE)
+    return url.rstrip("/")

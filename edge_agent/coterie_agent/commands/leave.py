@@ -1,0 +1,53 @@
+"""``coterie-agent leave``: end this device's credential; its samples stay on it."""
+
+from datetime import date
+
+import msgspec
+from coterie_wire.messages import Done, Leave
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.config import load_config
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home, RunLock
+from coterie_agent.link.failure import Refused
+from coterie_agent.link.http import HttpLink
+from coterie_agent.store.opened import Store, open_store
+
+
+class Left(msgspec.Struct, frozen=True):
+    url: str
+    samples: int
+    """Samples that stay on the device."""
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``agent.not_joined``, ``agent.already_running``, Unreachable or Refused.
+
+    With ``--force`` the device forgets the platform though it does not answer.
+    """
+    home = Home(arguments.home)
+    config = load_config(home.config)
+    with open_store(home) as store:
+        url = store.identity.get().url
+        lock = RunLock(home)
+        lock.acquire()
+        try:
+            _tell(store, url, config.ca_file)
+        except AgentError as error:
+            if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
+                raise
+        store.identity.forget()
+        BlobCache(home.blobs).keep_only(())
+        samples = store.samples.count()
+        lock.release()
+    return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])
+
+
+def _tell(store: Store, url: str, ca_file: str | None) -> None:
+    HttpLink(
+        url,
+        credential=store.identity.credential(),
+        record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
+        ca_file=ca_file,
+    ).call(Leave(), Done)

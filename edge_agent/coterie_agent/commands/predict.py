@@ -1,0 +1,31 @@
+"""``coterie-agent predict FILE``: what the model on the device says about the samples of a file."""
+
+import msgspec
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.config import load_config
+from coterie_agent.home import Home
+from coterie_agent.ingest.file import read_rows
+from coterie_agent.ingest.row import RowCheck
+from coterie_agent.predicting import Prediction, load_held_model
+from coterie_agent.store.opened import open_store
+
+
+class Predictions(msgspec.Struct, frozen=True):
+    version: str
+    predictions: list[Prediction]
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``agent.no_model``, ``agent.not_joined``, ``ingest.*``, ``bundle.*`` or ``model.*``."""
+    home = Home(arguments.home)
+    config = load_config(home.config)
+    with open_store(home) as store:
+        held = load_held_model(store, BlobCache(home.blobs), threads=config.threads)
+    rows = list(read_rows(arguments.file, RowCheck(features=held.features, labelled=False)))
+    predictions = held.predict(rows)
+    return Output(
+        Predictions(held.manifest.version, predictions),
+        [f"{index}: {found.label} ({found.probability:.3f})" for index, found in enumerate(predictions)],
+    )

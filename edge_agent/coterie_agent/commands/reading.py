@@ -1,0 +1,18 @@
+"""Opens the store for commands that only read it."""
+
+from pathlib import Path
+
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home
+from coterie_agent.report import Report, make_report
+from coterie_agent.store.opened import open_store
+
+
+def read_report(root: Path) -> Report:
+    """Raises AgentError ``agent.not_joined``, also where there is no home: asking creates none."""
+    home = Home(root)
+    if not home.database.exists():
+        detail = f"no agent lives in {root}; run: coterie-agent join URL TOKEN"
+        raise AgentError("agent.not_joined", detail, exit_code=Exit.NOT_JOINED)
+    with open_store(home) as store:
+        return make_report(home, store)

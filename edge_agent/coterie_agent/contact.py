@@ -1,0 +1,165 @@
+"""Keeps the platform informed: checks in over the socket where it works, else over HTTPS, and takes the answer."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive, Message
+from coterie_wire.version import PROTOCOL
+
+from coterie_agent.errors import AgentError
+from coterie_agent.link.backoff import Backoff
+from coterie_agent.link.failure import Refused
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.journal import Journal
+from coterie_agent.store.samples import Samples
+
+log = logging.getLogger(__name__)
+R = TypeVar("R", bound=Message)
+
+
+class Caller(Protocol):
+    """A way to send a message. Raises Unreachable or Refused."""
+
+    def call(self, message: Message, reply: type[R]) -> R: ...
+
+
+class Socket(Caller, Protocol):
+    """A way that stays open."""
+
+    def close(self) -> None: ...
+
+
+OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
+"""Opens a socket that calls its first argument when the platform has news, its second when it has closed."""
+
+
+class Told(NamedTuple):
+    """What of a check-in is worth telling at once when it changes; counts and degrees can wait for the next."""
+
+    conditions: Conditions
+    blockers: tuple[str, ...]
+    assignment: str | None
+    stage: str | None
+    version: str | None
+
+
+@dataclass(kw_only=True)
+class Contact:
+    """The thread that checks in."""
+
+    situation: Situation
+    samples: Samples
+    journal: Journal
+    capabilities: Capabilities
+    https: Caller
+    open_socket: OpenSocket
+    check_in_s: float
+    rng: random.Random = field(default_factory=random.SystemRandom)
+
+    def __post_init__(self) -> None:
+        self._socket: Socket | None = None
+        self._socket_backoff, self._socket_at = Backoff(), 0.0
+        self._backoff = Backoff()
+        self._due_at = self._not_before = 0.0  # on the monotonic clock
+        self._told: tuple[Told, int] | None = None
+
+    def run(self) -> None:
+        """Until the situation says stop."""
+        while not (now := self.situation.now).stopping:
+            at = time.monotonic()
+            if self._socket is None and at >= self._socket_at:
+                self._connect()
+            elif at >= self._not_before and (at >= self._due_at or (_told(now), now.wakes) != self._told):
+                self._check_in(now)
+            else:
+                news = (_told(now), now.wakes) != self._told
+                next_at = self._not_before if news else max(self._due_at, self._not_before)
+                if self._socket is None:
+                    next_at = min(next_at, self._socket_at)
+                self.situation.wait(now.edition, max(0.0, next_at - at))
+        if self._socket is not None:
+            self._socket.close()
+
+    def _connect(self) -> None:
+        try:
+            self._socket = self.open_socket(self.situation.wake, self._lost_socket)
+        except AgentError as error:
+            self._socket_backoff = self._socket_backoff.failed()
+            delay_s = self._socket_backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
+            self._socket_at = time.monotonic() + delay_s
+            log.debug("%s", error.detail)
+        else:
+            self._socket_backoff, self._told = Backoff(), None  # whatever was missed meanwhile: check in at once
+
+    def _lost_socket(self) -> None:
+        """Called by the reading thread; the next check-in finds out."""
+        self.situation.wake()
+
+    def _check_in(self, now: Now) -> None:
+        told = (_told(now), now.wakes)
+        way: Caller = self._socket or self.https
+        try:
+            directive = way.call(self._message(now), Directive)
+        except Refused as refusal:
+            if refusal.is_revoked:
+                self.situation.end(refusal)
+            else:
+                self._failed(refusal)
+        except AgentError as error:
+            if self._socket is None:
+                self._failed(error)
+            else:
+                self._drop_socket()  # and check in over HTTPS at once
+        else:
+            at = time.monotonic()
+            self.check_in_s = directive.check_in_s
+            self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # so that a fleet does not keep step
+            self._backoff, self._told = Backoff(), told
+            if self.situation.now.link == "offline":
+                log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
+                self._socket_backoff = Backoff()
+            self.situation.link("socket" if self._socket else "https")
+            self.situation.direct(directive, at=at)
+
+    def _drop_socket(self) -> None:
+        assert self._socket is not None
+        self._socket.close()
+        self._socket = None
+        self._socket_backoff = self._socket_backoff.failed()
+        self._socket_at = time.monotonic() + self._socket_backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
+
+    def _failed(self, error: AgentError) -> None:
+        self._backoff = self._backoff.failed()
+        self._not_before = time.monotonic() + self._backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
+        if self.situation.now.link_problem is None:
+            log.warning("no contact with the platform: %s; trying again", error.detail)
+        self.situation.link("offline", Reason(code=error.code[:64], sentence=error.detail[:400]))
+
+    def _message(self, now: Now) -> CheckIn:
+        counts = self.samples.class_counts()
+        train_step_s = self.journal.measured("train_step_s")
+        return CheckIn(
+            protocol=PROTOCOL,
+            conditions=now.conditions,
+            blockers=now.blockers[:16],
+            progress=now.progress,
+            version=now.version,
+            metadata=DataMetadata(samples=sum(counts), class_counts=counts[:10_000]),
+            capabilities=msgspec.structs.replace(self.capabilities, train_step_s=train_step_s),
+        )
+
+
+def _told(now: Now) -> Told:
+    return Told(
+        conditions=msgspec.structs.replace(now.conditions, temperature_c=None),
+        blockers=tuple(reason.code for reason in now.blockers),
+        assignment=now.progress.assignment if now.progress else None,
+        stage=now.progress.stage if now.progress else None,
+        version=now.version,
+    )

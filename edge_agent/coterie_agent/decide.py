@@ -1,0 +1,74 @@
+"""What the agent does next: a pure function of what is in hand, what the platform says and what holds it back."""
+
+from typing import NamedTuple, TypeAlias
+
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import Assignment
+
+from coterie_agent.policy import blocks_network
+
+
+class Facts(NamedTuple):
+    """All that the decision rests on."""
+
+    in_hand: Assignment | None
+    """The assignment that the device has accepted and not finished."""
+    spooled: bool
+    """Its update is ready to be uploaded."""
+    answered: bool
+    """The platform has answered since the agent started; before, what is in hand stands."""
+    assigned: Assignment | None
+    """The assignment that the platform says is the device's, unless the device has finished it."""
+    champion: SignedManifest | None
+    """A version that the device should hold and does not."""
+    blockers: tuple[Reason, ...]
+
+
+class Rest(NamedTuple):
+    """Nothing can be done until something changes."""
+
+
+class Accept(NamedTuple):
+    assignment: Assignment
+
+
+class Train(NamedTuple):
+    assignment: Assignment
+
+
+class Upload(NamedTuple):
+    assignment: Assignment
+
+
+class Drop(NamedTuple):
+    """The platform has taken the assignment back."""
+
+    assignment: Assignment
+
+
+class Fetch(NamedTuple):
+    champion: SignedManifest
+
+
+Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch
+
+
+def decide(facts: Facts) -> Action:
+    """The next action.
+
+    A spooled update is offered even when its assignment seems gone: the platform no longer names an assignment whose
+    update it has accepted, so only the answer to the offer says whether it counted.
+    """
+    offline = blocks_network(facts.blockers)
+    if facts.in_hand is not None:
+        if facts.spooled:
+            return Rest() if offline else Upload(facts.in_hand)
+        if facts.answered and (facts.assigned is None or facts.assigned.assignment != facts.in_hand.assignment):
+            return Drop(facts.in_hand)
+        return Rest() if facts.blockers else Train(facts.in_hand)
+    if facts.assigned is not None:
+        return Accept(facts.assigned)
+    if facts.champion is not None and not offline:
+        return Fetch(facts.champion)
+    return Rest()

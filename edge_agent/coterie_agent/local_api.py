@@ -1,0 +1,203 @@
+"""The local API: programs on this device add samples and ask for predictions, on 127.0.0.1 and with a local token."""
+
+import hmac
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Annotated, TypeVar
+
+import msgspec
+from coterie_wire.messages import Problem
+from msgspec import Meta
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home, write_private
+from coterie_agent.ingest.file import JsonRow
+from coterie_agent.ingest.row import RowCheck
+from coterie_agent.predicting import HeldModel, Prediction, load_held_model
+from coterie_agent.report import Report, make_report
+from coterie_agent.situation import Situation
+from coterie_agent.store.opened import Store
+
+T = TypeVar("T", bound=msgspec.Struct)
+MAX_BODY_BYTES = 8 << 20
+_IDLE_S = 10
+
+
+class Address(msgspec.Struct, frozen=True):
+    """What local-api.json tells programs on this device."""
+
+    url: str
+    token: str
+
+
+class AddSamples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /samples``."""
+
+    samples: Annotated[list[JsonRow], Meta(min_length=1)]
+
+
+class Added(msgspec.Struct, frozen=True):
+    stored: int
+    """Samples of this request."""
+    samples: int
+    """Samples on the device now."""
+
+
+class Predict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /predict``."""
+
+    samples: Annotated[list[JsonRow], Meta(min_length=1, max_length=10_000)]
+
+
+class Predicted(msgspec.Struct, frozen=True):
+    version: str
+    predictions: list[Prediction]
+
+
+class RequestError(Exception):
+    """A request that is refused before it reaches the device's data."""
+
+    def __init__(self, status: HTTPStatus, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail = status, code, detail
+
+
+@dataclass(kw_only=True)
+class LocalApi:
+    """What the routes do."""
+
+    home: Home
+    config: Config
+    store: Store
+    blobs: BlobCache
+    situation: Situation
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _held: HeldModel | None = None
+
+    def add_samples(self, body: bytes) -> Added:
+        request = _decode(body, AddSamples)
+        model = self.situation.now.model
+        check = RowCheck(features=self.store.samples.features(), classes=model.classes if model else None)
+        rows = [check.row(f"sample {index}", row.x, row.y) for index, row in enumerate(request.samples)]
+        stored = self.store.samples.add(rows, max_samples=self.config.max_samples)
+        return Added(stored=stored, samples=self.store.samples.count())
+
+    def predict(self, body: bytes) -> Predicted:
+        request = _decode(body, Predict)
+        with self._lock:
+            if self._held is None or self._held.manifest.version != self.situation.now.version:
+                self._held = load_held_model(self.store, self.blobs, threads=self.config.threads)
+            held = self._held
+        check = RowCheck(features=held.features, labelled=False)
+        rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
+        return Predicted(version=held.manifest.version, predictions=held.predict(rows))
+
+    def status(self, _: bytes) -> Report:
+        return make_report(self.home, self.store)
+
+
+class LocalApiServer:
+    """Serves a `LocalApi` from threads of its own."""
+
+    def __init__(self, api: LocalApi) -> None:
+        """Listen, and write where to local-api.json.
+
+        Raises AgentError ``local_api.port_taken``.
+        """
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", api.config.local_api_port), partial(_Handler, api))
+        except OSError as error:
+            detail = (
+                f"port {api.config.local_api_port} of the local API: {error.strerror}; choose another in agent.toml"
+            )
+            raise AgentError("local_api.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
+        self._server.daemon_threads = True
+        self._file = api.home.local_api
+        self.address = Address(url=f"http://127.0.0.1:{self._server.server_port}", token=api.token)
+        write_private(self._file, msgspec.json.encode(self.address))
+
+    def run(self) -> None:
+        """Until `close`."""
+        self._server.serve_forever(poll_interval=1.0)
+
+    def close(self) -> None:
+        self._file.unlink(missing_ok=True)
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _IDLE_S
+    server_version = "coterie-agent"
+
+    def __init__(self, api: LocalApi, *connection: object) -> None:
+        self._api = api
+        super().__init__(*connection)  # type: ignore[arg-type]  # socket, address, server, as the server passes them
+
+    def do_GET(self) -> None:
+        self._handle({"/status": self._api.status})
+
+    def do_POST(self) -> None:
+        self._handle({"/samples": self._api.add_samples, "/predict": self._api.predict})
+
+    def _handle(self, routes: Mapping[str, Callable[[bytes], msgspec.Struct]]) -> None:
+        try:
+            self._authorise()
+            route = routes.get(self.path)
+            if route is None:
+                raise RequestError(HTTPStatus.NOT_FOUND, "local_api.unknown_path", f"nothing is at {self.path}")
+            self._answer(HTTPStatus.OK, route(self._body()))
+        except RequestError as error:
+            self._refuse(error.status, error.code, error.detail)
+        except AgentError as error:
+            status = HTTPStatus.UNPROCESSABLE_ENTITY if error.exit_code is Exit.BAD_DATA else HTTPStatus.CONFLICT
+            self._refuse(status, error.code, error.detail)
+
+    def _authorise(self) -> None:
+        """The token, and a Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own."""
+        host = self.headers.get("Host", "").rpartition(":")[0]
+        if host not in ("127.0.0.1", "localhost"):
+            raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_host", "the Host header must name 127.0.0.1")
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(), self._api.token.encode()):
+            detail = "send the token of local-api.json as: Authorization: Bearer TOKEN"
+            raise RequestError(HTTPStatus.UNAUTHORIZED, "local_api.unauthorised", detail)
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal():
+            raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
+        if int(length) > MAX_BODY_BYTES:
+            detail = f"a body of {length} bytes; at most {MAX_BODY_BYTES} are read"
+            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
+        return self.rfile.read(int(length))
+
+    def _refuse(self, status: HTTPStatus, code: str, detail: str) -> None:
+        self.close_connection = True  # a body may be left unread
+        problem = Problem(code=code, title=status.phrase, status=status, detail=detail)
+        self._answer(status, problem, content_type="application/problem+json")
+
+    def _answer(self, status: HTTPStatus, body: msgspec.Struct, *, content_type: str = "application/json") -> None:
+        content = msgspec.json.encode(body)
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # the name is the standard library's
+        """Requests of the owner's own programs are no news."""
+
+
+def _decode(body: bytes, request: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=request)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(HTTPStatus.BAD_REQUEST, "local_api.malformed", str(error)) from error

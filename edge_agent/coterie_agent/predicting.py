@@ -1,0 +1,57 @@
+"""Predictions of the model that the device holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from coterie_wire.bundle import Manifest
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.model import Model, features, held_manifest
+from coterie_agent.store.opened import Store
+from coterie_agent.store.samples import Row, StoredRow
+from coterie_agent.training.predictor import Predictor
+
+_ROWS = 256
+
+
+class Prediction(msgspec.Struct, frozen=True):
+    """The most likely class of one sample."""
+
+    label: str
+    """What the class is called."""
+    index: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class HeldModel:
+    """A version ready to predict."""
+
+    manifest: Manifest
+    predictor: Predictor
+
+    @property
+    def features(self) -> int:
+        return features(self.manifest.model)
+
+    def predict(self, rows: Sequence[Row]) -> list[Prediction]:
+        """One prediction a row."""
+        predictions: list[Prediction] = []
+        for start in range(0, len(rows), _ROWS):
+            part = [StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]]
+            for probabilities in self.predictor.probabilities(part):
+                index = int(probabilities.argmax())
+                label = self.manifest.labels[index] if index < len(self.manifest.labels) else str(index)
+                predictions.append(Prediction(label, index, round(float(probabilities[index]), 6)))
+        return predictions
+
+
+def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:
+    """The version that the device holds, loaded.
+
+    Raises AgentError ``agent.not_joined``, ``agent.no_model``, ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
+    """
+    manifest = held_manifest(store)
+    model = Model(manifest, blobs)
+    return HeldModel(manifest, Predictor(model.predict(), manifest.model, model.parameters(), threads=threads))

@@ -1,0 +1,95 @@
+"""What `status` and `why` say, from the store alone, whether the agent runs or not."""
+
+import time
+
+import msgspec
+from coterie_wire.conditions import Reason
+
+from coterie_agent.home import Home, is_running
+from coterie_agent.store.journal import Sent, Status
+from coterie_agent.store.opened import Store
+from coterie_agent.store.work import Finished
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The device as its owner sees it."""
+
+    device: str
+    name: str
+    url: str
+    running: bool
+    samples: int
+    class_counts: tuple[int, ...]
+    status: Status | None
+    """What the agent last wrote; None if it has never run."""
+    outcomes: tuple[Finished, ...]
+    """How the latest assignments ended, newest first."""
+    sent: tuple[Sent, ...]
+    """Everything that has left the device, by kind."""
+    waits: tuple[Reason, ...]
+    """Why the device does not train now; empty while it does."""
+
+
+def make_report(home: Home, store: Store) -> Report:
+    """Raises AgentError ``agent.not_joined``."""
+    identity = store.identity.get()
+    running = is_running(home)
+    status = store.journal.status()
+    counts = store.samples.class_counts()
+    return Report(
+        device=identity.device,
+        name=identity.name,
+        url=identity.url,
+        running=running,
+        samples=sum(counts),
+        class_counts=counts,
+        status=status,
+        outcomes=store.work.outcomes()[:10],
+        sent=store.journal.sent_totals(),
+        waits=_waits(running, status),
+    )
+
+
+def status_lines(report: Report) -> list[str]:
+    """The report for people."""
+    lines = [
+        f"{report.name} ({report.device}) of {report.url}",
+        f"agent: {'running' if report.running else 'not running'}",
+        f"samples: {report.samples}",
+    ]
+    status = report.status
+    if status is not None:
+        age_s = max(0, time.time() - status.at)
+        conditions = status.conditions
+        lines += [
+            f"last seen: {age_s:.0f} s ago, in contact over {status.link}",
+            f"conditions: charging {conditions.charging}, network {conditions.network}, idle {conditions.idle}"
+            + ("" if conditions.temperature_c is None else f", {conditions.temperature_c:.0f} °C"),
+            f"model version: {status.version or 'none yet'}",
+        ]
+        if status.progress is not None:
+            progress = status.progress
+            steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
+            lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
+    lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
+    return lines
+
+
+def why_lines(report: Report) -> list[str]:
+    """Why the device does not train, one reason a line."""
+    if not report.waits:
+        return ["nothing holds this device back"]
+    return [f"{reason.sentence} [{reason.code}]" for reason in report.waits]
+
+
+def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
+    waits: list[Reason] = []
+    if not running:
+        waits.append(Reason("agent.not_running", "the agent is not running; start it with: coterie-agent run"))
+    if status is not None:
+        waits += status.blockers
+        if status.link_problem is not None:
+            waits.append(status.link_problem)
+        elif status.progress is None and status.wait is not None:
+            waits.append(status.wait)
+    return tuple(waits)

@@ -1,0 +1,171 @@
+"""The running agent: its threads, and what binds them."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+
+from coterie_wire.bundle import verify_manifest
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.conditions.reader import ReadConditions
+from coterie_agent.config import Config
+from coterie_agent.contact import Contact
+from coterie_agent.device import capabilities
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
+from coterie_agent.link.http import HttpLink
+from coterie_agent.link.socket import SocketLink
+from coterie_agent.local_api import LocalApi, LocalApiServer
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.identity import Identity
+from coterie_agent.store.journal import Status
+from coterie_agent.store.opened import Store
+from coterie_agent.watch import Watch
+from coterie_agent.worker import Worker
+
+log = logging.getLogger(__name__)
+_GRACE_S = 1.5
+"""For the worker to save its checkpoint when the agent is told to stop."""
+_STATUS_PERIOD_S = 0.25
+
+
+@dataclass(kw_only=True)
+class Runner:
+    """One agent on one home."""
+
+    home: Home
+    config: Config
+    store: Store
+    read_conditions: ReadConditions
+    situation: Situation
+
+    def run(self) -> bool:
+        """Until the situation says stop; False if a thread was left behind, waiting for the network.
+
+        Raises AgentError ``agent.not_joined``, ``agent.no_credential``, ``local_api.port_taken``, and what the
+        situation ended with: the credential's end, or a failure of the agent's own.
+        """
+        identity = self.store.identity.get()
+        link = HttpLink(
+            identity.url,
+            credential=self.store.identity.credential(),
+            record_sent=self._record_sent,
+            ca_file=self.config.ca_file,
+        )
+        self._hold_model(identity)
+        watch = self._watch()
+        watch.look()  # so that the first check-in tells the truth
+        server = self._local_api() if self.config.local_api else None
+        if server is not None:
+            self._start("local-api", server.run)
+        self._start("watch", watch.run)
+        threads = [
+            self._start("contact", self._contact(identity, link).run),
+            self._start("worker", self._worker(identity, link).run),
+        ]
+        log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
+        self._publish_status()
+        if server is not None:
+            server.close()
+        until = time.monotonic() + _GRACE_S
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        if self.situation.now.ending is not None:
+            raise self.situation.now.ending
+        return not any(thread.is_alive() for thread in threads)
+
+    def _hold_model(self, identity: Identity) -> None:
+        held = self.store.work.held_model()
+        if held is not None:
+            manifest = verify_manifest(held, identity.platform_key)
+            self.situation.hold(manifest.version, manifest.model)
+
+    def _watch(self) -> Watch:
+        return Watch(
+            situation=self.situation,
+            read=self.read_conditions,
+            owner=self.config.policy,
+            samples=self.store.samples,
+            work=self.store.work,
+        )
+
+    def _worker(self, identity: Identity, link: HttpLink) -> Worker:
+        return Worker(
+            identity=identity,
+            config=self.config,
+            store=self.store,
+            blobs=BlobCache(self.home.blobs),
+            link=link,
+            situation=self.situation,
+        )
+
+    def _contact(self, identity: Identity, link: HttpLink) -> Contact:
+        open_socket = partial(
+            SocketLink,
+            identity.url,
+            credential=self.store.identity.credential(),
+            record_sent=self._record_sent,
+            ca_file=self.config.ca_file,
+        )
+        return Contact(
+            situation=self.situation,
+            samples=self.store.samples,
+            journal=self.store.journal,
+            capabilities=capabilities(),
+            https=link,
+            open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
+            check_in_s=identity.check_in_s,
+        )
+
+    def _local_api(self) -> LocalApiServer:
+        return LocalApiServer(
+            LocalApi(
+                home=self.home,
+                config=self.config,
+                store=self.store,
+                blobs=BlobCache(self.home.blobs),
+                situation=self.situation,
+            )
+        )
+
+    def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _guarded(self, run: Callable[[], None]) -> None:
+        """No thread dies alone: an agent that half works would look alive."""
+        try:
+            run()
+        except Exception as error:  # the outermost loop of each thread
+            if not self.situation.now.stopping:
+                log.exception("thread %s failed", threading.current_thread().name)
+                self.situation.end(AgentError("agent.failed", f"{type(error).__name__}: {error}"))
+
+    def _publish_status(self) -> None:
+        """Write the status whenever it changes, for `status` and `why`, until the situation says stop."""
+        while not (now := self.situation.now).stopping:
+            self.store.journal.write_status(_status(now))
+            self.situation.wait_for_stop(_STATUS_PERIOD_S)
+            self.situation.wait(now.edition, None)
+        self.store.journal.write_status(_status(self.situation.now))
+
+    def _record_sent(self, what: str, size_bytes: int) -> None:
+        self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day
+
+
+def _status(now: Now) -> Status:
+    return Status(
+        at=time.time(),
+        link=now.link,
+        link_problem=now.link_problem,
+        conditions=now.conditions,
+        blockers=now.blockers,
+        wait=now.directive.wait if now.directive else None,
+        progress=now.progress,
+        version=now.version,
+    )

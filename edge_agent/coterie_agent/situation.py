@@ -1,0 +1,90 @@
+"""What the agent's threads know together: one immutable value, replaced under a lock, and a wait for the next."""
+
+import threading
+from typing import Any
+
+import msgspec
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Directive, Progress
+
+from coterie_agent.errors import AgentError
+from coterie_agent.store.journal import Link
+
+STARTING = Reason(code="agent.starting", sentence="the agent has just started and has not looked at its conditions yet")
+
+
+class Now(msgspec.Struct, frozen=True):
+    """The situation at one moment."""
+
+    edition: int = 0
+    """Grows with every change."""
+    conditions: Conditions = Conditions()
+    blockers: tuple[Reason, ...] = (STARTING,)
+    directive: Directive | None = None
+    """The platform's last answer."""
+    closes_at: float | None = None
+    """When the round of the directive's assignment closes, on the monotonic clock."""
+    wakes: int = 0
+    """How often the platform has said that it has news."""
+    link: Link = "offline"
+    link_problem: Reason | None = None
+    progress: Progress | None = None
+    version: str | None = None
+    """Model version that the device holds."""
+    model: ModelSpec | None = None
+    ending: AgentError | None = None
+    """Why the agent must end, if something cannot be waited out."""
+    stopping: bool = False
+
+
+class Situation:
+    """Holds the current `Now`."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.now = Now()
+
+    def judge(self, conditions: Conditions, blockers: tuple[Reason, ...]) -> None:
+        self._replace(conditions=conditions, blockers=blockers)
+
+    def direct(self, directive: Directive, *, at: float) -> None:
+        """The platform answered at `at` on the monotonic clock."""
+        assignment = directive.assignment
+        self._replace(directive=directive, closes_at=None if assignment is None else at + assignment.remaining_s)
+
+    def wake(self) -> None:
+        with self._changed:
+            self._replace(wakes=self.now.wakes + 1)
+
+    def link(self, link: Link, problem: Reason | None = None) -> None:
+        self._replace(link=link, link_problem=problem)
+
+    def report(self, progress: Progress | None) -> None:
+        self._replace(progress=progress)
+
+    def hold(self, version: str, model: ModelSpec) -> None:
+        self._replace(version=version, model=model)
+
+    def end(self, error: AgentError) -> None:
+        self._replace(ending=error, stopping=True)
+
+    def stop(self) -> None:
+        self._replace(stopping=True)
+
+    def wait_for_stop(self, timeout_s: float) -> None:
+        """Until the agent is to stop, or `timeout_s` seconds have passed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.now.stopping, timeout_s)
+
+    def wait(self, edition: int, timeout_s: float | None) -> None:
+        """Until the situation is newer than `edition`, or `timeout_s` seconds have passed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.now.edition > edition, timeout_s)
+
+    def _replace(self, **changes: Any) -> None:  # noqa: ANN401  # the fields of Now, passed through to msgspec
+        with self._changed:
+            changed = msgspec.structs.replace(self.now, **changes)
+            if changed != self.now:
+                self.now = msgspec.structs.replace(changed, edition=self.now.edition + 1)
+                self._changed.notify_all()

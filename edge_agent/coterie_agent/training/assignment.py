@@ -1,0 +1,167 @@
+"""One assignment, from the received parameters to the spooled update; stopped and resumed at any step."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+from coterie_wire.messages import Assignment, OfferUpdate
+from coterie_wire.plan import DevicePlan
+
+from coterie_agent.errors import AgentError
+from coterie_agent.model import Model, Parameters
+from coterie_agent.store.opened import Store
+from coterie_agent.store.samples import Snapshot
+from coterie_agent.store.work import Checkpoint, TrainingProgress
+from coterie_agent.training.batches import Split, split, steps_per_epoch
+from coterie_agent.training.predictor import Measure, Predictor
+from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_agent.training.update import make_update
+
+
+class Halt(Enum):
+    """Why training stops between two steps."""
+
+    PAUSE = "pause"
+    """Conditions are lost, or the agent ends: keep everything, resume later."""
+    ENOUGH = "enough"
+    """The round is about to close: what is done is the update."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What one assignment trains with."""
+
+    assignment: Assignment
+    plan: DevicePlan
+    model: Model
+    store: Store
+    threads: int
+    checkpoint_s: float
+    halt: Callable[[float], Halt | None]
+    """Asked between steps, with the seconds that finishing takes: whether to go on."""
+    report: Callable[[int, int], None]
+    """Told steps done and in total."""
+
+    def run(self) -> bool:
+        """Whether the update is spooled; if not, training was paused and a checkpoint is kept.
+
+        Raises AgentError ``data.*``, ``model.*``, ``training.*``, WireError ``tensors.*`` or ``update.*``.
+        """
+        spec, received = self.model.manifest.model, self.model.parameters()
+        checkpoint = self.store.work.checkpoint()
+        snapshot = checkpoint.progress.snapshot if checkpoint else self.store.samples.snapshot()
+        ids = self.store.samples.ids(snapshot)
+        if not ids:
+            raise AgentError("data.no_samples", "no samples are left on the device")
+        parts = split(ids)
+        predictor = Predictor(self.model.predict(), spec, received, threads=self.threads)
+        before = self._before(checkpoint, predictor, ids, parts, snapshot)
+        if before is None:
+            return False
+        graph = train_graph(self.model.train_step(), spec, threads=self.threads)
+        trainer = Trainer(
+            graph,
+            spec,
+            received,
+            samples=self.store.samples,
+            train=parts.train,
+            weights=self.plan.local.weights,
+            seed=self.assignment.seed,
+        )
+        if checkpoint:
+            trainer.restore(checkpoint.tensors, steps_done=before.steps_done, train_s=before.train_s)
+        total = self.plan.local.epochs_wanted() * steps_per_epoch(len(parts.train), spec.batch_size)
+        finished = self._steps(trainer, total, before)
+        step_s = trainer.step_s()
+        if step_s is not None:
+            self.store.journal.measure("train_step_s", step_s)
+        if not finished:
+            return False
+        if trainer.steps_done == 0:
+            raise AgentError("training.too_late", "the round closes before a first step could be finished")
+        predictor.set_parameters(trainer.parameters())
+        after = predictor.measure(self.store.samples, loss_of=ids, accuracy_of=(), stop=self._paused)
+        if after is None:
+            self._save(trainer, before)
+            return False
+        self._spool(received, trainer, before, after, samples=len(parts.train), total=total)
+        return True
+
+    def _before(
+        self, checkpoint: Checkpoint | None, predictor: Predictor, ids: list[int], parts: Split, snapshot: Snapshot
+    ) -> TrainingProgress | None:
+        """Where training starts from; None when it was paused before that was measured."""
+        if checkpoint:
+            return checkpoint.progress
+        started = time.monotonic()
+        measure = predictor.measure(self.store.samples, loss_of=ids, accuracy_of=parts.held_out, stop=self._paused)
+        if measure is None:
+            return None
+        return TrainingProgress(
+            snapshot=snapshot,
+            steps_done=0,
+            loss_before=measure.loss,
+            accuracy_before=measure.accuracy,
+            measure_s=time.monotonic() - started,
+            train_s=0.0,
+        )
+
+    def _steps(self, trainer: Trainer, total: int, before: TrainingProgress) -> bool:
+        """Whether the steps are done, all or enough; if not, a checkpoint is kept."""
+        saved_at = time.monotonic()
+        while trainer.steps_done < total:
+            halt = self.halt(before.measure_s)
+            if halt is Halt.ENOUGH:
+                break
+            if halt is Halt.PAUSE:
+                self._save(trainer, before)
+                return False
+            trainer.step()
+            self.report(trainer.steps_done, total)
+            if time.monotonic() - saved_at >= self.checkpoint_s:
+                self._save(trainer, before)
+                saved_at = time.monotonic()
+        return True
+
+    def _save(self, trainer: Trainer, before: TrainingProgress) -> None:
+        progress = msgspec.structs.replace(before, steps_done=trainer.steps_done, train_s=trainer.train_s)
+        self.store.work.save_checkpoint(Checkpoint(progress, trainer.save()))
+
+    def _paused(self) -> bool:
+        return self.halt(0.0) is Halt.PAUSE
+
+    def _spool(
+        self,
+        received: Parameters,
+        trainer: Trainer,
+        before: TrainingProgress,
+        after: Measure,
+        *,
+        samples: int,
+        total: int,
+    ) -> None:
+        manifest, assignment = self.model.manifest, self.assignment
+        update = make_update(
+            received,
+            trainer.parameters(),
+            plan=self.plan,
+            residual=self.store.work.residual(manifest.pair),
+            seed=assignment.seed,
+            specs=manifest.model.parameters,
+        )
+        offer = OfferUpdate(
+            assignment=assignment.assignment,
+            sha256=hashlib.sha256(update.payload).hexdigest(),
+            size_bytes=len(update.payload),
+            samples=min(samples, trainer.steps_done * manifest.model.batch_size),
+            steps_done=trainer.steps_done,
+            steps_total=total,
+            loss_before=before.loss_before,
+            loss_after=after.loss,
+            accuracy_before=before.accuracy_before,
+            train_s=trainer.train_s,
+        )
+        self.store.work.spool(offer, pair=manifest.pair, payload=update.payload, residual=update.residual)

@@ -1,0 +1,57 @@
+"""Looks at the device's conditions every second and judges them; training sees the verdict between two steps."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from coterie_wire.conditions import Requirements
+from coterie_wire.errors import WireError
+from coterie_wire.plan import parse_device_plan
+
+from coterie_agent.conditions.reader import ReadConditions
+from coterie_agent.policy import judge, judge_data
+from coterie_agent.situation import Situation
+from coterie_agent.store.samples import Samples
+from coterie_agent.store.work import WorkStore
+
+PERIOD_S = 1.0
+
+
+@dataclass(kw_only=True)
+class Watch:
+    """The thread that reads the probes."""
+
+    situation: Situation
+    read: ReadConditions
+    owner: Requirements
+    samples: Samples
+    work: WorkStore
+
+    def run(self) -> None:
+        """Until the situation says stop."""
+        while not self.situation.now.stopping:
+            self.look()
+            self.situation.wait_for_stop(PERIOD_S)
+
+    def look(self) -> None:
+        """Read and judge once."""
+        conditions = self.read()
+        blockers = (
+            *judge(self._asked(), self.owner, conditions, datetime.now().astimezone().hour),
+            *judge_data(
+                features=self.samples.features(),
+                classes=len(self.samples.class_counts()),
+                model=self.situation.now.model,
+            ),
+        )
+        self.situation.judge(conditions, blockers)
+
+    def _asked(self) -> Requirements | None:
+        """What the plan of the assignment in hand asks, else what the federation asks before it invites the device."""
+        in_hand = self.work.current()
+        if in_hand is not None:
+            try:
+                return parse_device_plan(in_hand.plan).requirements
+            except WireError:  # training it will say so, and give it back
+                return None
+        directive = self.situation.now.directive
+        return directive.requirements if directive else None

@@ -1,0 +1,232 @@
+"""Carries out the agent's actions, one at a time: accept, train, upload, drop, fetch."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
+
+from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
+from coterie_wire.plan import parse_device_plan
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.config import Config
+from coterie_agent.decide import Accept, Action, Drop, Facts, Fetch, Rest, Train, Upload, decide
+from coterie_agent.errors import AgentError
+from coterie_agent.link.backoff import Backoff
+from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.model import Model, fetch_model, parts
+from coterie_agent.policy import blocks_network
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.identity import Identity
+from coterie_agent.store.opened import Store
+from coterie_agent.store.work import Outcome
+from coterie_agent.training.assignment import Halt, Training
+from coterie_agent.upload import upload_update
+
+log = logging.getLogger(__name__)
+Stage = Literal["accepted", "training", "waiting", "uploading"]
+_PROGRESS_S = 0.5
+_LONGEST_MARGIN_S = 2.0
+
+
+@dataclass(kw_only=True)
+class Worker:
+    """The thread that does the work. What it decides by is the situation and the store, so it can end at any moment."""
+
+    identity: Identity
+    config: Config
+    store: Store
+    blobs: BlobCache
+    link: HttpLink
+    situation: Situation
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    _backoff: Backoff = field(default_factory=Backoff)
+    _refused: SignedManifest | None = None
+    """A champion that turned out to be unusable; it is not fetched again."""
+    _reported_at: float = 0.0
+
+    def run(self) -> None:
+        """Until the situation says stop."""
+        while not (now := self.situation.now).stopping:
+            facts = self._facts(now)
+            action = decide(facts)
+            if isinstance(action, Rest):
+                if facts.in_hand is not None:
+                    self._report(facts.in_hand, "uploading" if facts.spooled else "waiting")
+                self.situation.wait(now.edition, None)
+            else:
+                self._attempt(action)
+
+    def _facts(self, now: Now) -> Facts:
+        in_hand = self.store.work.current()
+        directive = now.directive
+        assigned = directive.assignment if directive else None
+        if assigned is not None and self.store.work.is_finished(assigned.assignment):
+            assigned = None
+        champion = directive.manifest if directive else None
+        if champion is not None and champion in (self.store.work.held_model(), self._refused):
+            champion = None
+        return Facts(
+            in_hand=in_hand,
+            spooled=in_hand is not None and self.store.work.offer() is not None,
+            answered=directive is not None,
+            assigned=assigned,
+            champion=champion,
+            blockers=now.blockers,
+        )
+
+    def _attempt(self, action: Action) -> None:
+        try:
+            self._perform(action)
+            self._backoff = Backoff()
+        except (AgentError, WireError) as error:
+            if isinstance(error, Refused) and error.is_revoked:
+                self.situation.end(error)
+            elif isinstance(error, AgentError) and is_retryable(error):
+                self._wait_out(error)
+            elif isinstance(action, Train | Upload | Drop):
+                self._release(action.assignment, error)
+            elif isinstance(action, Fetch):
+                log.error("the platform's newest version is not usable: %s [%s]", error.detail, error.code)
+                self._refused = action.champion
+
+    def _perform(self, action: Action) -> None:
+        if isinstance(action, Accept):
+            self.store.work.accept(action.assignment)
+            log.info("accepted round %d of %s", action.assignment.round, action.assignment.federation)
+            self._report(action.assignment, "accepted")
+        elif isinstance(action, Train):
+            self._train(action.assignment)
+        elif isinstance(action, Upload):
+            self._upload(action.assignment)
+        elif isinstance(action, Drop):
+            self._finish(action.assignment, "dropped", "the platform has taken the assignment back")
+        elif isinstance(action, Fetch):
+            self._fetch(action.champion, stop=self._is_offline)
+
+    def _train(self, assignment: Assignment) -> None:
+        plan = parse_device_plan(assignment.plan)
+        manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment))
+        if manifest is None:
+            return
+        self._report(assignment, "training")
+        done = Training(
+            assignment=assignment,
+            plan=plan,
+            model=Model(manifest, self.blobs),
+            store=self.store,
+            threads=self.config.threads,
+            checkpoint_s=self.config.checkpoint_s,
+            halt=partial(self._halt, assignment),
+            report=partial(self._report_steps, assignment),
+        ).run()
+        if done:
+            self._report(assignment, "uploading")
+        else:
+            log.info("training of round %d pauses", assignment.round)
+            self._report(assignment, "waiting")
+
+    def _upload(self, assignment: Assignment) -> None:
+        offer = self.store.work.offer()
+        assert offer is not None  # decide() saw it, and only this thread removes it
+        self._report(assignment, "uploading")
+        started = time.monotonic()
+        outcome = upload_update(
+            self.link, self.store.work, offer, chunk_bytes=self.config.chunk_bytes, stop=self._is_offline
+        )
+        if outcome == "accepted":
+            self.store.journal.measure("upload_s", time.monotonic() - started)
+            self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")
+        elif isinstance(outcome, Refused):
+            self._finish(assignment, "dropped", outcome.detail)
+
+    def _fetch(self, signed: SignedManifest, *, stop: Callable[[], bool]) -> Manifest | None:
+        """The version that `signed` names, complete on the device; None when `stop` said so before."""
+        manifest = verify_manifest(signed, self.identity.platform_key)
+        if not fetch_model(manifest, self.blobs, self.link.download, stop=stop):
+            return None
+        if self.situation.now.version != manifest.version:
+            self.store.work.hold_model(signed)
+            self.blobs.keep_only(parts(manifest))
+            self.situation.hold(manifest.version, manifest.model)
+            log.info("holds version %d of %s", manifest.number, manifest.pair)
+        return manifest
+
+    def _release(self, assignment: Assignment, error: AgentError | WireError) -> None:
+        """Give the assignment back, so that the platform need not wait for it."""
+        reason = Reason(code=error.code[:64], sentence=error.detail[:400])
+        try:
+            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=reason), Done)
+        except AgentError as failure:
+            if isinstance(failure, Refused) and failure.is_revoked:
+                self.situation.end(failure)
+                return
+            if is_retryable(failure):
+                self._wait_out(failure)
+                return
+        self._finish(assignment, "released", error.detail)
+
+    def _finish(self, assignment: Assignment, outcome: Outcome, sentence: str) -> None:
+        self.store.work.finish(outcome, sentence, now=time.time())
+        self.situation.report(None)
+        log.log(
+            logging.INFO if outcome == "accepted" else logging.WARNING,
+            "round %d of %s: %s: %s",
+            assignment.round,
+            assignment.federation,
+            outcome,
+            sentence,
+        )
+
+    def _wait_out(self, error: AgentError) -> None:
+        """Stay off the platform for a while; only the end of the agent cuts it short."""
+        self._backoff = self._backoff.failed()
+        until = time.monotonic() + self._backoff.delay_s(longest_s=self.identity.check_in_s, rng=self.rng)
+        log.warning("%s; trying again", error.detail)
+        while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
+            self.situation.wait(now.edition, left)
+
+    def _halt(self, assignment: Assignment, finishing_s: float) -> Halt | None:
+        if self._must_pause(assignment):
+            return Halt.PAUSE
+        closes_at = self.situation.now.closes_at
+        if closes_at is None:
+            return None
+        margin_s = min(_LONGEST_MARGIN_S, 0.1 * assignment.remaining_s)
+        margin_s += 2 * (finishing_s + (self.store.journal.measured("upload_s") or 0.0))
+        return Halt.ENOUGH if closes_at - time.monotonic() < margin_s else None
+
+    def _must_pause(self, assignment: Assignment) -> bool:
+        now = self.situation.now
+        directed = now.directive
+        taken = directed is not None and (
+            directed.assignment is None or directed.assignment.assignment != assignment.assignment
+        )
+        return now.stopping or bool(now.blockers) or taken
+
+    def _is_offline(self) -> bool:
+        now = self.situation.now
+        return now.stopping or blocks_network(now.blockers)
+
+    def _report(self, assignment: Assignment, stage: Stage) -> None:
+        last = self.situation.now.progress
+        done, total = (last.steps_done, last.steps_total) if last else (0, 0)
+        self._reported_at = time.monotonic()
+        self.situation.report(
+            Progress(assignment=assignment.assignment, stage=stage, steps_done=done, steps_total=total)
+        )
+
+    def _report_steps(self, assignment: Assignment, done: int, total: int) -> None:
+        """Not each of hundreds of steps a second: every report wakes the other threads."""
+        if done == total or time.monotonic() - self._reported_at >= _PROGRESS_S:
+            self._reported_at = time.monotonic()
+            self.situation.report(
+                Progress(assignment=assignment.assignment, stage="training", steps_done=done, steps_total=total)
+            )
