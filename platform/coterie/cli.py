@@ -1,5 +1,6 @@
 """The `coterie` command: Django's management commands, with the project's settings."""
 
+import argparse
 import os
 import sys
 
@@ -7,6 +8,12 @@ from django.core.management import execute_from_command_line
 
 
 def main() -> None:
-    """Run the management command that the arguments name."""
+    """Run the management command that the arguments name; ``--state DIR`` goes with every one of them."""
+    # Settings read it while they load, which is before Django looks at a command's own arguments.
+    before_settings = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    before_settings.add_argument("--state")
+    ours, arguments = before_settings.parse_known_args()
+    if ours.state is not None:
+        os.environ["COTERIE_STATE"] = ours.state  # noqa: TID251
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
-    execute_from_command_line(sys.argv)
+    execute_from_command_line([sys.argv[0], *arguments])

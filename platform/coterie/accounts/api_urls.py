@@ -1,5 +1,9 @@
 """The accounts part of the REST API."""
 
-from django.urls import URLPattern
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern] = []
+from coterie.accounts.operator_api import ApiTokenViewSet
+
+router = SimpleRouter()
+router.register("tokens", ApiTokenViewSet)
+urlpatterns = router.urls

@@ -1,6 +1,7 @@
 """The only reader of the environment."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
@@ -51,5 +52,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def child_environment(**overrides: str) -> Mapping[str, str]:
-    """This process's environment for one that it starts, with fields of `Env` set anew."""
-    return {**os.environ, **{PREFIX + name.upper(): value for name, value in overrides.items()}}
+    """This process's environment for one that it starts, with fields of `Env` set anew.
+
+    Also its import path, which `manage.py` extends on a source checkout.
+    """
+    given = {PREFIX + name.upper(): value for name, value in overrides.items()}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **given}

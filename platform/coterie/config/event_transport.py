@@ -2,14 +2,17 @@
 
 import threading
 from queue import Empty
-from time import monotonic
 
 from kombu.transport import memory, virtual
 
 WHEN_PENDING_S = 0.005  # nothing tells when an acknowledgement frees room to prefetch, so look again soon
-WHEN_EMPTY_S = 1.0
 
 _arrived = threading.Event()
+
+
+def wake_consumers() -> None:
+    """Let whoever waits for messages look around: there is one, or it is time to stop."""
+    _arrived.set()
 
 
 class Channel(memory.Channel):
@@ -17,28 +20,22 @@ class Channel(memory.Channel):
 
     def _put(self, queue: str, message: dict[str, object], **kwargs: object) -> None:
         super()._put(queue, message, **kwargs)
-        _arrived.set()
+        wake_consumers()
 
 
 class Transport(memory.Transport):
-    """The transport whose consumers sleep until a message arrives."""
+    """The transport whose one consumer sleeps until a message arrives."""
 
     Channel = Channel
     global_state = virtual.BrokerState()
 
     def drain_events(self, connection: object, timeout: float | None = None, **_: object) -> None:  # noqa: ARG002
-        """Deliver one message. Raises TimeoutError when none came within `timeout` seconds."""
-        deadline = None if timeout is None else monotonic() + timeout
+        """Deliver one message. Raises TimeoutError when there was none, after `timeout` seconds or a wake-up."""
         assert self.cycle is not None
-        while True:
-            _arrived.clear()
-            try:
-                self.cycle.get(self._deliver, timeout=timeout)
-            except Empty:
-                left = WHEN_EMPTY_S if deadline is None else deadline - monotonic()
-                if left <= 0:
-                    raise TimeoutError from None
-                pending = any(queue.qsize() for queue in list(Channel.queues.values()))
-                _arrived.wait(min(left, WHEN_PENDING_S if pending else WHEN_EMPTY_S))
-            else:
-                return
+        _arrived.clear()
+        try:
+            self.cycle.get(self._deliver)
+        except Empty:
+            pending = any(queue.qsize() for queue in list(Channel.queues.values()))
+            _arrived.wait(WHEN_PENDING_S if pending else timeout)
+            raise TimeoutError from None

@@ -104,7 +104,7 @@ CHANNEL_LAYERS = {
     else {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [ENV.redis_url]}}
 }
 
-CELERY_BROKER_URL = "memory://" if EMBEDDED else ENV.redis_url
+CELERY_BROKER_URL = "memory://embedded" if EMBEDDED else ENV.redis_url
 CELERY_BROKER_TRANSPORT = "coterie.config.event_transport.Transport" if EMBEDDED else "redis"
 # seconds until a task that a killed worker held is sent again; the sweep is quicker
 CELERY_BROKER_TRANSPORT_OPTIONS = {} if EMBEDDED else {"visibility_timeout": 3600}
@@ -117,10 +117,14 @@ CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
 CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 SWEEP_EVERY_S = 1.0
 # What the database knows to be due is found again each second, whatever messages were lost.
 SWEEPS = ("coterie.rounds.tasks.sweep", "coterie.cloud_training.tasks.sweep")
-CELERY_BEAT_SCHEDULE = {name: {"task": name, "schedule": SWEEP_EVERY_S, "options": {"expires": 10}} for name in SWEEPS}
+CELERY_BEAT_SCHEDULE = {
+    **{name: {"task": name, "schedule": SWEEP_EVERY_S, "options": {"expires": 10}} for name in SWEEPS},
+    "coterie.rounds.tasks.tidy": {"task": "coterie.rounds.tasks.tidy", "schedule": 3600.0, "options": {"expires": 600}},
+}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -1,5 +1,10 @@
 """The fleet part of the REST API."""
 
-from django.urls import URLPattern
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern] = []
+from coterie.fleet.operator_api import DeviceViewSet, EnrolmentTokenViewSet
+
+router = SimpleRouter()
+router.register("devices", DeviceViewSet)
+router.register("enrolment-tokens", EnrolmentTokenViewSet)
+urlpatterns = router.urls

@@ -1,5 +1,6 @@
 """The device API as raw ASGI in front of Django: bodies stream, and thousands of sockets stay cheap."""
 
+from coterie.gateway.blobs import send_blob
 from coterie.gateway.device_socket import serve_socket
 from coterie.gateway.http import (
     Application,
@@ -12,6 +13,7 @@ from coterie.gateway.http import (
     reply_with_problem,
 )
 from coterie.gateway.messages import answer_request
+from coterie.gateway.uploads import receive_upload
 
 ROOT = "/device/v1/"
 
@@ -43,6 +45,10 @@ async def _dispatch(request: Request, send: Send) -> None:
     match request.method, request.path.removeprefix(ROOT).split("/"):
         case "POST", [name]:
             await answer_request(name, request, send)
+        case "GET" | "HEAD", ["blobs", sha256]:
+            await send_blob(sha256, request, send)
+        case "PATCH", ["uploads", assignment]:
+            await receive_upload(assignment, request, send)
         case _:
             raise UnknownAddress(method=request.method, path=request.path)
 

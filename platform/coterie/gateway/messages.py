@@ -12,9 +12,11 @@ from coterie.fleet.handler import Handler
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, bearer, reply
 from coterie.gateway.threads import in_thread
+from coterie.rounds import device_api as rounds
+from coterie.rounds import device_api as rounds
 
 ENROL = "enrol"
-HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS}
+HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS}
 """Every app's answers by name of the message; `ENROL`, which comes without a credential, is apart."""
 
 

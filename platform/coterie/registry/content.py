@@ -50,7 +50,7 @@ class ContentStore:
         """Forget the bytes; nothing happens if they are not there."""
         self._storage.delete(_name(sha256))
 
-    def _put(self, blob: BlobRef, content: File[bytes]) -> None:
+    def _put(self, blob: BlobRef, content: "File[bytes]") -> None:
         name = _name(blob.sha256)
         if not self._storage.exists(name):
             self._storage.save(name, content)

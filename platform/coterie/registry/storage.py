@@ -15,7 +15,7 @@ class DurableFileSystemStorage(FileSystemStorage):
         """The name as it is: content under one name is the same content."""
         return name
 
-    def _save(self, name: str, content: File[bytes]) -> str:
+    def _save(self, name: str, content: "File[bytes]") -> str:
         target = Path(self.path(name))
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=".draft-")

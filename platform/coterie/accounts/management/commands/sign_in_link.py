@@ -1,0 +1,24 @@
+"""``coterie sign_in_link``: the path that signs an operator in once, for who has a shell on the platform's machine."""
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from coterie.accounts.selectors import operator_named
+from coterie.accounts.services import sign_in_path
+from coterie.core.errors import CoterieError
+
+
+class Command(BaseCommand):
+    """Prints a sign-in path."""
+
+    help = "Print a path that signs an operator in once; put it behind the platform's address."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Who signs in."""
+        parser.add_argument("operator", metavar="NAME")
+
+    def handle(self, *, operator: str, **_: object) -> None:
+        """Print the path. Raises CommandError when there is no such operator."""
+        try:
+            self.stdout.write(sign_in_path(operator=operator_named(operator)))
+        except CoterieError as error:
+            raise CommandError(f"{error} [{error.code}]") from error

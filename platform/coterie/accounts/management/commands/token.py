@@ -1,0 +1,36 @@
+"""``coterie token``: API tokens for programs, made on the platform's own machine."""
+
+from datetime import timedelta
+
+import msgspec
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from coterie.accounts.selectors import operator_named
+from coterie.accounts.services import issue_token
+from coterie.core.errors import CoterieError
+
+
+class Command(BaseCommand):
+    """Creates API tokens; the API lists and revokes them."""
+
+    help = "Make an API token with which a program speaks to the REST API, and print its secret this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whose token, and what it is called."""
+        create = parser.add_subparsers(dest="what", required=True).add_parser("create", help="make a token")
+        create.add_argument("name", help="what the token is for")
+        create.add_argument("--operator", required=True, metavar="NAME", help="whose token it is")
+        create.add_argument("--days", type=float, help="how long it is valid (default: until it is revoked)")
+        create.add_argument("--json", action="store_true", help="print an object instead of the bare secret")
+
+    def handle(self, *, name: str, operator: str, days: float | None, json: bool, **_: object) -> None:
+        """Print the secret. Raises CommandError when there is no such operator or the name is taken."""
+        now = timezone.now()
+        expires_at = None if days is None else now + timedelta(days=days)
+        try:
+            issued = issue_token(operator=operator_named(operator), name=name, expires_at=expires_at, now=now)
+        except CoterieError as error:
+            raise CommandError(f"{error} [{error.code}]") from error
+        told = {"name": name, "secret": issued.secret}
+        self.stdout.write(msgspec.json.encode(told).decode() if json else issued.secret)

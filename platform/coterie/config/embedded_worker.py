@@ -1,0 +1,45 @@
+"""Celery's real worker and its beat as threads of the server."""
+
+import threading
+
+from celery import Celery, beat
+from celery.platforms import EX_OK
+from celery.worker import state
+
+from coterie.config.event_transport import wake_consumers
+
+START_S = 20.0
+
+
+class EmbeddedWorker:
+    """A worker that performs tasks on a pool of threads, and the clock that enqueues the sweeps."""
+
+    def __init__(self, app: Celery) -> None:
+        self._ready = threading.Event()
+        self._worker = app.WorkController(
+            pool="threads",
+            ready_callback=lambda _consumer: self._ready.set(),
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+        )
+        self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
+        # It looks at its schedule at least each second, and keeps it in memory: PersistentScheduler would write a file.
+        self._beat = beat.Service(app, max_interval=1, scheduler_cls=beat.Scheduler)
+        self._clock = threading.Thread(target=self._beat.start, name="beat", daemon=True)
+
+    def start(self) -> None:
+        """Return when tasks are being performed. Raises RuntimeError when that does not come about."""
+        state.should_stop = None
+        self._thread.start()
+        if not self._ready.wait(START_S):
+            raise RuntimeError(f"the embedded Celery worker was not ready within {START_S:g} s")
+        self._clock.start()
+
+    def stop(self, *, within_s: float) -> bool:
+        """Take no more tasks and finish those that run; False when some still ran after `within_s` seconds."""
+        self._beat.stop()
+        state.should_stop = EX_OK  # type: ignore[assignment]  # declared None, meant for an exit code
+        wake_consumers()
+        self._thread.join(within_s)
+        return not self._thread.is_alive()

@@ -1,0 +1,127 @@
+"""The server of embedded mode, one process under the supervisor: ``python -m coterie.config.server OPTIONS``."""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+from types import FrameType
+
+import django
+import msgspec
+import uvicorn
+from coterie_wire.messages import MAX_MESSAGE_BYTES
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from coterie.config.announce import FirstOperator, Ready, Style, announce
+
+ORPHANED = 3
+CLOSE_CONNECTIONS_S = 2
+FINISH_TASKS_S = 3.0
+# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
+GC_THRESHOLDS = (50_000, 50, 100)
+
+
+class ServerOptions(msgspec.Struct, frozen=True):
+    """What the supervisor hands to its server."""
+
+    listener_fd: int
+    lifeline_fd: int
+    url: str
+    state: str
+    operator: str
+    style: Style
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that tells when it answers."""
+
+    def __init__(self, config: uvicorn.Config, options: ServerOptions, lifeline: socket.socket) -> None:
+        super().__init__(config)
+        self._options = options
+        self._lifeline = lifeline
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer requests, and say so."""
+        await super().startup(sockets)
+        self._lifeline.send(b"r")
+        options = self._options
+        ready = Ready(url=options.url, state=options.state, supervisor_pid=os.getppid(), server_pid=os.getpid())
+        announce(ready, options.style)
+
+
+def main() -> None:
+    """Serve until a signal ends it or the supervisor has gone."""
+    options = msgspec.json.decode(sys.argv[1], type=ServerOptions)
+    lifeline = socket.socket(fileno=options.lifeline_fd)
+    threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
+    django.setup()
+    _prepare(options)
+    if not _serve(options, lifeline):
+        # Tasks that still run would hold the exit up. Their rows say that they run, and the sweep takes them up again.
+        os._exit(0)
+
+
+def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
+    """True when everything has come to its end, False when tasks still run."""
+    from coterie.config.asgi import application
+    from coterie.config.celery import app
+    from coterie.config.embedded_worker import EmbeddedWorker
+
+    config = uvicorn.Config(
+        application,
+        lifespan="off",  # uvicorn swallows what fails in its shutdown; the worker starts and stops around it instead
+        ws="websockets-sansio",
+        ws_max_size=2 * MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # it doubles the memory of a socket, and messages are small
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
+    )
+    server = Server(config, options, lifeline)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    worker = EmbeddedWorker(app)
+    worker.start()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        asyncio.run(server.serve([socket.socket(fileno=options.listener_fd)]))
+    finally:
+        finished = worker.stop(within_s=FINISH_TASKS_S)
+    return finished
+
+
+def _prepare(options: ServerOptions) -> None:
+    """Bring the tables up to date, and see to it that somebody can sign in."""
+    from coterie.accounts.models import Operator
+    from coterie.accounts.services import create_operator
+
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0)
+    if not Operator.objects.exists():
+        operator, password = create_operator(username=options.operator)
+        announce(FirstOperator(name=operator.username, password=password), options.style)
+    connection.close()
+
+
+def _end_with_supervisor(lifeline: socket.socket) -> None:
+    """The supervisor never writes; reading ends when it has gone, however it went."""
+    while lifeline.recv(1):
+        pass
+    os._exit(ORPHANED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Downloads of graphs and parameters by content: in parts, and never the same twice."""
+
+from http import HTTPStatus
+from typing import BinaryIO, NamedTuple
+
+from coterie.fleet.selectors import device_of_credential
+from coterie.gateway.byte_range import ByteRange, parse_range
+from coterie.gateway.http import Request, Send, reply, start_reply
+from coterie.gateway.threads import blocking, in_thread
+from coterie.registry.content import BLOBS
+from coterie.registry.selectors import device_blob
+
+CHUNK_BYTES = 256 << 10
+
+
+class _Opened(NamedTuple):
+    file: BinaryIO
+    size_bytes: int
+
+
+async def send_blob(sha256: str, request: Request, send: Send) -> None:
+    """``GET|HEAD /device/v1/blobs/SHA256``, whole or one ``Range``.
+
+    Raises what `device_of_credential` and `device_blob` raise, and RangeNotSatisfiable.
+    """
+    credential = request.credential()
+    opened = await in_thread(lambda: _open(sha256, credential))
+    try:
+        etag = f'"{sha256}"'
+        headers = {"etag": etag, "accept-ranges": "bytes", "cache-control": "private, max-age=31536000, immutable"}
+        if request.header("if-none-match") == etag:
+            await reply(send, status=HTTPStatus.NOT_MODIFIED, headers=headers)
+            return
+        fresh = request.header("if-range") in (None, etag)
+        part = parse_range(request.header("range"), opened.size_bytes) if fresh else None
+        await _send_part(opened, part, headers, send, with_body=request.method == "GET")
+    finally:
+        await blocking(opened.file.close)
+
+
+def _open(sha256: str, credential: str) -> _Opened:
+    device_of_credential(credential)
+    blob = device_blob(sha256)
+    return _Opened(BLOBS.open(blob.sha256), blob.size_bytes)
+
+
+async def _send_part(
+    opened: _Opened, part: ByteRange | None, headers: dict[str, str], send: Send, *, with_body: bool
+) -> None:
+    start, stop = part or ByteRange(0, opened.size_bytes)
+    headers = {**headers, "content-type": "application/octet-stream", "content-length": str(stop - start)}
+    if part is not None:
+        headers["content-range"] = f"bytes {start}-{stop - 1}/{opened.size_bytes}"
+    await start_reply(send, status=HTTPStatus.OK if part is None else HTTPStatus.PARTIAL_CONTENT, headers=headers)
+    if with_body and start < stop:
+        await blocking(lambda: opened.file.seek(start))
+        while start < stop:
+            chunk = await blocking(lambda: opened.file.read(min(CHUNK_BYTES, stop - start)))  # noqa: B023 - awaited here
+            start += len(chunk)
+            await send({"type": "http.response.body", "body": chunk, "more_body": start < stop})
+    else:
+        await send({"type": "http.response.body", "body": b""})
