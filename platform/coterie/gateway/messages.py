@@ -13,7 +13,6 @@ from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, bearer, reply
 from coterie.gateway.threads import in_thread
 from coterie.rounds import device_api as rounds
-from coterie.rounds import device_api as rounds
 
 ENROL = "enrol"
 HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS}

@@ -1,0 +1,32 @@
+"""What tests of the platform share."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from coterie_wire.messages import Capabilities
+
+from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="0.1.0")
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A fixed moment: services are told the time."""
+    return NOW
+
+
+@pytest.fixture
+def enrol(db: None) -> Callable[..., EnrolledDevice]:
+    """Enrols a device: ``enrol(name, tags=(), at=NOW)`` gives it and its credential."""
+    numbers = count(1)
+
+    def enrolled(name: str = "", *, tags: tuple[str, ...] = (), at: datetime = NOW) -> EnrolledDevice:
+        expires_at = at + timedelta(hours=1)
+        secret = create_enrolment_token(label="tests", expires_at=expires_at, tags=tags, now=at).secret
+        return enrol_device(secret=secret, name=name or f"device-{next(numbers)}", capabilities=CAPABILITIES, now=at)
+
+    return enrolled
