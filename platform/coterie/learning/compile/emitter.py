@@ -1,0 +1,124 @@
+"""Builds an ONNX graph node by node."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 18
+"""Standard operators only; onnxruntime has run this opset since 1.14, and onnxruntime-web since 1.15."""
+IR_VERSION = 8
+
+Attribute = int | float | str | Sequence[int]
+Size = int | torch.SymInt
+
+ONNX_TYPES: Mapping[torch.dtype, int] = {
+    torch.float32: TensorProto.FLOAT,
+    torch.float64: TensorProto.DOUBLE,
+    torch.int64: TensorProto.INT64,
+    torch.int32: TensorProto.INT32,
+    torch.bool: TensorProto.BOOL,
+}
+NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
+    torch.float32: np.float32,
+    torch.float64: np.float64,
+    torch.int64: np.int64,
+    torch.int32: np.int32,
+    torch.bool: np.bool_,
+}
+
+
+class Emitter:
+    """A graph under construction. Values are known by their names."""
+
+    def __init__(self, *, batch_input: str | None = None) -> None:
+        """`batch_input` names an input whose leading axis is the batch that symbolic sizes stand for."""
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._initializers: list[onnx.TensorProto] = []
+        self._batch_input = batch_input
+        self._batch: str | None = None
+        self._count = 0
+
+    def op(self, op_type: str, *inputs: str, **attributes: Attribute) -> str:
+        """Add a node with one output; gives its name. An absent optional input is ``""``."""
+        return self.ops(op_type, 1, *inputs, **attributes)[0]
+
+    def ops(self, op_type: str, outputs: int, *inputs: str, **attributes: Attribute) -> tuple[str, ...]:
+        """Add a node with several outputs."""
+        names = tuple(self._fresh() for _ in range(outputs))
+        self._nodes.append(helper.make_node(op_type, inputs, names, None, None, None, None, **attributes))
+        return names
+
+    def constant(self, array: NDArray[np.generic]) -> str:
+        """The name of `array`; equal ones are kept once."""
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._constants:
+            name = f"constant.{len(self._constants)}"
+            self._constants[key] = name
+            self._initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        return self._constants[key]
+
+    def scalar(self, value: float, dtype: torch.dtype) -> str:
+        """A constant of shape []."""
+        return self.constant(np.array(value, NUMPY_TYPES[dtype]))
+
+    def ints(self, values: Sequence[int]) -> str:
+        """A constant int64 vector: axes, pads, starts."""
+        return self.constant(np.array(values, np.int64))
+
+    def cast(self, value: str, dtype: torch.dtype) -> str:
+        return self.op("Cast", value, to=ONNX_TYPES[dtype])
+
+    def shape(self, sizes: Sequence[Size]) -> str:
+        """An int64 vector of `sizes`, computed from the batch where one is symbolic."""
+        if all(isinstance(size, int) for size in sizes):
+            return self.ints([int(size) for size in sizes])
+        return self.op("Concat", *(self._size(size) for size in sizes), axis=0)
+
+    def _size(self, size: Size) -> str:
+        if isinstance(size, int):
+            return self.ints([size])
+        symbols = size.node.expr.free_symbols
+        factor = size.node.expr.coeff(next(iter(symbols))) if len(symbols) == 1 else 0
+        if not factor or size.node.expr != factor * next(iter(symbols)):
+            raise NotImplementedError(f"the size {size} is not a multiple of the batch")
+        batch = self._batch_size()
+        return batch if factor == 1 else self.op("Mul", batch, self.ints([int(factor)]))
+
+    def _batch_size(self) -> str:
+        if self._batch is None:
+            assert self._batch_input is not None, "only a graph with a batch input has symbolic sizes"
+            self._batch = self.op("Shape", self._batch_input, start=0, end=1)
+        return self._batch
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"value.{self._count}"
+
+    def finish(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Mapping[str, tuple[str, onnx.ValueInfoProto]]
+    ) -> bytes:
+        """The model's bytes; `outputs` maps each output's name to the value it shows and its type."""
+        renamed: dict[str, str] = {}
+        produced = {value for node in self._nodes for value in node.output}
+        for output, (value, _) in outputs.items():
+            if value in produced and value not in renamed:
+                renamed[value] = output
+            else:
+                self._nodes.append(helper.make_node("Identity", [renamed.get(value, value)], [output]))
+        for node in self._nodes:
+            node.input[:] = [renamed.get(value, value) for value in node.input]
+            node.output[:] = [renamed.get(value, value) for value in node.output]
+        graph = helper.make_graph(
+            self._nodes, name, list(inputs), [info for _, info in outputs.values()], initializer=self._initializers
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="coterie"
+        )
+        onnx.checker.check_model(model)
+        data: bytes = model.SerializeToString(deterministic=True)
+        return data

@@ -1,0 +1,124 @@
+"""Why a model cannot be compiled, or an upload not be read."""
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class UnsupportedOperator(CoterieError):
+    """Fields: operator (``aten.fft_rfft.default``), module (path in the model, ``""`` for the model itself), reason."""
+
+    code = "compile.unsupported_operator"
+    kind = ErrorKind.INVALID
+    sentence = "Operator {operator} in module {module!r} cannot be compiled: {reason}."
+
+
+class RunningStatistics(CoterieError):
+    """Fields: module."""
+
+    code = "compile.running_statistics"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "Module {module!r} normalises over the batch, which neither padded batches nor merging allow: "
+        "use GroupNorm, LayerNorm or InstanceNorm without running statistics."
+    )
+
+
+class MutatedState(CoterieError):
+    """Fields: name (of the buffer)."""
+
+    code = "compile.mutated_state"
+    kind = ErrorKind.INVALID
+    sentence = "The model changes its buffer {name!r} while it computes; only parameters may change, by training."
+
+
+class FixedBatch(CoterieError):
+    """Fields: name (of the input)."""
+
+    code = "compile.fixed_batch"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "Input {name!r} was exported with a fixed batch size: export with dynamic_shapes that make the leading axis "
+        "of every input the same torch.export.Dim, and no other axis dynamic."
+    )
+
+
+class BatchOutOfRange(CoterieError):
+    """Fields: batch_size, smallest, largest."""
+
+    code = "compile.batch_out_of_range"
+    kind = ErrorKind.INVALID
+    sentence = "The model was exported for batches of {smallest} to {largest} samples, not of {batch_size}."
+
+
+class UnsupportedSignature(CoterieError):
+    """Fields: found."""
+
+    code = "compile.unsupported_signature"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "A model takes float32 or int64 tensors with a leading batch axis and gives float32 logits [batch, classes]; "
+        "this one: {found}."
+    )
+
+
+class UnsupportedParameter(CoterieError):
+    """Fields: name, found."""
+
+    code = "compile.unsupported_parameter"
+    kind = ErrorKind.INVALID
+    sentence = "Parameter {name!r} is {found}; parameters are finite float32."
+
+
+class ExportFailed(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "compile.export_failed"
+    kind = ErrorKind.INVALID
+    sentence = "torch.export could not trace the model: {detail}"
+
+
+class NotTrainable(CoterieError):
+    """Fields: detail."""
+
+    code = "compile.not_trainable"
+    kind = ErrorKind.INVALID
+    sentence = "The compiled model does not train: {detail}."
+
+
+class MalformedUpload(CoterieError):
+    """Fields: detail."""
+
+    code = "compile.malformed_upload"
+    kind = ErrorKind.INVALID
+    sentence = "The upload is not a file of torch.export.save: {detail}."
+
+
+class UploadTooLarge(CoterieError):
+    """Fields: found, limit (both with their unit)."""
+
+    code = "compile.upload_too_large"
+    kind = ErrorKind.TOO_LARGE
+    sentence = "The upload holds {found}; at most {limit} are read."
+
+
+class UnsafeUpload(CoterieError):
+    """Fields: detail."""
+
+    code = "compile.unsafe_upload"
+    kind = ErrorKind.INVALID
+    sentence = "The upload holds what could run code: {detail}. Export a plain model with torch.export.save."
+
+
+ERRORS = (
+    UnsupportedOperator,
+    RunningStatistics,
+    MutatedState,
+    FixedBatch,
+    BatchOutOfRange,
+    UnsupportedSignature,
+    UnsupportedParameter,
+    ExportFailed,
+    NotTrainable,
+    MalformedUpload,
+    UploadTooLarge,
+    UnsafeUpload,
+)

@@ -1,0 +1,96 @@
+"""From a graph of core ATen operators to an ONNX graph."""
+
+import operator
+from collections.abc import Mapping, Sequence
+
+import torch
+from coterie.learning.compile.call import Call, Lowered, Lowering
+from coterie.learning.compile.emitter import Emitter
+from coterie.learning.compile.errors import UnsupportedOperator
+from coterie.learning.compile.operators import elementwise, indexing, matrices, reductions, shapes
+from torch._ops import OpOverload
+from torch.fx import GraphModule
+from torch.fx.node import Argument, Node
+
+LOWERINGS: Mapping[str, Lowering] = {
+    **elementwise.TABLE,
+    **shapes.TABLE,
+    **reductions.TABLE,
+    **matrices.TABLE,
+    **indexing.TABLE,
+}
+
+
+def lower(module: GraphModule, emit: Emitter, inputs: Sequence[str]) -> list[str]:
+    """Emit the graph of `module`, whose placeholders are `inputs`; gives its outputs.
+
+    Raises UnsupportedOperator.
+    """
+    values: dict[Node, Lowered] = {}
+    remaining = iter(inputs)
+    for node in module.graph.nodes:
+        match node.op:
+            case "placeholder":
+                values[node] = next(remaining)
+            case "get_attr":
+                values[node] = emit.constant(_attribute(module, str(node.target)).detach().numpy())
+            case "call_function" if isinstance(node.meta.get("val"), (torch.Tensor, tuple, list)):
+                values[node] = _lower_call(node, emit, values)
+            case "output":
+                (results,) = node.args
+                return [_output(values[result]) for result in results]
+    raise AssertionError("a graph ends with its output")
+
+
+def _lower_call(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lowered:
+    if node.target is operator.getitem:
+        source, index = node.args
+        assert isinstance(source, Node)
+        assert isinstance(index, int)
+        return values[source][index]
+    name = str(node.target).removeprefix("aten.")
+    try:
+        if name not in LOWERINGS:
+            raise NotImplementedError("ONNX has no counterpart that is known here")
+        return LOWERINGS[name](Call(emit, node, values, _arguments(node)))
+    except NotImplementedError as error:
+        raise UnsupportedOperator(operator=str(node.target), module=module_path(node), reason=str(error)) from error
+
+
+def _arguments(node: Node) -> Mapping[str, Argument]:
+    assert isinstance(node.target, OpOverload)
+    given: dict[str, Argument] = {}
+    for index, argument in enumerate(node.target._schema.arguments):
+        if index < len(node.args):
+            given[argument.name] = node.args[index]
+        elif argument.name in node.kwargs:
+            given[argument.name] = node.kwargs[argument.name]
+        else:
+            given[argument.name] = argument.default_value
+    return given
+
+
+def module_path(node: Node) -> str:
+    """The module that a node was traced in; one of a gradient, that of the nearest operand that has one."""
+    seen = {node}
+    frontier = [node]
+    while frontier:
+        for candidate in frontier:
+            if stack := candidate.meta.get("nn_module_stack"):
+                return str(list(stack.values())[-1][0]).removeprefix("L['self'].").removeprefix("L['self']")
+        frontier = [source for candidate in frontier for source in candidate.all_input_nodes if source not in seen]
+        seen.update(frontier)
+    return ""
+
+
+def _attribute(module: GraphModule, path: str) -> torch.Tensor:
+    value: object = module
+    for part in path.split("."):
+        value = getattr(value, part)
+    assert isinstance(value, torch.Tensor)
+    return value
+
+
+def _output(value: Lowered) -> str:
+    assert isinstance(value, str)
+    return value

@@ -1,0 +1,1 @@
+"""How ATen operators become ONNX operators: one function each, in a table a module."""

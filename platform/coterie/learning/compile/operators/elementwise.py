@@ -1,0 +1,197 @@
+"""Operators that work on each element."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from coterie.learning.compile.call import Call, Table
+from coterie.learning.compile.emitter import ONNX_TYPES
+
+TABLE = Table()
+
+UNARY = {
+    "abs": "Abs",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "log": "Log",
+    "neg": "Neg",
+    "reciprocal": "Reciprocal",
+    "relu": "Relu",
+    "round": "Round",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sqrt": "Sqrt",
+    "tanh": "Tanh",
+}
+BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min", "pow": "Pow"}
+COMPARISON = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+LOGICAL = {"and": "And", "or": "Or", "xor": "Xor"}
+
+
+def _unary(onnx_name: str) -> Callable[[Call], str]:
+    return lambda call: call.emit.op(onnx_name, call["self"])
+
+
+def _binary(onnx_name: str) -> Callable[[Call], str]:
+    def lower(call: Call) -> str:
+        names = list(call.arguments)
+        return call.emit.op(onnx_name, call[names[0]], call[names[1]])
+
+    return lower
+
+
+def _comparison(onnx_name: str) -> Callable[[Call], str]:
+    def lower(call: Call) -> str:
+        dtype = _common_dtype(call)
+        return call.emit.op(onnx_name, call.cast("self", dtype), call.cast("other", dtype))
+
+    return lower
+
+
+def _logical(onnx_name: str) -> Callable[[Call], str]:
+    return lambda call: call.emit.op(onnx_name, call.cast("self", torch.bool), call.cast("other", torch.bool))
+
+
+def _common_dtype(call: Call) -> torch.dtype:
+    """What PyTorch compares in; ONNX compares equal dtypes only."""
+    other = call.arguments["other"]
+    dtype = torch.result_type(call.tensor("self"), other if isinstance(other, (int, float)) else call.tensor("other"))
+    return torch.int64 if dtype == torch.bool else dtype
+
+
+for _name, _onnx in UNARY.items():
+    TABLE[f"{_name}.default"] = _unary(_onnx)
+for _name, _onnx in BINARY.items():
+    for _overload in ("Tensor", "Scalar", "default", "Tensor_Scalar", "Tensor_Tensor"):
+        TABLE[f"{_name}.{_overload}"] = _binary(_onnx)
+for _name, _onnx in COMPARISON.items():
+    for _overload in ("Tensor", "Scalar"):
+        TABLE[f"{_name}.{_overload}"] = _comparison(_onnx)
+for _name, _onnx in LOGICAL.items():
+    TABLE[f"logical_{_name}.default"] = _logical(_onnx)
+
+
+@TABLE.lowers("bitwise_and.Tensor", "bitwise_or.Tensor")
+def bitwise(call: Call) -> str:
+    if call.dtype != torch.bool:
+        raise NotImplementedError("bitwise operators are for masks only")
+    name = "And" if "and" in str(call.node.target) else "Or"
+    return call.emit.op(name, call["self"], call["other"])
+
+
+@TABLE.lowers("ne.Tensor", "ne.Scalar")
+def not_equal(call: Call) -> str:
+    return call.emit.op("Not", _comparison("Equal")(call))
+
+
+@TABLE.lowers("logical_not.default", "bitwise_not.default")
+def logical_not(call: Call) -> str:
+    if call.dtype != torch.bool:
+        raise NotImplementedError("bitwise operators are for masks only")
+    return call.emit.op("Not", call.cast("self", torch.bool))
+
+
+@TABLE.lowers("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar")
+def add(call: Call) -> str:
+    other = call["other"]
+    if call.number("alpha") != 1:
+        other = call.emit.op("Mul", other, call.cast("alpha", call.dtype))
+    return call.emit.op("Add" if "add" in str(call.node.target) else "Sub", call["self"], other)
+
+
+@TABLE.lowers("rsub.Scalar")
+def reversed_subtract(call: Call) -> str:
+    return call.emit.op("Sub", call["other"], call["self"])
+
+
+@TABLE.lowers("div.Tensor", "div.Scalar", "div.Tensor_mode")
+def divide(call: Call) -> str:
+    quotient = call.emit.op("Div", call["self"], call["other"])
+    match call.arguments.get("rounding_mode"):
+        case None:
+            return quotient
+        case "floor" if call.dtype.is_floating_point:
+            return call.emit.op("Floor", quotient)
+        case mode:
+            raise NotImplementedError(f"division of {call.dtype} with rounding mode {mode}")
+
+
+@TABLE.lowers("rsqrt.default")
+def reciprocal_root(call: Call) -> str:
+    return call.emit.op("Reciprocal", call.emit.op("Sqrt", call["self"]))
+
+
+@TABLE.lowers("log1p.default")
+def log_of_one_more(call: Call) -> str:
+    return call.emit.op("Log", call.emit.op("Add", call["self"], call.emit.scalar(1, call.dtype)))
+
+
+@TABLE.lowers("expm1.default")
+def exponential_less_one(call: Call) -> str:
+    return call.emit.op("Sub", call.emit.op("Exp", call["self"]), call.emit.scalar(1, call.dtype))
+
+
+@TABLE.lowers("clamp.default", "clamp.Tensor", "hardtanh.default")
+def clamp(call: Call) -> str:
+    low, high = ("min_val", "max_val") if "min_val" in call.arguments else ("min", "max")
+    value = call["self"]
+    if call.arguments[low] is not None:
+        value = call.emit.op("Max", value, call[low])
+    if call.arguments[high] is not None:
+        value = call.emit.op("Min", value, call[high])
+    return value
+
+
+@TABLE.lowers("leaky_relu.default")
+def leaky_relu(call: Call) -> str:
+    return call.emit.op("LeakyRelu", call["self"], alpha=float(call.number("negative_slope")))
+
+
+@TABLE.lowers("elu.default")
+def elu(call: Call) -> str:
+    if call.number("scale") != 1 or call.number("input_scale") != 1:
+        raise NotImplementedError("a scaled ELU")
+    return call.emit.op("Elu", call["self"], alpha=float(call.number("alpha")))
+
+
+@TABLE.lowers("gelu.default")
+def gelu(call: Call) -> str:
+    """0.5·x·(1 + erf(x/√2)), or its approximation by tanh (Hendrycks and Gimpel 2016, arXiv 1606.08415, section 2)."""
+    emit, x = call.emit, call["self"]
+
+    def scalar(value: float) -> str:
+        return emit.scalar(value, call.dtype)
+
+    if call.arguments["approximate"] == "tanh":
+        cubic = emit.op("Mul", emit.op("Mul", emit.op("Mul", x, x), x), scalar(0.044715))
+        inner = emit.op("Tanh", emit.op("Mul", emit.op("Add", x, cubic), scalar(math.sqrt(2 / math.pi))))
+    else:
+        inner = emit.op("Erf", emit.op("Mul", x, scalar(math.sqrt(0.5))))
+    return emit.op("Mul", emit.op("Mul", x, scalar(0.5)), emit.op("Add", inner, scalar(1)))
+
+
+@TABLE.lowers("where.self")
+def where(call: Call) -> str:
+    return call.emit.op("Where", call.raw("condition"), call["self"], call["other"])
+
+
+@TABLE.lowers("_to_copy.default", "clone.default", "alias.default", "detach.default", "lift_fresh_copy.default")
+def copy(call: Call) -> str:
+    return call["self"]
+
+
+@TABLE.lowers("copy.default")
+def overwrite(call: Call) -> str:
+    if call.tensor("src").shape != call.shape:
+        raise NotImplementedError("a copy that broadcasts")
+    return call["src"]
+
+
+@TABLE.lowers("rand_like.default")
+def random_like(call: Call) -> str:
+    """Uniform in [0, 1): what dropout draws from."""
+    return call.emit.op("RandomUniformLike", call["self"], dtype=ONNX_TYPES[call.dtype])

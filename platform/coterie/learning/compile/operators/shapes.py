@@ -1,0 +1,221 @@
+"""Operators that move, cut, join and make tensors."""
+
+import sys
+
+import numpy as np
+import torch
+from coterie.learning.compile.call import Call, Lowered, Table
+from coterie.learning.compile.emitter import NUMPY_TYPES, Size
+
+TABLE = Table()
+
+
+def axis_of(axis: int, rank: int) -> int:
+    return axis + rank if axis < 0 else axis
+
+
+@TABLE.lowers(
+    "view.default", "_unsafe_view.default", "reshape.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default"
+)
+def reshape(call: Call) -> Lowered:
+    if tuple(call.tensor("self").shape) == call.shape:
+        return call["self"]
+    return call.emit.op("Reshape", call["self"], _target(call, call.shape))
+
+
+@TABLE.lowers("as_strided.default")
+def contiguous(call: Call) -> Lowered:
+    """PyTorch uses it to tidy the memory of what is contiguous already; ONNX knows no strides."""
+    expected = torch.empty(call.shape, device="meta").stride()
+    if (
+        call.arguments["storage_offset"]
+        or call.tensor("self").numel() != call.result.numel()
+        or tuple(call.ints("stride")) != expected
+    ):
+        raise NotImplementedError("a view with strides of its own")
+    return reshape(call)
+
+
+def _target(call: Call, shape: tuple[Size, ...]) -> str:
+    """ONNX infers one size itself, which does for the batch."""
+    if sum(not isinstance(size, int) for size in shape) > 1:
+        return call.emit.shape(shape)
+    return call.emit.ints([size if isinstance(size, int) else -1 for size in shape])
+
+
+@TABLE.lowers("permute.default")
+def permute(call: Call) -> str:
+    rank = call.result.dim()
+    return call.emit.op("Transpose", call["self"], perm=[axis_of(axis, rank) for axis in call.ints("dims")])
+
+
+@TABLE.lowers("t.default")
+def matrix_transpose(call: Call) -> str:
+    return call.emit.op("Transpose", call["self"]) if call.result.dim() == 2 else call["self"]
+
+
+@TABLE.lowers("transpose.int")
+def transpose(call: Call) -> str:
+    order = list(range(call.result.dim()))
+    first, second = (axis_of(call.whole(name), len(order)) for name in ("dim0", "dim1"))
+    order[first], order[second] = order[second], order[first]
+    return call.emit.op("Transpose", call["self"], perm=order)
+
+
+@TABLE.lowers("expand.default")
+def expand(call: Call) -> str:
+    here = tuple(call.tensor("self").shape)
+    if here == call.shape:
+        return call["self"]
+    grown = len(call.shape) - len(here)
+    # A 1 keeps the size that is there, so that a batch that stays needs no computed shape.
+    wanted = [1 if axis >= grown and here[axis - grown] == size else size for axis, size in enumerate(call.shape)]
+    return call.emit.op("Expand", call["self"], call.emit.shape(wanted))
+
+
+@TABLE.lowers("repeat.default")
+def repeat(call: Call) -> str:
+    repeats = call.ints("repeats")
+    here = tuple(call.tensor("self").shape)
+    padded = (1,) * (len(repeats) - len(here)) + here
+    value = call["self"]
+    if padded != here:
+        value = call.emit.op("Reshape", value, _target(call, padded))
+    return call.emit.op("Tile", value, call.emit.ints(repeats))
+
+
+@TABLE.lowers("slice.Tensor")
+def cut(call: Call) -> str:
+    axis, start, end = call.whole("dim"), call.arguments["start"] or 0, call.arguments["end"]
+    end = end if isinstance(end, int) else sys.maxsize
+    if not isinstance(start, int):
+        raise NotImplementedError("a slice that starts at a computed place")
+    if start == 0 and call.whole("step") == 1 and tuple(call.tensor("self").shape) == call.shape:
+        return call["self"]
+    ints = call.emit.ints
+    return call.emit.op("Slice", call["self"], ints([start]), ints([end]), ints([axis]), ints([call.whole("step")]))
+
+
+@TABLE.lowers("select.int")
+def select(call: Call) -> str:
+    index = call.emit.constant(np.array(call.whole("index"), np.int64))
+    return call.emit.op("Gather", call["self"], index, axis=call.whole("dim"))
+
+
+@TABLE.lowers("split.Tensor", "split_with_sizes.default")
+def split(call: Call) -> tuple[str, ...]:
+    axis = call.whole("dim")
+    sizes = [piece.shape[axis] for piece in call.node.meta["val"]]
+    return call.emit.ops("Split", len(sizes), call["self"], call.emit.ints(sizes), axis=axis)
+
+
+@TABLE.lowers("unbind.int")
+def unbind(call: Call) -> tuple[str, ...]:
+    axis, count = call.whole("dim"), len(call.node.meta["val"])
+    pieces = call.emit.ops("Split", count, call["self"], call.emit.ints([1] * count), axis=axis)
+    return tuple(call.emit.op("Squeeze", piece, call.emit.ints([axis])) for piece in pieces)
+
+
+@TABLE.lowers("cat.default")
+def concatenate(call: Call) -> str:
+    # PyTorch skips empty vectors of shape [0] whatever the rank of the others.
+    values = [
+        value if tensor.dtype == call.dtype else call.emit.cast(value, call.dtype)
+        for value, tensor in zip(call.each("tensors"), call.tensors("tensors"), strict=True)
+        if tuple(tensor.shape) != (0,)
+    ]
+    return call.emit.op("Concat", *values, axis=call.whole("dim"))
+
+
+@TABLE.lowers("flip.default")
+def flip(call: Call) -> str:
+    axes = call.ints("dims")
+    ints = call.emit.ints
+    ends = ints([-sys.maxsize] * len(axes))
+    return call.emit.op("Slice", call["self"], ints([-1] * len(axes)), ends, ints(axes), ints([-1] * len(axes)))
+
+
+@TABLE.lowers("constant_pad_nd.default")
+def pad(call: Call) -> str:
+    # PyTorch: (begin, end) from the last axis backwards. ONNX: all begins, then all ends, for the axes named.
+    pads = call.ints("pad")
+    pairs = len(pads) // 2
+    axes = [axis for axis in range(-1, -pairs - 1, -1) if any(pads[2 * (-axis - 1) : -2 * axis])]
+    if not axes:
+        return call["self"]
+    amounts = [pads[2 * (-axis - 1)] for axis in axes] + [pads[2 * (-axis - 1) + 1] for axis in axes]
+    rank = call.result.dim()
+    emit = call.emit
+    return emit.op("Pad", call["self"], emit.ints(amounts), call["value"], emit.ints([axis + rank for axis in axes]))
+
+
+@TABLE.lowers("full.default", "full_like.default", "scalar_tensor.default")
+def full(call: Call) -> str:
+    name = "fill_value" if "fill_value" in call.arguments else "s"
+    return _filled(call, call.number(name))
+
+
+@TABLE.lowers(
+    "zeros.default",
+    "zeros_like.default",
+    "new_zeros.default",
+    "empty.memory_format",
+    "empty_like.default",
+    "empty_permuted.default",
+)
+def zeros(call: Call) -> str:
+    return _filled(call, 0)
+
+
+@TABLE.lowers("ones.default", "ones_like.default", "new_ones.default")
+def ones(call: Call) -> str:
+    return _filled(call, 1)
+
+
+def _filled(call: Call, number: float) -> str:
+    value = call.emit.scalar(number, call.dtype)
+    return value if call.shape == () else call.emit.op("Expand", value, call.emit.shape(call.shape))
+
+
+@TABLE.lowers("arange.start_step")
+def arange(call: Call) -> str:
+    start, end, step = (call.number(name) for name in ("start", "end", "step"))
+    return call.emit.constant(np.arange(start, end, step, dtype=NUMPY_TYPES[call.dtype]))
+
+
+@TABLE.lowers("slice_scatter.default")
+def slice_scatter(call: Call) -> str:
+    """Into zeros, as in the gradient of a slice, or into any tensor: what is outside the slice stays."""
+    axis, size = (
+        axis_of(call.whole("dim"), call.result.dim()),
+        call.result.shape[axis_of(call.whole("dim"), call.result.dim())],
+    )
+    if not isinstance(size, int):
+        raise NotImplementedError("a slice of the batch")
+    start, end, step = call.arguments["start"] or 0, call.arguments["end"], call.whole("step")
+    rows = np.arange(size)[slice(start, end if isinstance(end, int) else None, step)]
+    if len(rows) == size and step == 1:
+        return call["src"]
+    if step != 1:
+        raise NotImplementedError("writing into a slice with steps")
+    before, after = (_kept(call, axis, *bounds) for bounds in ((0, int(rows[0])), (int(rows[-1]) + 1, size)))
+    return call.emit.op("Concat", *before, call["src"], *after, axis=axis)
+
+
+@TABLE.lowers("select_scatter.default")
+def select_scatter(call: Call) -> str:
+    axis = axis_of(call.whole("dim"), call.result.dim())
+    size = call.result.shape[axis]
+    if not isinstance(size, int):
+        raise NotImplementedError("a row of the batch")
+    index = axis_of(call.whole("index"), size)
+    row = call.emit.op("Unsqueeze", call["src"], call.emit.ints([axis]))
+    before, after = (_kept(call, axis, *bounds) for bounds in ((0, index), (index + 1, size)))
+    return row if not before and not after else call.emit.op("Concat", *before, row, *after, axis=axis)
+
+
+def _kept(call: Call, axis: int, start: int, end: int) -> tuple[str, ...]:
+    if start == end:
+        return ()
+    ints = call.emit.ints
+    return (call.emit.op("Slice", call["self"], ints([start]), ints([end]), ints([axis])),)
