@@ -148,6 +148,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "DeviceState": "coterie.fleet.models.Device.State",
+        "PairState": "coterie.registry.models.ModelPair.State",
+        "FederationState": "coterie.federations.models.Federation.State",
+        "RoundState": "coterie.rounds.models.Round.State",
+        "AssignmentState": "coterie.rounds.models.Assignment.State",
+        "TrainingJobState": "coterie.cloud_training.models.TrainingJob.State",
+    },
 }
 
 LOGGING = {

@@ -2,6 +2,7 @@
 
 import logging
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -11,7 +12,8 @@ from time import perf_counter
 import msgspec
 from coterie_wire.conditions import Reason
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, FloatField, Q, Sum
+from django.db.models.functions import Cast
 
 from coterie.core.errors import CoterieError
 from coterie.core.lease import LEASE, Heartbeat
@@ -35,12 +37,20 @@ from coterie.rounds.transitions import step
 logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
+Merger = Callable[[MergeArguments, threading.Event], MergeResult]
 MAX_ATTEMPTS = 3
+MEANS = {"mean_loss_before": "loss_before", "mean_loss_after": "loss_after", "mean_accuracy": "accuracy_before"}
+"""What devices measured on their own samples: figure of a round by column of an update."""
 ROUNDING = 1e-9
 """Accuracies are quotients of counts; a loss of exactly the tolerance must not fail by rounding."""
 
 
-def merge_round(*, round_id: int, clock: Clock) -> None:
+def merge_in_child(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
+    """Merge in a process of its own, so that large models take neither the server's memory nor its interpreter."""
+    return run_child(merge.JOB, arguments, limits=Limits(network=False), cancel=cancel)
+
+
+def merge_round(*, round_id: int, clock: Clock, merger: Merger = merge_in_child) -> None:
     """Merge a round's updates and publish the result, unless it is being done or has been done."""
     lease = uuid.uuid4()
     round_ = _take_lease(round_id, lease, clock())
@@ -53,7 +63,7 @@ def merge_round(*, round_id: int, clock: Clock) -> None:
     ):
         arguments = _arguments(round_, Path(directory))
         try:
-            result = run_child(merge.JOB, arguments, limits=Limits(network=False), cancel=heartbeat.lost)
+            result = merger(arguments, heartbeat.lost)
         except Cancelled:
             return  # Another worker has taken over.
         except (UpdateChanged, NotFinite) as error:
@@ -129,19 +139,14 @@ def _metrics(round_: Round, result: MergeResult) -> dict[str, float]:
     """Figures of the round; means over devices are weighted by samples, as the merge is."""
     updates = Update.objects.filter(assignment__round=round_)
     totals = updates.aggregate(
-        bytes=Sum("size_bytes"),
-        samples=Sum("samples"),
-        loss_before=Sum(F("loss_before") * F("samples")),
-        loss_after=Sum(F("loss_after") * F("samples")),
-        accuracy_devices=Sum(F("accuracy_before") * F("samples")),
+        all_bytes=Sum("size_bytes"),
+        **{name: Sum(F(column) * Cast("samples", FloatField())) for name, column in MEANS.items()},
     )
     figures: dict[str, float] = {
         "updates": result.updates,
         "samples": result.samples,
-        "update_bytes": totals["bytes"],
-        "loss_before": totals["loss_before"] / totals["samples"],
-        "loss_after": totals["loss_after"] / totals["samples"],
-        "accuracy_devices": totals["accuracy_devices"] / totals["samples"],
+        "update_bytes": totals["all_bytes"],
+        **{name: totals[name] / result.samples for name in MEANS},
     }
     if result.base is not None and result.candidate is not None:
         figures |= {

@@ -1,0 +1,19 @@
+"""Tables that Django's admin shows and does not change."""
+
+from django.contrib import admin
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
+    """Rows whose changes go through services alone, because more than the row must change."""
+
+    def has_add_permission(self, _request: object) -> bool:
+        """None is added here."""
+        return False
+
+    def has_change_permission(self, _request: object, _row: object = None) -> bool:
+        """None is changed here."""
+        return False
+
+    def has_delete_permission(self, _request: object, _row: object = None) -> bool:
+        """None is deleted here."""
+        return False

@@ -1,0 +1,145 @@
+"""Federations, and the plans they may have, in the operators' REST API."""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from coterie.federations import services
+from coterie.federations.models import Federation
+from coterie.federations.selectors import members
+from coterie.learning.plan import plan_document, plan_schema, presets
+
+
+class FederationSerializer(serializers.ModelSerializer[Federation]):
+    """A federation."""
+
+    members = serializers.SerializerMethodField(help_text="enrolled devices that belong to it")
+    plan = serializers.DictField(required=False, default=dict, help_text="a kind in each slot; see plan-schema")
+    tolerance = serializers.FloatField(min_value=0, max_value=1, default=0.02)
+    seed = serializers.IntegerField(min_value=0, max_value=2**53, default=0)
+    rounds_wanted = serializers.IntegerField(min_value=1, max_value=2**31 - 1, allow_null=True, default=None)
+
+    class Meta:
+        model = Federation
+        fields = [
+            "id",
+            "name",
+            "slug",
+            "pair",
+            "plan",
+            "device_tag",
+            "held_out",
+            "tolerance",
+            "seed",
+            "rounds_wanted",
+            "state",
+            "members",
+            "created_at",
+        ]
+        read_only_fields = ["id", "slug", "state", "created_at"]
+
+    def get_members(self, federation: Federation) -> int:
+        """Enrolled devices that belong to it."""
+        return members(federation).count()
+
+
+class ChangedPlanSerializer(serializers.Serializer[Federation]):
+    """Another plan."""
+
+    plan = serializers.DictField()
+
+
+class FederationFilter(serializers.Serializer[None]):
+    """Which federations to list."""
+
+    state = serializers.ChoiceField(Federation.State.choices, required=False)
+    pair = serializers.UUIDField(required=False)
+
+
+class FederationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Federation]):
+    """Federations."""
+
+    queryset = Federation.objects.all()
+    serializer_class = FederationSerializer
+
+    @extend_schema(parameters=[FederationFilter])
+    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
+        """Federations, oldest first, a page at a time."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=FederationSerializer, responses={201: FederationSerializer})
+    def create(self, request: Request) -> Response:
+        """A federation that waits to be started."""
+        wanted = FederationSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        federation = services.create_federation(**wanted.validated_data, now=timezone.now())
+        return Response(FederationSerializer(federation).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=ChangedPlanSerializer, responses=FederationSerializer)
+    def partial_update(self, request: Request, pk: UUID) -> Response:
+        """Give it another plan, from the next round on."""
+        federation = get_object_or_404(Federation, pk=pk)
+        change = ChangedPlanSerializer(data=request.data)
+        change.is_valid(raise_exception=True)
+        services.change_plan(federation=federation, plan=change.validated_data["plan"])
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def start(self, _request: Request, pk: UUID) -> Response:
+        """Hold rounds from now on."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.start_federation(federation=federation)
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def pause(self, _request: Request, pk: UUID) -> Response:
+        """Open no further round until it is started again; the one that is open comes to its end."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.pause_federation(federation=federation)
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def finish(self, _request: Request, pk: UUID) -> Response:
+        """Open no further round, for good."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.finish_federation(federation=federation)
+        return Response(FederationSerializer(federation).data)
+
+    def get_queryset(self) -> QuerySet[Federation]:
+        """All federations; of a list, those that the query asks for."""
+        if self.action != "list":
+            return Federation.objects.all()
+        wanted = FederationFilter(data=self.request.query_params)
+        wanted.is_valid(raise_exception=True)
+        return Federation.objects.filter(**wanted.validated_data)
+
+
+class PlanSchemaView(APIView):
+    """What a plan may say."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """JSON schema of every kind, by slot."""
+        return Response(plan_schema())
+
+
+class PresetsView(APIView):
+    """Published systems as plans."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """Plans by name."""
+        return Response({name: plan_document(plan) for name, plan in presets().items()})

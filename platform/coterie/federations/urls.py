@@ -1,0 +1,14 @@
+"""The federations' part of the REST API."""
+
+from django.urls import path
+from rest_framework.routers import SimpleRouter
+
+from coterie.federations.operator_api import FederationViewSet, PlanSchemaView, PresetsView
+
+router = SimpleRouter()
+router.register("federations", FederationViewSet)
+urlpatterns = [
+    *router.urls,
+    path("plan-schema/", PlanSchemaView.as_view(), name="plan-schema"),
+    path("presets/", PresetsView.as_view(), name="presets"),
+]

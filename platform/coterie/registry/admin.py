@@ -1,0 +1,46 @@
+"""The registry's tables in Django's admin, to look at; changes go through the API, which checks them."""
+
+from django.contrib import admin
+
+from coterie.core.admin import ReadOnlyAdmin
+from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion
+
+
+@admin.register(ModelPair)
+class ModelPairAdmin(ReadOnlyAdmin):
+    """Model pairs."""
+
+    list_display = ["slug", "state", "reason_code", "created_at"]
+    list_filter = ["state"]
+    search_fields = ["slug", "name"]
+
+
+@admin.register(ModelVersion)
+class ModelVersionAdmin(ReadOnlyAdmin):
+    """Versions."""
+
+    list_display = ["pair", "role", "number", "origin", "created_at"]
+    list_filter = ["role", "origin", "pair"]
+
+
+@admin.register(Alias)
+class AliasAdmin(ReadOnlyAdmin):
+    """Aliases."""
+
+    list_display = ["pair", "role", "name", "version", "moved_at"]
+
+
+@admin.register(Dataset)
+class DatasetAdmin(ReadOnlyAdmin):
+    """Data sets."""
+
+    list_display = ["name", "rows", "feature_shape", "classes", "created_at"]
+    search_fields = ["name"]
+
+
+@admin.register(Blob)
+class BlobAdmin(ReadOnlyAdmin):
+    """Blobs."""
+
+    list_display = ["sha256", "size_bytes", "created_at"]
+    search_fields = ["sha256"]

@@ -1,0 +1,230 @@
+"""The registry in the operators' REST API."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from coterie.registry import services
+from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion, lineage
+
+
+class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
+    """One version of a model."""
+
+    champion = serializers.SerializerMethodField(help_text="whether it is the one in use")
+    size_bytes = serializers.IntegerField(source="parameters.size_bytes", read_only=True)
+
+    class Meta:
+        model = ModelVersion
+        fields = [
+            "id",
+            "pair",
+            "role",
+            "number",
+            "parent",
+            "origin",
+            "champion",
+            "metrics",
+            "parameters",
+            "size_bytes",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_champion(self, version: ModelVersion) -> bool:
+        """Whether it is the one in use."""
+        return any(alias.name == Alias.Name.CHAMPION for alias in version.aliases.all())
+
+
+class PairSerializer(serializers.ModelSerializer[ModelPair]):
+    """A pair, and which of its versions are in use."""
+
+    labels = serializers.ListField(child=serializers.CharField(max_length=100), read_only=True)
+    device_champion = serializers.SerializerMethodField()
+    cloud_champion = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ModelPair
+        fields = [
+            "id",
+            "name",
+            "slug",
+            "state",
+            "reason_code",
+            "reason_sentence",
+            "labels",
+            "batch_size",
+            "spec",
+            "report",
+            "device_champion",
+            "cloud_champion",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_device_champion(self, pair: ModelPair) -> UUID | None:
+        """The device model's version in use."""
+        return _champion_id(pair, Role.DEVICE)
+
+    def get_cloud_champion(self, pair: ModelPair) -> UUID | None:
+        """The cloud model's version in use."""
+        return _champion_id(pair, Role.CLOUD)
+
+
+class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
+    """A pair to be checked, as a form with two files written by `torch.export.save`."""
+
+    name = serializers.CharField(max_length=100)
+    device = serializers.FileField(help_text="the device model's program, .pt2")
+    cloud = serializers.FileField(help_text="the cloud model's program, .pt2")
+    labels = serializers.ListField(
+        child=serializers.CharField(max_length=100), min_length=2, help_text="what each class is called, in order"
+    )
+    batch_size = serializers.IntegerField(min_value=1, max_value=4096, default=32)
+
+
+class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
+    """Where the champion goes."""
+
+    role = serializers.ChoiceField(Role.choices, default=Role.DEVICE)
+    version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
+
+
+class PairViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ModelPair]):
+    """Model pairs."""
+
+    queryset = ModelPair.objects.all()
+    serializer_class = PairSerializer
+    parser_classes = [JSONParser, MultiPartParser]
+
+    @extend_schema(request={"multipart/form-data": SubmittedPairSerializer}, responses={201: PairSerializer})
+    def create(self, request: Request) -> Response:
+        """Submit a pair; a pre-flight compiles and tries it, and its state says whether it passed."""
+        submitted = SubmittedPairSerializer(data=request.data)
+        submitted.is_valid(raise_exception=True)
+        given = submitted.validated_data
+        with _on_disk(given["device"]) as device, _on_disk(given["cloud"]) as cloud:
+            pair = services.submit_pair(
+                name=given["name"],
+                device_program=device,
+                cloud_program=cloud,
+                labels=given["labels"],
+                batch_size=given["batch_size"],
+                now=timezone.now(),
+            )
+        return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=MovedChampionSerializer, responses=VersionSerializer)
+    @action(detail=True, methods=["post"])
+    def champion(self, request: Request, pk: UUID) -> Response:
+        """Use another version: one that is named, or the parent of the one in use."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        wanted = MovedChampionSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        version = services.roll_back(
+            pair=pair,
+            role=Role(wanted.validated_data["role"]),
+            to=wanted.validated_data["version"],
+            now=timezone.now(),
+        )
+        return Response(VersionSerializer(version).data)
+
+
+class VersionFilter(serializers.Serializer[None]):
+    """Which versions to list."""
+
+    pair = serializers.UUIDField(required=False)
+    role = serializers.ChoiceField(Role.choices, required=False)
+
+
+class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ModelVersion]):
+    """Versions of models; they never change."""
+
+    queryset = ModelVersion.objects.select_related("parameters").prefetch_related("aliases")
+    serializer_class = VersionSerializer
+
+    @extend_schema(parameters=[VersionFilter])
+    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
+        """Versions, youngest first, a page at a time."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(responses=VersionSerializer(many=True), filters=False)
+    @action(detail=True, pagination_class=None)
+    def lineage(self, _request: Request, pk: UUID) -> Response:
+        """The version and its ancestors, youngest first."""
+        line = lineage(get_object_or_404(ModelVersion, pk=pk))
+        return Response(VersionSerializer(line, many=True).data)
+
+    def get_queryset(self) -> QuerySet[ModelVersion]:
+        """All versions; of a list, those that the query asks for."""
+        versions = super().get_queryset()
+        if self.action != "list":
+            return versions
+        wanted = VersionFilter(data=self.request.query_params)
+        wanted.is_valid(raise_exception=True)
+        return versions.filter(**wanted.validated_data)
+
+
+class DatasetSerializer(serializers.ModelSerializer[Dataset]):
+    """A data set."""
+
+    feature_shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Dataset
+        fields = ["id", "name", "rows", "feature_shape", "feature_dtype", "classes", "created_at"]
+        read_only_fields = fields
+
+
+class SubmittedDatasetSerializer(serializers.Serializer[Dataset]):
+    """A data set as a form with a file."""
+
+    name = serializers.CharField(max_length=100)
+    file = serializers.FileField(help_text="an .npz with x (float32 or int64, a row a sample) and y (int64)")
+
+
+class DatasetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Dataset]):
+    """Data sets that operators gave."""
+
+    queryset = Dataset.objects.all()
+    serializer_class = DatasetSerializer
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(request={"multipart/form-data": SubmittedDatasetSerializer}, responses={201: DatasetSerializer})
+    def create(self, request: Request) -> Response:
+        """Upload a data set."""
+        submitted = SubmittedDatasetSerializer(data=request.data)
+        submitted.is_valid(raise_exception=True)
+        with _on_disk(submitted.validated_data["file"]) as path:
+            dataset = services.add_dataset(name=submitted.validated_data["name"], path=path, now=timezone.now())
+        return Response(DatasetSerializer(dataset).data, status=status.HTTP_201_CREATED)
+
+
+@contextmanager
+def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
+    """The uploaded file as one with a path, as long as the block lasts."""
+    with tempfile.NamedTemporaryFile(prefix="coterie-upload-") as file:
+        for chunk in uploaded.chunks():
+            file.write(chunk)
+        file.flush()
+        yield Path(file.name)
+
+
+def _champion_id(pair: ModelPair, role: Role) -> UUID | None:
+    version = champion(pair.pk, role)
+    return None if version is None else version.pk

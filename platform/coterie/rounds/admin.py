@@ -1,0 +1,36 @@
+"""The rounds' tables in Django's admin, to look at: the state machine alone changes them."""
+
+from django.contrib import admin
+
+from coterie.core.admin import ReadOnlyAdmin
+from coterie.rounds.models import Assignment, Round, Update, Upload
+
+
+@admin.register(Round)
+class RoundAdmin(ReadOnlyAdmin):
+    """Rounds."""
+
+    list_display = ["federation", "number", "state", "reason_sentence", "opened_at", "finished_at"]
+    list_filter = ["state", "federation"]
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(ReadOnlyAdmin):
+    """Assignments."""
+
+    list_display = ["round", "device", "state", "stage", "reason_sentence", "changed_at"]
+    list_filter = ["state"]
+
+
+@admin.register(Upload)
+class UploadAdmin(ReadOnlyAdmin):
+    """Updates on their way."""
+
+    list_display = ["assignment", "size_bytes", "offered_at"]
+
+
+@admin.register(Update)
+class UpdateAdmin(ReadOnlyAdmin):
+    """Updates that count."""
+
+    list_display = ["assignment", "samples", "size_bytes", "loss_before", "loss_after", "received_at"]
