@@ -1,4 +1,4 @@
-"""Every directory of modules is a package, or import-linter would miss what it imports; every module says what it is."""
+"""Every directory of modules is a package, or import-linter would miss it; every module says what it is."""
 
 import ast
 from pathlib import Path
