@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-from coterie.learning.compile.emitter import Emitter, Size
 from torch.fx.node import Argument, Node
+
+from coterie.learning.compile.emitter import Emitter, Size
 
 Lowered = str | tuple[str, ...]
 

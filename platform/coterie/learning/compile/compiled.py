@@ -6,16 +6,17 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import torch
-from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
-from coterie.learning.compile.errors import BatchOutOfRange
-from coterie.learning.compile.lower import lower
-from coterie.learning.compile.program import CheckedProgram, check_program
-from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
 from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
 from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor
 from torch.export import ExportedProgram
+
+from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
+from coterie.learning.compile.errors import BatchOutOfRange
+from coterie.learning.compile.lower import lower
+from coterie.learning.compile.program import CheckedProgram, check_program
+from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
 
 DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
 SCALARS = StepScalars._fields

@@ -4,13 +4,14 @@ import operator
 from collections.abc import Mapping, Sequence
 
 import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule
+from torch.fx.node import Argument, Node
+
 from coterie.learning.compile.call import Call, Lowered, Lowering
 from coterie.learning.compile.emitter import Emitter
 from coterie.learning.compile.errors import UnsupportedOperator
 from coterie.learning.compile.operators import elementwise, indexing, matrices, reductions, shapes
-from torch._ops import OpOverload
-from torch.fx import GraphModule
-from torch.fx.node import Argument, Node
 
 LOWERINGS: Mapping[str, Lowering] = {
     **elementwise.TABLE,

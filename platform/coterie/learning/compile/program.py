@@ -4,6 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.node import Node
+
 from coterie.learning.compile.errors import (
     ExportFailed,
     FixedBatch,
@@ -14,10 +19,6 @@ from coterie.learning.compile.errors import (
 )
 from coterie.learning.compile.lower import module_path
 from coterie.learning.compile.trace import FlatProgram
-from torch import Tensor, nn
-from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
-from torch.fx.node import Node
 
 BATCH_NORMS = ("aten.batch_norm.default", "aten._native_batch_norm_legit", "aten.native_batch_norm")
 DROPOUTS = ("aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default")

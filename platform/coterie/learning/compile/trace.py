@@ -4,10 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
-from coterie.learning.compile.composites import COMPOSITES
-from coterie.learning.compile.errors import ExportFailed, UnsupportedOperator
-from coterie.learning.compile.gradients import decompositions
-from coterie.learning.compile.lower import module_path
 from torch import Tensor
 from torch._dispatch.python import enable_python_dispatcher
 from torch._functorch.compile_utils import fx_graph_cse
@@ -18,6 +14,11 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import Node
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from coterie.learning.compile.composites import COMPOSITES
+from coterie.learning.compile.errors import ExportFailed, UnsupportedOperator
+from coterie.learning.compile.gradients import decompositions
+from coterie.learning.compile.lower import module_path
 
 TINY_WEIGHT = 1e-12
 """Keeps a batch whose weights are all zero from dividing by zero."""
@@ -52,8 +53,8 @@ def train_step(forward: Forward, given: StepInputs) -> tuple[Tensor, ...]:
     """Loss, weighted hits, next parameters, next velocities.
 
     The loss of a sample is (1 - d)·CE(target, p) + d·CE(teacher, p), d the distillation weight; that of the batch is
-    their mean by sample weight. The proximal term (Li et al. 2020, arXiv 1812.06127) enters the gradient, but not the loss
-    that is given.
+    their mean by sample weight. The proximal term (Li et al. 2020, arXiv 1812.06127) enters the gradient that is
+    followed; the loss that is given is without it.
     """
     scalars = given.scalars
     logits, pull_back, *_ = torch.func.vjp(lambda parameters: forward(parameters, given.inputs), given.parameters)

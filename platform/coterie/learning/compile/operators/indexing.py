@@ -1,8 +1,9 @@
 """Operators that read and write by index."""
 
 import torch
-from coterie.learning.compile.call import Call, Table
 from torch.fx.node import Node
+
+from coterie.learning.compile.call import Call, Table
 
 TABLE = Table()
 

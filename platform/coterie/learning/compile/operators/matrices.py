@@ -1,7 +1,8 @@
 """Matrix products, convolution and pooling."""
 
-from coterie.learning.compile.call import Call, Table
 from torch.fx.node import Node
+
+from coterie.learning.compile.call import Call, Table
 
 TABLE = Table()
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
+
 from coterie.learning.compile.call import Call, Table
 
 TABLE = Table()

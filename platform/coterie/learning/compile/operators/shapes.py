@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import torch
+
 from coterie.learning.compile.call import Call, Lowered, Table
 from coterie.learning.compile.emitter import NUMPY_TYPES, Size
 

@@ -1,0 +1,1 @@
+"""PyTorch models as ordinary ONNX graphs that train and predict."""

@@ -1,0 +1,93 @@
+"""Data sets as NPZ files: arrays, never objects."""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from numpy.typing import NDArray
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+Inputs = Mapping[str, NDArray[np.float32] | NDArray[np.int64]]
+
+
+class MalformedDataset(CoterieError):
+    """Fields: detail."""
+
+    code = "dataset.malformed"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "The data set cannot be used: {detail}. It is an NPZ file with the labels as y (whole numbers from 0) and the "
+        "samples as x, or by the name of each input where the model has several."
+    )
+
+
+class Dataset(NamedTuple):
+    """Samples as a model takes them, and their labels."""
+
+    inputs: Inputs
+    """By the names of the model's inputs, each [n, *shape]."""
+    labels: NDArray[np.int64]
+    """[n], each below the number of classes."""
+
+    def take(self, rows: NDArray[np.int64] | slice) -> "Dataset":
+        """The samples at `rows`."""
+        return Dataset({name: array[rows] for name, array in self.inputs.items()}, self.labels[rows])
+
+    def __repr__(self) -> str:
+        return f"Dataset of {len(self.labels)} samples"
+
+
+def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], classes: int) -> Dataset:
+    """The samples in an NPZ file, checked against the shapes that a model takes.
+
+    Raises MalformedDataset.
+    """
+    arrays = _read_arrays(path)
+    labels = arrays.get("y")
+    if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer) or not len(labels):
+        raise MalformedDataset(detail="y is missing, empty, or not a vector of whole numbers")
+    if labels.min() < 0 or labels.max() >= classes:
+        raise MalformedDataset(
+            detail=f"its labels go from {labels.min()} to {labels.max()}, the model has {classes} classes"
+        )
+    only = len(inputs) == 1 and inputs[0].name not in arrays
+    samples = {spec.name: _samples(arrays, "x" if only else spec.name, spec, len(labels)) for spec in inputs}
+    return Dataset(samples, labels.astype(np.int64))
+
+
+def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
+    """`read_dataset` for a device model."""
+    return read_dataset(path, inputs=model.inputs, classes=model.classes)
+
+
+def _read_arrays(path: Path) -> Mapping[str, NDArray[np.generic]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise MalformedDataset(detail="it is a single array")
+            return {name: file[name] for name in file.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise MalformedDataset(detail=str(error)[:200] or type(error).__name__) from error
+
+
+def _samples(
+    arrays: Mapping[str, NDArray[np.generic]], name: str, spec: TensorSpec, count: int
+) -> NDArray[np.float32] | NDArray[np.int64]:
+    array = arrays.get(name)
+    if array is None:
+        raise MalformedDataset(detail=f"{name} is missing")
+    if array.shape != (count, *spec.shape):
+        raise MalformedDataset(detail=f"{name} is {list(array.shape)}, expected {[count, *spec.shape]}")
+    wanted: tuple[type[np.generic], ...] = (np.integer,) if spec.dtype == "int64" else (np.floating, np.integer)
+    if not any(np.issubdtype(array.dtype, kind) for kind in wanted):
+        raise MalformedDataset(detail=f"{name} holds {array.dtype}, expected {spec.dtype}")
+    if spec.dtype == "int64":
+        return array.astype(np.int64)
+    values = array.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise MalformedDataset(detail=f"{name} holds numbers that are not finite")
+    return values

@@ -1,0 +1,20 @@
+"""The work of job `evaluate`: files in, figures out."""
+
+from pathlib import Path
+
+import numpy as np
+from coterie_wire.tensors import decode_tensors
+
+from coterie.learning.child.job import ReportProgress
+from coterie.learning.datasets import read_model_dataset
+from coterie.learning.evaluate import evaluate
+from coterie.learning.jobs.evaluate import EvaluateArguments, EvaluateResult
+
+
+def evaluate_stored(arguments: EvaluateArguments, report: ReportProgress) -> EvaluateResult:  # noqa: ARG001 - seconds of work
+    """Measure the parameters that the platform wrote itself. Raises MalformedDataset."""
+    dataset = read_model_dataset(Path(arguments.dataset), arguments.model)
+    tensors = decode_tensors(Path(arguments.parameters).read_bytes(), expected=arguments.model.parameters)
+    parameters = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
+    found = evaluate(Path(arguments.predict).read_bytes(), parameters, dataset)
+    return EvaluateResult(found.samples, found.accuracy, found.loss, found.class_accuracy)

@@ -1,0 +1,37 @@
+"""Job: measure a device model on held-out samples; NumPy and onnxruntime, never PyTorch."""
+
+import msgspec
+from coterie_wire.bundle import ModelSpec
+
+from coterie.learning.child.job import ChildJob
+from coterie.learning.datasets import MalformedDataset
+
+
+class EvaluateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    model: ModelSpec
+    predict: str
+    """``predict.onnx``."""
+    parameters: str
+    """Parameter file of the version to measure."""
+    dataset: str
+    """NPZ with x and y."""
+
+
+class EvaluateResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An `Evaluation`."""
+
+    samples: int
+    accuracy: float
+    loss: float
+    class_accuracy: tuple[float | None, ...]
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.learning.evaluation:evaluate_stored",
+    arguments=EvaluateArguments,
+    result=EvaluateResult,
+    errors=(MalformedDataset,),
+)
