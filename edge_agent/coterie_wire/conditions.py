@@ -24,7 +24,9 @@ class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     charging: Annotated[bool, Meta(description="only on mains or charging")] = True
     unmetered: Annotated[bool, Meta(description="only on Wi-Fi or Ethernet that is not metered")] = True
     idle: Annotated[bool, Meta(description="only while nobody uses the device")] = False
-    max_temperature_c: Annotated[float, Meta(ge=0, le=120, description="hottest at which it trains")] | None = None
+    max_temperature_c: Annotated[
+        Annotated[float, Meta(ge=0, le=120)] | None, Meta(description="hottest at which it trains, in °C; null: any")
+    ] = None
     hours: Annotated[
         tuple[Annotated[int, Meta(ge=0, le=23)], Annotated[int, Meta(ge=0, le=23)]] | None,
         Meta(description="local hours [from, to) in which it trains; from > to spans midnight"),

@@ -6,11 +6,13 @@ from pathlib import Path
 from coterie_wire.schema import schema_text
 
 from tests.contract.error_catalogue import ROOT, errors_page
+from tests.contract.kinds_page import kinds_page
 
 REFERENCE = ROOT / "docs" / "reference"
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "errors.md": errors_page,
+    REFERENCE / "kinds.md": kinds_page,
     REFERENCE / "wire.schema.json": schema_text,
 }
 

@@ -36,6 +36,11 @@ def test_every_kind_has_defaults_a_description_of_each_field_and_a_schema(regist
     assert registry.schema().keys() == registry.kinds.keys()
 
 
+def test_every_requirement_has_a_description() -> None:
+    for field in msgspec.structs.fields(Requirements):
+        assert msgspec.json.schema(field.type)["description"], field.name
+
+
 @every_registry
 @pytest.mark.parametrize("raw", [None, [], "sgd", {}, {"kind": None}, {"kind": "unheard of"}, {"kind": ["sgd"]}])
 def test_an_unknown_kind_is_refused(registry: Registry[Kind], raw: object) -> None:
