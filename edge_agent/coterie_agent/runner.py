@@ -24,7 +24,7 @@ from coterie_agent.situation import Now, Situation
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
-from coterie_agent.watch import Watch
+from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ class Runner:
     store: Store
     read_conditions: ReadConditions
     situation: Situation
+    look_every_s: float = PERIOD_S
 
     def run(self) -> bool:
         """Until the situation says stop; False if a thread was left behind, waiting for the network.
@@ -91,6 +92,7 @@ class Runner:
             owner=self.config.policy,
             samples=self.store.samples,
             work=self.store.work,
+            period_s=self.look_every_s,
         )
 
     def _worker(self, identity: Identity, link: HttpLink) -> Worker:

@@ -14,6 +14,7 @@ from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 
 PERIOD_S = 1.0
+"""Half of the time in which training must have stopped after conditions were lost."""
 
 
 @dataclass(kw_only=True)
@@ -25,12 +26,13 @@ class Watch:
     owner: Requirements
     samples: Samples
     work: WorkStore
+    period_s: float = PERIOD_S
 
     def run(self) -> None:
         """Until the situation says stop."""
         while not self.situation.now.stopping:
             self.look()
-            self.situation.wait_for_stop(PERIOD_S)
+            self.situation.wait_for_stop(self.period_s)
 
     def look(self) -> None:
         """Read and judge once."""

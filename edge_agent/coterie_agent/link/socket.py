@@ -4,6 +4,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import TypeVar
 
 import msgspec
@@ -45,7 +46,8 @@ class SocketLink:
         self._conversation = Conversation()
         self._waiting: dict[int, Future[bytes]] = {}
         self._lock = threading.Lock()
-        self._connection = _connect(url, credential, ca_file)
+        self._open = ExitStack()
+        self._connection = _connect(self._open, url, credential, ca_file)
         self._reader = threading.Thread(target=self._read, name="socket", daemon=True)
         self._reader.start()
 
@@ -75,7 +77,7 @@ class SocketLink:
                 self._waiting.pop(id_, None)
 
     def close(self) -> None:
-        self._connection.close()
+        self._open.close()
 
     def _read(self) -> None:
         try:
@@ -92,7 +94,7 @@ class SocketLink:
         except ConnectionClosed:
             pass  # the heartbeat went unanswered, or the other side broke off
         finally:
-            self._connection.close()
+            self._open.close()
             with self._lock:
                 unanswered = list(self._waiting)
             for id_ in unanswered:
@@ -110,11 +112,12 @@ class SocketLink:
             answer.set_exception(outcome)
 
 
-def _connect(url: str, credential: str, ca_file: str | None) -> ClientConnection:
+def _connect(stack: ExitStack, url: str, credential: str, ca_file: str | None) -> ClientConnection:
+    """A connection that `stack` closes."""
     address = f"ws{url.rstrip('/').removeprefix('http')}/device/v1/socket"  # http -> ws, https -> wss
     tls = ssl.create_default_context(cafile=ca_file) if address.startswith("wss:") else None
     try:
-        return connect(
+        opening = connect(
             address,
             ssl=tls,
             additional_headers={"Authorization": f"Bearer {credential}"},
@@ -127,5 +130,6 @@ def _connect(url: str, credential: str, ca_file: str | None) -> ClientConnection
             ping_timeout=_HEARTBEAT_S,
             close_timeout=1,
         )
+        return stack.enter_context(opening)
     except (OSError, WebSocketException) as error:  # TimeoutError is an OSError
         raise Unreachable(f"no socket at {address}: {error}") from error

@@ -1,0 +1,162 @@
+"""A device model by hand: softmax regression as the two graphs that `coterie_wire.bundle.ModelSpec` promises."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnx.parser
+from coterie_wire.bundle import (
+    BlobRef,
+    Manifest,
+    ModelSpec,
+    SignedManifest,
+    TensorSpec,
+    new_signing_key,
+    sign_manifest,
+    verify_key_of,
+)
+from coterie_wire.tensors import encode_tensors
+from coterie_wire.version import PROTOCOL
+from numpy.typing import NDArray
+
+SIDE, CLASSES, BATCH = 2, 3, 4
+FEATURES = SIDE * SIDE
+SPEC = ModelSpec(
+    inputs=(TensorSpec("pixels", "float32", (SIDE, SIDE)),),
+    classes=CLASSES,
+    batch_size=BATCH,
+    parameters=(TensorSpec("weight", "float32", (FEATURES, CLASSES)), TensorSpec("bias", "float32", (CLASSES,))),
+)
+_HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
+_STATE = ", ".join(
+    f"float[{shape}] {kind}.{name}"
+    for kind in ("param", "anchor", "velocity")
+    for name, shape in (("weight", "4,3"), ("bias", "3"))
+)
+TRAIN_STEP = f"""{_HEAD}
+step (float[4,2,2] pixels, int64[4] target, float[4] sample_weight, float[4,3] teacher, float learning_rate,
+      float momentum, float proximal_weight, float distillation_weight, {_STATE})
+  => (float loss, float correct, float[4,3] next.param.weight, float[4,3] next.velocity.weight,
+      float[3] next.param.bias, float[3] next.velocity.bias)
+{{
+  flat = Constant <value_ints = [4, 4]> ()
+  x = Reshape (pixels, flat)
+  product = MatMul (x, param.weight)
+  logits = Add (product, param.bias)
+  logp = LogSoftmax <axis = 1> (logits)
+  p = Exp (logp)
+  depth = Constant <value_int = 3> ()
+  zero_one = Constant <value_floats = [0.0, 1.0]> ()
+  hot = OneHot (target, depth, zero_one)
+  one = Constant <value_float = 1.0> ()
+  own = Sub (one, distillation_weight)
+  hot_part = Mul (own, hot)
+  teacher_part = Mul (distillation_weight, teacher)
+  aim = Add (hot_part, teacher_part)
+  axis = Constant <value_ints = [1]> ()
+  all = ReduceSum <keepdims = 0> (sample_weight)
+  tiny = Constant <value_float = 0.00000001> ()
+  total = Max (all, tiny)
+  share = Div (sample_weight, total)
+  terms = Mul (aim, logp)
+  sums = ReduceSum <keepdims = 0> (terms, axis)
+  weighted = Mul (sums, share)
+  negative = ReduceSum <keepdims = 0> (weighted)
+  loss = Neg (negative)
+  chosen = ArgMax <axis = 1, keepdims = 0> (logits)
+  hit = Equal (chosen, target)
+  hits = Cast <to = 1> (hit)
+  counted = Mul (hits, sample_weight)
+  correct = ReduceSum <keepdims = 0> (counted)
+  gap = Sub (p, aim)
+  column = Unsqueeze (share, axis)
+  error = Mul (gap, column)
+  xt = Transpose <perm = [1, 0]> (x)
+  data.weight = MatMul (xt, error)
+  rows = Constant <value_ints = [0]> ()
+  data.bias = ReduceSum <keepdims = 0> (error, rows)
+{{STEPS}}
+}}"""
+_STEP = """  away.{0} = Sub (param.{0}, anchor.{0})
+  pull.{0} = Mul (proximal_weight, away.{0})
+  gradient.{0} = Add (data.{0}, pull.{0})
+  kept.{0} = Mul (momentum, velocity.{0})
+  next.velocity.{0} = Add (kept.{0}, gradient.{0})
+  move.{0} = Mul (learning_rate, next.velocity.{0})
+  next.param.{0} = Sub (param.{0}, move.{0})"""
+PREDICT = f"""{_HEAD}
+predict (float[n,2,2] pixels, float[4,3] param.weight, float[3] param.bias) => (float[n,3] logits)
+{{
+  flat = Constant <value_ints = [-1, 4]> ()
+  x = Reshape (pixels, flat)
+  product = MatMul (x, param.weight)
+  logits = Add (product, param.bias)
+}}"""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A signed version and the blobs that it names."""
+
+    manifest: Manifest
+    signed: SignedManifest
+    platform_key: bytes
+    blobs: dict[str, bytes]
+
+
+def train_step_graph() -> bytes:
+    steps = "\n".join(_STEP.format(name) for name in ("weight", "bias"))
+    return _graph(TRAIN_STEP.replace("{STEPS}", steps))
+
+
+def predict_graph() -> bytes:
+    return _graph(PREDICT)
+
+
+def _graph(text: str) -> bytes:
+    """ONNX's text format takes no dots in names: a double underscore stands for one while it is parsed."""
+    model = onnx.parser.parse_model(re.sub(r"(?<=[a-z])\.(?=[a-z])", "__", text))
+    for node in model.graph.node:
+        node.input[:] = [name.replace("__", ".") for name in node.input]
+        node.output[:] = [name.replace("__", ".") for name in node.output]
+    for value in (*model.graph.input, *model.graph.output):
+        value.name = value.name.replace("__", ".")
+    onnx.checker.check_model(model)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def parameters(seed: int = 0) -> dict[str, NDArray[np.float32]]:
+    rng = np.random.default_rng(seed)
+    return {tensor.name: rng.normal(size=tensor.shape).astype(np.float32) for tensor in SPEC.parameters}
+
+
+SIGNING_KEY = new_signing_key()
+
+
+def make_bundle(*, version: str = "v1", number: int = 1, seed: int = 0) -> Bundle:
+    contents = (train_step_graph(), predict_graph(), encode_tensors(parameters(seed)))
+    refs = [BlobRef(hashlib.sha256(content).hexdigest(), len(content)) for content in contents]
+    manifest = Manifest(
+        protocol=PROTOCOL,
+        pair="pair",
+        version=version,
+        number=number,
+        model=SPEC,
+        labels=("red", "green", "blue"),
+        train_step=refs[0],
+        predict=refs[1],
+        parameters=refs[2],
+    )
+    blobs = {ref.sha256: content for ref, content in zip(refs, contents, strict=True)}
+    return Bundle(manifest, sign_manifest(manifest, SIGNING_KEY), verify_key_of(SIGNING_KEY), blobs)
+
+
+def samples(count: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Features [count, 4] and labels [count] of three blobs that a linear model can tell apart."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, count)
+    centres = np.array([[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0]], dtype=np.float32)
+    return (centres[labels] + rng.normal(scale=0.5, size=(count, FEATURES))).astype(np.float32), labels

@@ -1,0 +1,115 @@
+"""Fixtures of the agent's tests."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
+from coterie_agent.runner import Runner
+from coterie_agent.situation import Situation
+from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.samples import Row
+from coterie_wire.conditions import Conditions
+from coterie_wire.messages import Enrolled
+
+from tests.coterie_agent.bundles import Bundle, make_bundle, samples
+from tests.coterie_agent.fake_platform import CREDENTIAL, TIMEOUT_S, FakePlatform, fake_platform
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "agent")
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[Store]:
+    with open_store(home) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def bundle() -> Bundle:
+    return make_bundle()
+
+
+@pytest.fixture
+def stocked(store: Store) -> Store:
+    """A store with 60 samples."""
+    features, labels = samples(60)
+    rows = [Row(x.tobytes(), int(label)) for x, label in zip(features, labels, strict=True)]
+    store.samples.add(rows, max_samples=1000)
+    return store
+
+
+@pytest.fixture
+def platform(bundle: Bundle) -> Iterator[FakePlatform]:
+    with fake_platform(bundle) as served:
+        yield served
+
+
+@pytest.fixture
+def joined(store: Store, platform: FakePlatform) -> Store:
+    """A store of a device that has joined `platform`."""
+    enrolled = Enrolled(device="d1", credential=CREDENTIAL, platform_key=platform.bundle.platform_key, check_in_s=30)
+    store.identity.save(url=platform.url, name="kiosk", enrolled=enrolled)
+    return store
+
+
+READY = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=30.0)
+UNPLUGGED = Conditions(charging="no", network="wifi", idle="yes")
+OFFLINE = Conditions(charging="yes", network="none", idle="yes")
+
+
+class Agent:
+    """A running agent whose conditions a test sets."""
+
+    def __init__(self, home: Home, store: Store, config: Config) -> None:
+        self.conditions = READY
+        self.situation = Situation()
+        self._runner = Runner(
+            home=home,
+            config=config,
+            store=store,
+            read_conditions=lambda: self.conditions,
+            situation=self.situation,
+            look_every_s=0.05,
+        )
+        self.error: AgentError | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> "Agent":
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self.situation.stop()
+        self.join()
+
+    def join(self) -> None:
+        self._thread.join(TIMEOUT_S)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self._runner.run()
+        except AgentError as error:
+            self.error = error
+
+
+@pytest.fixture
+def new_agent(home: Home, joined: Store) -> Iterator[Callable[..., Agent]]:
+    """Makes agents on the joined home, one after the other; they are stopped in the end."""
+    agents: list[Agent] = []
+
+    def make(**settings: object) -> Agent:
+        agents.append(Agent(home, joined, msgspec.convert({"local_api": False, **settings}, Config)))
+        return agents[-1]
+
+    yield make
+    for agent in agents:
+        if agent.situation.now.edition:
+            agent.stop()

@@ -1,0 +1,278 @@
+"""A platform on loopback with real sockets, as small as the protocol allows, that can be told to misbehave."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_WR
+from typing import Any
+
+import msgspec
+from coterie_wire.messages import (
+    EXCHANGES,
+    Assignment,
+    CheckIn,
+    Directive,
+    Done,
+    Enrol,
+    Enrolled,
+    Leave,
+    Message,
+    OfferUpdate,
+    Problem,
+    Refusal,
+    ReleaseAssignment,
+    Reply,
+    Request,
+    UploadState,
+    Wake,
+)
+from websockets.datastructures import Headers
+from websockets.frames import Opcode
+from websockets.http11 import Request as UpgradeRequest
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from tests.coterie_agent.bundles import Bundle
+
+TOKEN, CREDENTIAL = "one-time", "secret"
+TIMEOUT_S = 20
+PLAN = {
+    "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.5},
+    "codec": {"kind": "int8"},
+    "privacy": {"kind": "none"},
+    "requirements": {},
+}
+
+
+class Denied(Exception):
+    """A request that the platform refuses."""
+
+    def __init__(self, status: int, code: str, detail: str = "no") -> None:
+        super().__init__(detail)
+        self.problem = Problem(code=code, title=code, status=status, detail=detail)
+
+
+class FakePlatform:
+    """One device's platform. Every request is kept; `wait_for` waits until what was seen satisfies a condition."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.seen = threading.Condition(threading.RLock())
+        self.check_ins: list[CheckIn] = []
+        self.received: list[Message] = []
+        self.assignment: Assignment | None = None
+        self.champion = False
+        self.sockets_allowed = True
+        self.socket_count = 0
+        self.uploads: dict[str, bytearray] = {}
+        self.offers: dict[str, OfferUpdate] = {}
+        self.accepted: dict[str, bytes] = {}
+        self.blob_ranges: list[str | None] = []
+        self.fault: Callable[[str], None] | None = None
+        """Called with each request's path first; it raises Denied, or ConnectionError to cut the link."""
+        self.chunk_limit: int | None = None
+        """Bytes of a chunk that are stored before the link is cut, once."""
+        self.check_in_s = 30.0
+        self._connections: list[tuple[ServerProtocol, Any]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        with self.seen:
+            if not self.seen.wait_for(condition, TIMEOUT_S):
+                raise TimeoutError(f"not seen; the last check-in was {self.check_ins[-1:]}")
+
+    def assign(self, name: str, *, remaining_s: float = 600.0, plan: dict[str, object] | None = None) -> None:
+        with self.seen:
+            self.assignment = Assignment(
+                assignment=name,
+                federation="digits",
+                round=1,
+                plan=msgspec.Raw(msgspec.json.encode(plan or PLAN)),
+                manifest=self.bundle.signed,
+                seed=11,
+                remaining_s=remaining_s,
+            )
+        self.wake()
+
+    def wake(self) -> None:
+        frame = msgspec.json.encode(Wake())
+        for protocol, socket in list(self._connections):
+            protocol.send_text(frame)
+            _flush(protocol, socket)
+
+    def cut_sockets(self) -> None:
+        for _, socket in list(self._connections):
+            socket.shutdown(2)
+
+    def handle(self, name: str, body: bytes) -> Message:
+        """The reply to a message, over whichever way it came."""
+        message = msgspec.json.decode(body, type=EXCHANGES[name].request)
+        with self.seen:
+            self.received.append(message)
+            try:
+                return self._reply(message)
+            finally:
+                self.seen.notify_all()
+
+    def _reply(self, message: Message) -> Message:
+        match message:
+            case Enrol(token=token):
+                if token != TOKEN:
+                    raise Denied(403, "fleet.token_invalid", "the token is not known")
+                return Enrolled(
+                    device="d1",
+                    credential=CREDENTIAL,
+                    platform_key=self.bundle.platform_key,
+                    check_in_s=self.check_in_s,
+                )
+            case CheckIn():
+                self.check_ins.append(message)
+                manifest = self.bundle.signed if self.champion and message.version != "v1" else None
+                return Directive(check_in_s=self.check_in_s, assignment=self.assignment, manifest=manifest)
+            case OfferUpdate(assignment=name):
+                if name in self.accepted:
+                    return UploadState(offset=message.size_bytes, accepted=True)
+                self.offers[name] = message
+                return UploadState(offset=len(self.uploads.setdefault(name, bytearray())))
+            case ReleaseAssignment():
+                self.assignment = None
+            case Leave():
+                pass
+        return Done()
+
+    def receive_chunk(self, name: str, offset: int, chunk: bytes) -> UploadState:
+        with self.seen:
+            stored = self.uploads[name]
+            if offset != len(stored):
+                raise Denied(409, "rounds.wrong_offset")
+            if self.chunk_limit is not None:
+                stored += chunk[: self.chunk_limit]
+                self.chunk_limit = None
+                raise ConnectionError
+            stored += chunk
+            complete = len(stored) == self.offers[name].size_bytes
+            if complete:
+                assert hashlib.sha256(stored).hexdigest() == self.offers[name].sha256
+                self.accepted[name] = bytes(stored)
+                self.assignment = None
+            self.seen.notify_all()
+            return UploadState(offset=len(stored), accepted=complete)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        platform = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                name = self.path.removeprefix("/device/v1/")
+                self._guarded(lambda: platform.handle(name, self._body()), name != "enrol")
+
+            def do_PATCH(self) -> None:
+                name, offset = self.path.removeprefix("/device/v1/uploads/"), int(self.headers["Upload-Offset"])
+                self._guarded(lambda: platform.receive_chunk(name, offset, self._body()))
+
+            def do_GET(self) -> None:
+                if self.path == "/device/v1/socket":
+                    platform.serve_socket(self)
+                else:
+                    self._guarded(self._blob)
+
+            def _blob(self) -> bytes:
+                content = platform.bundle.blobs[self.path.removeprefix("/device/v1/blobs/")]
+                platform.blob_ranges.append(self.headers.get("Range"))
+                start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
+                return content[start:]
+
+            def _body(self) -> bytes:
+                return self.rfile.read(int(self.headers["Content-Length"]))
+
+            def _guarded(self, answer: Callable[[], Message | bytes], authorised: bool = True) -> None:
+                try:
+                    if platform.fault is not None:
+                        platform.fault(self.path)
+                    if authorised and self.headers.get("Authorization") != f"Bearer {CREDENTIAL}":
+                        raise Denied(401, "fleet.revoked", "the credential has ended")
+                    content = answer()
+                    ranged = isinstance(content, bytes) and "Range" in self.headers
+                    self._send(206 if ranged else 200, content)
+                except Denied as denied:
+                    self.close_connection = True
+                    self._send(denied.problem.status, denied.problem)
+                except ConnectionError:
+                    self.close_connection = True
+
+            def _send(self, status: int, content: msgspec.Struct | bytes) -> None:
+                body = content if isinstance(content, bytes) else msgspec.json.encode(content)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        return Handler
+
+    def serve_socket(self, handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        if not self.sockets_allowed:
+            handler.send_error(404)
+            return
+        protocol, socket = ServerProtocol(), handler.connection
+        protocol.receive_data(UpgradeRequest(handler.path, Headers(handler.headers.items())).serialize())
+        (request,) = protocol.events_received()
+        protocol.send_response(protocol.accept(request))
+        _flush(protocol, socket)
+        if protocol.state is not State.OPEN:
+            return
+        connection = (protocol, socket)
+        with self.seen:
+            self._connections.append(connection)
+            self.socket_count += 1
+            self.seen.notify_all()
+        try:
+            while data := socket.recv(65536):
+                protocol.receive_data(data)
+                for frame in protocol.events_received():
+                    if frame.opcode is Opcode.TEXT:
+                        protocol.send_text(self._answer(frame.data))
+                _flush(protocol, socket)
+        except OSError:
+            pass
+        finally:
+            self._connections.remove(connection)
+
+    def _answer(self, frame: bytes) -> bytes:
+        request = msgspec.json.decode(frame, type=Request)
+        try:
+            body = msgspec.json.encode(self.handle(request.name, bytes(request.body)))
+            return msgspec.json.encode(Reply(id=request.id, body=msgspec.Raw(body)))
+        except Denied as denied:
+            return msgspec.json.encode(Refusal(id=request.id, problem=denied.problem))
+
+
+def _flush(protocol: ServerProtocol, socket: Any) -> None:
+    for data in protocol.data_to_send():
+        if data:
+            socket.sendall(data)
+        else:
+            socket.shutdown(SHUT_WR)
+
+
+@contextmanager
+def fake_platform(bundle: Bundle) -> Iterator[FakePlatform]:
+    platform = FakePlatform(bundle)
+    try:
+        yield platform
+    finally:
+        platform.close()

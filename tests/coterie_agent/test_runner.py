@@ -1,0 +1,234 @@
+"""The whole agent against a platform on loopback: rounds, lost conditions, lost links, lost power."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from coterie_agent.errors import Exit
+from coterie_agent.store.opened import Store
+from coterie_wire.codec.int8 import Int8
+from coterie_wire.messages import ReleaseAssignment
+
+from tests.coterie_agent.bundles import SPEC
+from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent
+from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform
+
+NewAgent = Callable[..., Agent]
+pytestmark = pytest.mark.usefixtures("stocked")
+
+
+@pytest.mark.parametrize("sockets", [True, False])
+def test_a_round_is_trained_and_its_update_accepted(platform: FakePlatform, new_agent: NewAgent, sockets: bool) -> None:
+    platform.sockets_allowed = sockets
+    platform.check_in_s = 0.2
+    new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    offer = platform.offers["a1"]
+    assert offer.steps_done == offer.steps_total == 3 * -(-offer.samples // SPEC.batch_size)
+    assert 40 <= offer.samples <= 55
+    assert offer.loss_after < offer.loss_before
+    update = Int8().decode(platform.accepted["a1"], expected=SPEC.parameters)
+    assert all(np.abs(tensor).max() > 0 for tensor in update.values())
+
+
+LONG = {**PLAN, "local": {"kind": "sgd", "epochs": 500, "learning_rate": 0.01}}
+
+
+def trains(agent: Agent) -> bool:
+    progress = agent.situation.now.progress
+    return progress is not None and progress.stage == "training" and progress.steps_done > 0
+
+
+def until(agent: Agent, condition: Callable[[], object]) -> None:
+    """Wait for the agent's own situation, not for the platform."""
+    while not condition():
+        edition = agent.situation.now.edition
+        assert not agent.situation.now.stopping
+        if not condition():
+            agent.situation.wait(edition, 20)
+            assert agent.situation.now.edition > edition or condition()
+
+
+def stages(platform: FakePlatform) -> list[str]:
+    return [check_in.progress.stage for check_in in platform.check_ins if check_in.progress]
+
+
+def test_lost_conditions_hold_training_and_their_return_resumes_it(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a1", plan=LONG)
+    until(agent, lambda: trains(agent))
+    agent.conditions = UNPLUGGED
+    platform.wait_for(lambda: stages(platform)[-1:] == ["waiting"])
+    assert [reason.code for reason in platform.check_ins[-1].blockers] == ["conditions.on_battery"]
+    checkpoint = stocked.work.checkpoint()
+    assert checkpoint is not None
+    assert checkpoint.progress.steps_done > 0
+    agent.conditions = READY
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    assert platform.offers["a1"].steps_done == platform.offers["a1"].steps_total
+
+
+def test_a_stopped_agent_goes_on_where_it_was(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:
+    first = new_agent().start()
+    platform.assign("a1", plan=LONG)
+    until(first, lambda: trains(first))
+    first.stop()
+    checkpoint = stocked.work.checkpoint()
+    assert checkpoint is not None
+    assert checkpoint.progress.steps_done > 0
+    new_agent().start()
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    assert platform.offers["a1"].loss_before == checkpoint.progress.loss_before
+
+
+def test_a_broken_upload_resumes_where_it_ended(platform: FakePlatform, new_agent: NewAgent) -> None:
+    platform.chunk_limit = 100
+    platform.check_in_s = 0.2
+    new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    assert len(platform.accepted["a1"]) == platform.offers["a1"].size_bytes
+
+
+def test_an_update_is_offered_again_after_its_receipt_was_lost(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    def lose_receipt(path: str) -> None:
+        if "a1" in platform.accepted:
+            platform.fault = None
+            return
+        if "uploads" in path:
+            raise ConnectionError
+
+    agent = new_agent()
+    platform.fault = lose_receipt
+    agent.start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.offers)
+    with platform.seen:
+        platform.accepted["a1"] = b""
+        platform.assignment = None
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    assert stocked.work.outcomes()[0].outcome == "accepted"
+    assert stocked.work.residual("pair") is not None
+
+
+def test_a_closed_round_drops_the_update_and_keeps_the_old_residual(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    def closed(path: str) -> None:
+        if "offer" in path:
+            raise Denied(409, "rounds.assignment_closed", "the round has closed")
+
+    platform.fault = closed
+    agent = new_agent().start()
+    platform.assign("a1")
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    (finished,) = stocked.work.outcomes()
+    assert (finished.outcome, finished.sentence) == ("dropped", "the round has closed")
+    assert stocked.work.residual("pair") is None
+    assert stocked.work.current() is None
+
+
+def test_partial_work_is_uploaded_before_the_round_closes(platform: FakePlatform, new_agent: NewAgent) -> None:
+    endless = {**PLAN, "local": {"kind": "sgd", "epochs": 1000, "learning_rate": 1e-6}}
+    agent = new_agent()
+    agent.start()
+    platform.assign("a1", plan=endless, remaining_s=1.5)
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    offer = platform.offers["a1"]
+    assert 0 < offer.steps_done < offer.steps_total
+
+
+def test_an_assignment_that_is_taken_back_is_dropped(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a1", plan=LONG)
+    until(agent, lambda: trains(agent))
+    platform.assignment = None
+    platform.wake()
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    assert not platform.uploads
+
+
+def test_an_assignment_that_cannot_be_trained_is_given_back(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    new_agent().start()
+    platform.assign("a1", plan={**PLAN, "local": {"kind": "unheard-of"}})
+    platform.wait_for(lambda: any(isinstance(message, ReleaseAssignment) for message in platform.received))
+    (release,) = (message for message in platform.received if isinstance(message, ReleaseAssignment))
+    assert release.reason.code == "plan.unknown_kind"
+
+
+def test_a_finished_assignment_that_an_old_answer_names_is_not_trained_again(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    platform.assign("a1")
+    check_ins = len(platform.check_ins)
+    platform.wake()
+    platform.wait_for(lambda: len(platform.check_ins) > check_ins)
+    assert stocked.work.current() is None
+    assert len(platform.offers) == 1
+
+
+def test_the_champion_is_fetched_and_not_over_a_missing_network(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    platform.champion = True
+    agent = new_agent()
+    agent.conditions = OFFLINE
+    agent.start()
+    platform.wait_for(lambda: platform.check_ins)
+    assert not platform.blob_ranges
+    agent.conditions = READY
+    platform.wait_for(lambda: platform.check_ins[-1].version == "v1")
+    assert stocked.work.held_model() == platform.bundle.signed
+
+
+def test_a_revoked_device_ends_and_keeps_its_samples(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    def revoked(path: str) -> None:
+        raise Denied(401, "fleet.revoked", "this device was revoked")
+
+    platform.sockets_allowed = False
+    platform.fault = revoked
+    agent = new_agent().start()
+    agent.join()
+    assert agent.error is not None
+    assert agent.error.exit_code is Exit.REVOKED
+    assert stocked.samples.count() == 60
+
+
+def test_a_lost_socket_is_opened_again(platform: FakePlatform, new_agent: NewAgent) -> None:
+    platform.check_in_s = 0.2
+    new_agent().start()
+    platform.wait_for(lambda: platform.socket_count == 1 and platform.check_ins)
+    platform.cut_sockets()
+    platform.wait_for(lambda: platform.socket_count == 2)
+
+
+def test_a_device_without_samples_says_so(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:
+    with stocked.samples._database.transaction() as cursor:
+        cursor.execute("DELETE FROM sample")
+    new_agent().start()
+    platform.wait_for(lambda: platform.check_ins)
+    assert [reason.code for reason in platform.check_ins[-1].blockers] == ["data.no_samples"]
+
+
+def test_everything_that_leaves_is_recorded(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:
+    new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    sent = {sent.what: sent for sent in stocked.journal.sent_totals()}
+    assert sent["update"].bytes == platform.offers["a1"].size_bytes
+    assert {"check-in", "offer-update", "update"} <= sent.keys()
