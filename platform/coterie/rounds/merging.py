@@ -21,6 +21,7 @@ from coterie.federations.models import Federation
 from coterie.learning.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
 from coterie.learning.child.job import Limits
 from coterie.learning.child.run import run_child
+from coterie.learning.datasets import MalformedDataset
 from coterie.learning.jobs import merge
 from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, NotFinite, StoredUpdate, UpdateChanged
 from coterie.registry.content import BLOBS
@@ -66,7 +67,7 @@ def merge_round(*, round_id: int, clock: Clock, merger: Merger = merge_in_child)
             result = merger(arguments, heartbeat.lost)
         except Cancelled:
             return  # Another worker has taken over.
-        except (UpdateChanged, NotFinite) as error:
+        except (UpdateChanged, NotFinite, MalformedDataset) as error:
             _abandon_merging(round_id, Reason(error.code, str(error)[:400]), clock())
             return
         except (Crashed, OutOfMemory, OutOfTime) as error:

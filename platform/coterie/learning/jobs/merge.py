@@ -5,6 +5,7 @@ from coterie_wire.bundle import BlobRef, ModelSpec, Sha256
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob
+from coterie.learning.datasets import MalformedDataset
 from coterie.learning.plan import Document
 
 
@@ -77,5 +78,5 @@ JOB = ChildJob(
     work="coterie.learning.merging:merge_stored",
     arguments=MergeArguments,
     result=MergeResult,
-    errors=(UpdateChanged, NotFinite),
+    errors=(UpdateChanged, NotFinite, MalformedDataset),
 )

@@ -1,0 +1,158 @@
+"""A round from its plan to its published version, step by step."""
+
+import pytest
+from coterie.federations.services import pause_federation
+from coterie.fleet.models import Device
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion
+from coterie.rounds.advancing import advance_federation, sweep
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Assignment, Round
+from coterie_wire.messages import Progress
+
+from tests.coterie.world import (
+    ON_BATTERY,
+    fleet_of,
+    in_this_process,
+    later,
+    make_federation,
+    make_pair,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_round_is_held_from_plan_to_version() -> None:
+    pair = make_pair()
+    base = make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2)
+    first, second = fleet_of(2)
+
+    assert first.check_in(later(0)).wait.code == "rounds.needs_devices"
+    directive = second.check_in(later(1))
+    assert directive.assignment is not None
+    other = first.check_in(later(2)).assignment
+    assert other is not None and other.round == 1
+
+    assert first.deliver(other.assignment, later(3), seed=1).accepted
+    assert first.check_in(later(4)).wait.code == "rounds.delivered"
+    assert second.deliver(directive.assignment.assignment, later(5), seed=2).accepted
+    round_ = Round.objects.get()
+    assert round_.state == Round.State.CLOSING
+
+    advance_federation(federation_id=federation.pk, now=later(6))
+    round_.refresh_from_db()
+    assert round_.state == Round.State.MERGING
+
+    merge_round(round_id=round_.pk, clock=lambda: later(7), merger=in_this_process)
+    round_.refresh_from_db()
+    assert round_.state == Round.State.PUBLISHED
+    assert champion(pair.pk, Role.DEVICE) == round_.result_version
+    assert round_.result_version.parent == base
+    assert round_.metrics["updates"] == 2
+
+    for device in (first, second):
+        device.check_in(later(8))
+    assert [(r.number, r.state) for r in federation.rounds.order_by("number")] == [(1, "published"), (2, "open")]
+
+
+def test_whoever_is_not_ready_is_counted_in_the_reason() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=5, min_updates=5)
+    devices = fleet_of(5)
+    for device in devices[:3]:
+        assert device.check_in(later(0), blockers=(ON_BATTERY,)).wait == ON_BATTERY
+    devices[3].check_in(later(0))
+    sweep(now=later(1))
+    sweep(now=later(7))
+    round_ = Round.objects.get()
+    assert round_.reason_sentence == "needs 5 devices, 1 eligible: 3 on battery, 1 absent"
+
+
+def test_a_round_without_enough_updates_is_abandoned_at_its_deadline() -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2, deadline_s=60, pause_s=30)
+    devices = fleet_of(2)
+    for device in devices:
+        device.check_in(later(0))
+    sweep(now=later(61))
+    sweep(now=later(62))
+    first = Round.objects.get(number=1)
+    assert (first.state, first.reason_code) == ("abandoned", "rounds.too_few_updates")
+    assert set(Assignment.objects.values_list("state", "reason_code")) == {("released", "rounds.round_closed")}
+    sweep(now=later(63))
+    assert federation.rounds.get(number=2).reason_code == "rounds.pause"
+
+
+def test_a_silent_device_is_replaced_and_may_come_back() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=1, over_selection=1, absent_s=10)
+    silent, other = fleet_of(2)
+    assignment = silent.check_in(later(0)).assignment
+    assert assignment is not None
+    assert other.check_in(later(1)).wait.code == "rounds.full"
+
+    sweep(now=later(12))
+    part = Assignment.objects.get(device=silent.row)
+    assert (part.state, part.reason_code) == ("dropped", "rounds.device_absent")
+    assert other.check_in(later(13)).assignment is not None
+
+    back = silent.check_in(later(14), progress=Progress(assignment.assignment, "training", 3, 10))
+    assert back.assignment is not None and back.assignment.assignment == assignment.assignment
+    part.refresh_from_db()
+    assert (part.state, part.stage, part.steps_done) == ("accepted", "training", 3)
+
+
+def test_a_revoked_device_loses_its_part() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair)
+    (device,) = fleet_of(1)
+    device.check_in(later(0))
+    Device.objects.update(state=Device.State.REVOKED)
+    sweep(now=later(1))
+    assert Assignment.objects.get().reason_code == "rounds.device_gone"
+
+
+def test_a_paused_federation_opens_no_round() -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair)
+    sweep(now=later(0))
+    pause_federation(federation=federation)
+    (device,) = fleet_of(1)
+    assert device.check_in(later(1)).wait.code == "rounds.federation_paused"
+
+
+def test_it_finishes_after_the_rounds_that_were_wanted() -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=1)
+    federation.rounds_wanted = 1
+    federation.save()
+    (device,) = fleet_of(1)
+    device.deliver(device.check_in(later(0)).assignment.assignment, later(1), seed=1)
+    sweep(now=later(2))
+    merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3), merger=in_this_process)
+    sweep(now=later(4))
+    federation.refresh_from_db()
+    assert federation.state == "finished"
+    assert federation.rounds.count() == 1
+    assert device.check_in(later(5)).wait.code == "rounds.no_federation"
+
+
+def test_a_champion_that_was_moved_meanwhile_is_not_overwritten() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=1)
+    (device,) = fleet_of(1)
+    device.deliver(device.check_in(later(0)).assignment.assignment, later(1), seed=1)
+    moved = make_version(pair, seed=5)
+    sweep(now=later(2))
+    merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3), merger=in_this_process)
+    assert Round.objects.get(number=1).reason_code == "rounds.base_moved"
+    assert champion(pair.pk, Role.DEVICE) == moved
