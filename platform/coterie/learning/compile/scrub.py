@@ -1,0 +1,161 @@
+"""What in a serialised program could make PyTorch run code is refused or dropped, before PyTorch reads it.
+
+PyTorch evaluates size expressions as Python, resolves operators as attributes of its modules, imports what trees of
+arguments name, and runs guards. None of that may come from an upload.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator
+from coterie.learning.compile.vocabulary import is_known
+
+Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
+SYMBOL = re.compile(r"[su]\d{1,6}")
+SIZE_EXPRESSION = re.compile(
+    r"(?:Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
+    r"|Integer\(-?\d{1,12}\)|(?:Add|Mul|FloorDiv|CleanDiv|Mod|PythonMod|Max|Min)\(|, |\)|-?\d{1,12}){1,40}"
+)
+TREE_TYPES = {None, "builtins.tuple", "builtins.list", "builtins.dict"}
+FORBIDDEN_KEYS = {"as_custom_obj", "as_operator", "as_graph", "as_opaque", "custom_obj", "token", "input_token"}
+NAMED_BY_KEY = {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values"}
+MAX_DEPTH = 40
+MAX_MODULES_CHARACTERS = 4000
+
+
+def scrub_program(raw: bytes) -> bytes:
+    """``models/model.json`` without metadata that is not needed.
+
+    Raises MalformedUpload, UnsafeUpload, or UnsupportedOperator for an operator outside the vocabulary.
+    """
+    try:
+        program = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MalformedUpload(detail=f"model.json: {error}") from error
+    if not isinstance(program, dict):
+        raise MalformedUpload(detail="model.json is no object")
+    for symbol in program.get("range_constraints") or {}:
+        if not SYMBOL.fullmatch(symbol):
+            raise UnsafeUpload(detail=f"a size called {symbol[:60]!r}")
+    program["guards_code"] = []
+    _scrub(program, 0)
+    return msgspec.json.encode(program)
+
+
+def _scrub(value: Json, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise MalformedUpload(detail=f"model.json is nested deeper than {MAX_DEPTH}")
+    if isinstance(value, list):
+        for item in value:
+            _scrub(item, depth + 1)
+    if not isinstance(value, dict):
+        return
+    if "target" in value and "inputs" in value:
+        _scrub_node(value)
+    for key, item in value.items():
+        _check_field(key, item)
+        _scrub(item, depth + 1)
+
+
+def _check_field(key: str, item: Json) -> None:
+    match key:
+        case _ if key in FORBIDDEN_KEYS and item is not None:
+            raise UnsafeUpload(detail=f"an argument of kind {key}")
+        case "custom_obj_values" if item:
+            raise UnsafeUpload(detail="objects of custom classes")
+        case "expr_str":
+            if not isinstance(item, str) or not SIZE_EXPRESSION.fullmatch(item):
+                raise UnsafeUpload(detail=f"the size expression {str(item)[:60]!r}")
+        case "name" | "as_name":
+            if item is not None and item != "":
+                _check_name(item)
+        case "forward_arg_names":
+            for name in item if isinstance(item, list) else []:
+                _check_name(name)
+        case "in_spec" | "out_spec":
+            _check_tree(item)
+        case _ if key in NAMED_BY_KEY and isinstance(item, dict):
+            for name in item:
+                _check_name(name)
+
+
+def _scrub_node(node: dict[str, Json]) -> None:
+    metadata = node.get("metadata")
+    modules = metadata.get("nn_module_stack") if isinstance(metadata, dict) else None
+    path = modules if isinstance(modules, str) and len(modules) <= MAX_MODULES_CHARACTERS else ""
+    node["metadata"] = {"nn_module_stack": path} if path else {}
+    target = node["target"]
+    if not isinstance(target, str) or not is_known(target):
+        module = path.rpartition(";")[2].split(",")
+        raise UnsupportedOperator(
+            operator=str(target)[:100].removeprefix("torch.ops."),
+            module=module[1][:200] if len(module) > 1 else "",
+            reason="it is none of the operators that a model may use",
+        )
+
+
+def _check_name(item: Json) -> None:
+    if not isinstance(item, str) or not NAME.fullmatch(item):
+        raise UnsafeUpload(detail=f"a value called {str(item)[:60]!r}")
+
+
+def _check_tree(item: Json) -> None:
+    """Trees of arguments are JSON inside the JSON."""
+    if not isinstance(item, str):
+        raise MalformedUpload(detail="a tree of arguments is missing")
+    try:
+        _, tree = msgspec.json.decode(item, type=tuple[int, Tree])
+    except msgspec.DecodeError as error:
+        raise UnsafeUpload(detail=f"a tree of arguments that is not plain: {error}") from error
+    _check_branch(tree)
+
+
+class Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """PyTorch's description of nested arguments."""
+
+    type: str | None
+    context: str | None
+    children_spec: tuple["Tree", ...]
+
+
+def _check_branch(tree: Tree) -> None:
+    if tree.type not in TREE_TYPES:
+        raise UnsafeUpload(detail=f"arguments of type {tree.type!r}")
+    try:
+        names = msgspec.json.decode(tree.context or "null", type=tuple[str, ...] | None)
+    except msgspec.DecodeError as error:
+        raise UnsafeUpload(detail=f"a tree of arguments with context {str(tree.context)[:60]!r}") from error
+    for name in names or ():
+        _check_name(name)
+    for child in tree.children_spec:
+        _check_branch(child)
+
+
+class TensorFile(msgspec.Struct, frozen=True):
+    """What scrubbing needs of one entry in a file that lists stored tensors."""
+
+    path_name: str
+    use_pickle: bool
+
+
+class TensorFiles(msgspec.Struct, frozen=True):
+    """``model_weights_config.json`` and ``model_constants_config.json``."""
+
+    config: Mapping[str, TensorFile]
+
+
+def check_tensor_files(raw: bytes, stored: set[str]) -> None:
+    """Every tensor is plain bytes in a file of the archive. Raises MalformedUpload or UnsafeUpload."""
+    try:
+        files = msgspec.json.decode(raw, type=TensorFiles)
+    except msgspec.DecodeError as error:
+        raise MalformedUpload(detail=f"a list of tensors: {error}") from error
+    for name, file in files.config.items():
+        if file.use_pickle:
+            raise UnsafeUpload(detail=f"tensor {name} is pickled")
+        if file.path_name not in stored:
+            raise MalformedUpload(detail=f"tensor {name} is in {file.path_name[:60]!r}, which is missing")
