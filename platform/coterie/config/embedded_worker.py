@@ -6,7 +6,7 @@ from celery import Celery, beat
 from celery.platforms import EX_OK
 from celery.worker import state
 
-from coterie.config.event_transport import wake_consumers
+from coterie.config.event_transport import be_patient
 
 START_S = 20.0
 
@@ -31,6 +31,7 @@ class EmbeddedWorker:
     def start(self) -> None:
         """Return when tasks are being performed. Raises RuntimeError when that does not come about."""
         state.should_stop = None
+        be_patient(True)
         self._thread.start()
         if not self._ready.wait(START_S):
             raise RuntimeError(f"the embedded Celery worker was not ready within {START_S:g} s")
@@ -40,6 +41,6 @@ class EmbeddedWorker:
         """Take no more tasks and finish those that run; False when some still ran after `within_s` seconds."""
         self._beat.stop()
         state.should_stop = EX_OK  # type: ignore[assignment]  # declared None, meant for an exit code
-        wake_consumers()
+        be_patient(False)
         self._thread.join(within_s)
         return not self._thread.is_alive()

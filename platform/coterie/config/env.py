@@ -51,7 +51,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         return env
 
 
-def child_environment(**overrides: str) -> Mapping[str, str]:
+def child_environment(**overrides: str) -> dict[str, str]:
     """This process's environment for one that it starts, with fields of `Env` set anew.
 
     Also its import path, which `manage.py` extends on a source checkout.

@@ -8,10 +8,13 @@ from kombu.transport import memory, virtual
 WHEN_PENDING_S = 0.005  # nothing tells when an acknowledgement frees room to prefetch, so look again soon
 
 _arrived = threading.Event()
+_patient = threading.Event()
+_patient.set()
 
 
-def wake_consumers() -> None:
-    """Let whoever waits for messages look around: there is one, or it is time to stop."""
+def be_patient(patient: bool) -> None:
+    """Whether consumers wait for messages; while a worker stops they look and go."""
+    (_patient.set if patient else _patient.clear)()
     _arrived.set()
 
 
@@ -20,7 +23,7 @@ class Channel(memory.Channel):
 
     def _put(self, queue: str, message: dict[str, object], **kwargs: object) -> None:
         super()._put(queue, message, **kwargs)
-        wake_consumers()
+        _arrived.set()
 
 
 class Transport(memory.Transport):
@@ -30,12 +33,13 @@ class Transport(memory.Transport):
     global_state = virtual.BrokerState()
 
     def drain_events(self, connection: object, timeout: float | None = None, **_: object) -> None:  # noqa: ARG002
-        """Deliver one message. Raises TimeoutError when there was none, after `timeout` seconds or a wake-up."""
+        """Deliver one message. Raises TimeoutError when there was none, within `timeout` seconds."""
         assert self.cycle is not None
         _arrived.clear()
         try:
             self.cycle.get(self._deliver)
         except Empty:
             pending = any(queue.qsize() for queue in list(Channel.queues.values()))
-            _arrived.wait(WHEN_PENDING_S if pending else timeout)
+            if _patient.is_set():
+                _arrived.wait(WHEN_PENDING_S if pending else timeout)
             raise TimeoutError from None

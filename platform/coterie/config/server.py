@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 
 import django
@@ -17,24 +18,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from coterie.config.announce import FirstOperator, Ready, Style, announce
+from coterie.config.announce import FirstOperator, Ready, announce
+from coterie.config.server_options import ServerOptions
 
 ORPHANED = 3
 CLOSE_CONNECTIONS_S = 2
 FINISH_TASKS_S = 3.0
 # Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
 GC_THRESHOLDS = (50_000, 50, 100)
-
-
-class ServerOptions(msgspec.Struct, frozen=True):
-    """What the supervisor hands to its server."""
-
-    listener_fd: int
-    lifeline_fd: int
-    url: str
-    state: str
-    operator: str
-    style: Style
 
 
 class Server(uvicorn.Server):
@@ -118,8 +109,9 @@ def _prepare(options: ServerOptions) -> None:
 
 def _end_with_supervisor(lifeline: socket.socket) -> None:
     """The supervisor never writes; reading ends when it has gone, however it went."""
-    while lifeline.recv(1):
-        pass
+    with suppress(ConnectionResetError):  # what it has not read of ours when it goes comes back as a reset
+        while lifeline.recv(1):
+            pass
     os._exit(ORPHANED)
 
 

@@ -1,51 +1,44 @@
-"""Keeps the server of embedded mode running, and takes it along when it ends itself."""
+"""Keeps the server of embedded mode running, and takes it along when it ends itself.
 
-import fcntl
+``python -m coterie.config.supervisor OPTIONS``: `coterie up` turns itself into it once it holds the port and the state.
+"""
+
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from pathlib import Path
 from types import FrameType
 
 import msgspec
 
 from coterie.config.announce import GaveUp, Restarting, Stopped, Style, announce
-from coterie.config.server import ServerOptions
+from coterie.config.server_options import ServerOptions
 
 STOP_S = 10.0
 """How long a server that was asked to stop may take."""
 RESTART_S = 0.2
 MAX_RESTART_S = 5.0
-NEVER_READY_LIMIT = 5
+NEVER_READY_LIMIT = 3
 
 
-class StateInUse(Exception):
-    """Another platform runs on this state directory."""
+class SupervisorOptions(msgspec.Struct, frozen=True):
+    """What `coterie up` was told and opened."""
+
+    listener_fd: int
+    lock_fd: int
+    url: str
+    state: str
+    operator: str
+    style: Style
 
 
 class Supervisor:
     """One server after the other on one listening socket, so that clients wait through a restart instead of failing."""
 
-    def __init__(
-        self,
-        *,
-        listener: socket.socket,
-        lock_fd: int,
-        state: Path,
-        operator: str,
-        style: Style,
-        environment: Mapping[str, str],
-    ) -> None:
-        self._listener = listener
-        self._lock_fd = lock_fd
-        self._state = state
-        self._operator = operator
-        self._style: Style = style
-        self._environment = environment
+    def __init__(self, options: SupervisorOptions) -> None:
+        self._options = options
         self._server: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
 
@@ -53,6 +46,7 @@ class Supervisor:
         """Supervise until SIGTERM, SIGINT or too many failures; the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
+        style = self._options.style
         never_ready = 0
         while not self._stopping.is_set():
             status, was_ready = self._run_server()
@@ -60,34 +54,20 @@ class Supervisor:
                 break
             never_ready = 0 if was_ready else never_ready + 1
             if never_ready == NEVER_READY_LIMIT:
-                announce(GaveUp(status=status, times=never_ready), self._style)
+                announce(GaveUp(status=status, times=never_ready), style)
                 return 1
             after_s = min(RESTART_S * 2**never_ready, MAX_RESTART_S)
-            announce(Restarting(status=status, after_s=after_s), self._style)
+            announce(Restarting(status=status, after_s=after_s), style)
             self._stopping.wait(after_s)
-        announce(Stopped(), self._style)
+        announce(Stopped(), style)
         return 0
 
     def _run_server(self) -> tuple[int, bool]:
         """The status with which one server ended, and whether it had been ready."""
         ours, theirs = socket.socketpair()
         with ours:
-            options = ServerOptions(
-                listener_fd=self._listener.fileno(),
-                lifeline_fd=theirs.fileno(),
-                url=url_of(self._listener),
-                state=str(self._state),
-                operator=self._operator,
-                style=self._style,
-            )
             with theirs:
-                self._server = subprocess.Popen(
-                    [sys.executable, "-m", "coterie.config.server", msgspec.json.encode(options).decode()],
-                    # The lock passes on: it must outlive this process as long as its server does.
-                    pass_fds=[options.listener_fd, options.lifeline_fd, self._lock_fd],
-                    env=self._environment,
-                    start_new_session=True,  # Ctrl-C reaches the supervisor alone
-                )
+                self._server = self._start_server(theirs.fileno())
             if self._stopping.is_set():  # a signal came before there was a server to pass it to
                 self._server.terminate()
             status = self._server.wait()
@@ -96,6 +76,23 @@ class Supervisor:
                 return status, ours.recv(1) == b"r"
             except OSError:
                 return status, False
+
+    def _start_server(self, lifeline_fd: int) -> subprocess.Popen[bytes]:
+        given = self._options
+        options = ServerOptions(
+            listener_fd=given.listener_fd,
+            lifeline_fd=lifeline_fd,
+            url=given.url,
+            state=given.state,
+            operator=given.operator,
+            style=given.style,
+        )
+        return subprocess.Popen(
+            [sys.executable, "-m", "coterie.config.server", msgspec.json.encode(options).decode()],
+            # The lock passes on: it must outlive this process as long as its server does.
+            pass_fds=[given.listener_fd, lifeline_fd, given.lock_fd],
+            start_new_session=True,  # Ctrl-C reaches the supervisor alone
+        )
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         again = self._stopping.is_set()
@@ -112,31 +109,13 @@ class Supervisor:
             reaper.start()
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError when the address is taken or not ours."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address[:2], family=family, backlog=2048)
+def become_supervisor(options: SupervisorOptions, environment: dict[str, str]) -> None:
+    """Replace this process by a supervisor: the same process id, without the memory that Django takes."""
+    for descriptor in (options.listener_fd, options.lock_fd):
+        os.set_inheritable(descriptor, True)
+    command = [sys.executable, "-m", "coterie.config.supervisor", msgspec.json.encode(options).decode()]
+    os.execve(command[0], command, environment)  # noqa: S606 - no shell is wanted
 
 
-def url_of(listener: socket.socket) -> str:
-    """Where a browser on this machine finds the platform."""
-    host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - what it listens on, not what we choose
-        host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def lock_state(state: Path) -> int:
-    """Descriptor that holds the state directory for this process and those that inherit it. Raises StateInUse."""
-    descriptor = os.open(state / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.read(descriptor, 20).decode().strip()
-        os.close(descriptor)
-        raise StateInUse(
-            f"another platform (process {holder}) runs on {state}; stop it or choose another --state"
-        ) from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
+if __name__ == "__main__":
+    sys.exit(Supervisor(msgspec.json.decode(sys.argv[1], type=SupervisorOptions)).run())

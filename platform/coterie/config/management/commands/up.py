@@ -1,14 +1,11 @@
 """``coterie up``: the whole platform with one command."""
 
-import sys
-
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from coterie.config.env import child_environment
-from coterie.config.supervisor import StateInUse, Supervisor, bind, lock_state
-
-ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - told apart, not chosen
+from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, url_of
+from coterie.config.supervisor import SupervisorOptions, become_supervisor
 
 
 class Command(BaseCommand):
@@ -39,12 +36,13 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         settings.STATE.chmod(0o700)
         hosts = [*settings.ALLOWED_HOSTS, *([] if host in ANYWHERE else [host])]
-        supervisor = Supervisor(
-            listener=listener,
+        options = SupervisorOptions(
+            listener_fd=listener.fileno(),
             lock_fd=lock_fd,
-            state=settings.STATE,
+            url=url_of(listener),
+            state=str(settings.STATE),
             operator=operator,
             style="json" if json else "text",
-            environment=child_environment(state=str(settings.STATE), allowed_hosts=",".join(dict.fromkeys(hosts))),
         )
-        sys.exit(supervisor.run())
+        environment = child_environment(state=str(settings.STATE), allowed_hosts=",".join(dict.fromkeys(hosts)))
+        become_supervisor(options, environment)
