@@ -31,27 +31,27 @@ class _Array(NamedTuple):
     dtype: np.dtype[np.generic]
 
 
-def inspect_dataset(path: Path) -> DatasetFacts:
-    """What the .npz at `path` holds. Raises BadDataset.
+def inspect_dataset(path: Path, *, max_bytes: int = MAX_BYTES) -> DatasetFacts:
+    """What the .npz at `path` holds, which unpacks to `max_bytes` at most. Raises BadDataset.
 
     Allocates a piece at a time, whatever the archive claims.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return _inspect(archive)
+            return _inspect(archive, max_bytes)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
         raise BadDataset(problem=f"it cannot be read ({error})") from error
 
 
-def _inspect(archive: zipfile.ZipFile) -> DatasetFacts:
+def _inspect(archive: zipfile.ZipFile, max_bytes: int) -> DatasetFacts:
     members = {member.filename: member for member in archive.infolist()}
     if sorted(members) != ["x.npy", "y.npy"] or len(archive.infolist()) != 2:
         raise BadDataset(problem=f"it holds {len(archive.infolist())} members, not just x.npy and y.npy")
     if any(member.flag_bits & 0x1 for member in members.values()):
         raise BadDataset(problem="it is encrypted")
     unpacked = sum(member.file_size for member in members.values())
-    if unpacked > MAX_BYTES:
-        raise BadDataset(problem=f"it unpacks to {unpacked} bytes, at most {MAX_BYTES} are taken")
+    if unpacked > max_bytes:
+        raise BadDataset(problem=f"it unpacks to {unpacked} bytes, at most {max_bytes} are taken")
     with archive.open(members["x.npy"]) as file:
         x = _header(file, "x", members["x.npy"].file_size)
         if x.dtype not in (np.dtype("<f4"), np.dtype("<i8")):

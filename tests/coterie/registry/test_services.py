@@ -1,0 +1,131 @@
+import pytest
+from coterie.core.errors import CoterieError
+from coterie.core.identity import verify_key
+from coterie.registry.errors import BadLabels, Immutable, NameTaken, NothingToRollBackTo, NotReady, UnknownVersion
+from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest
+from coterie.registry.services import publish_version, roll_back, submit_pair
+from coterie_wire.bundle import verify_manifest
+
+from tests.coterie.world import MODEL, START, keep, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+def child_of(version: ModelVersion, content: bytes) -> ModelVersion:
+    return publish_version(
+        pair_id=version.pair_id,
+        role=Role.DEVICE,
+        origin=ModelVersion.Origin.MERGE,
+        parent=version,
+        parameters=keep(content),
+        metrics={"accuracy": 0.5},
+        now=START,
+    )
+
+
+class TestVersions:
+    def test_are_numbered_by_pair_and_role(self) -> None:
+        pair, other = make_pair(), make_pair("other")
+        numbers = [make_version(pair).number, make_version(pair, seed=1).number, make_version(other).number]
+        assert [*numbers, make_version(pair, role=Role.CLOUD).number] == [1, 2, 1, 1]
+
+    def test_never_change(self) -> None:
+        version = make_version(make_pair())
+        version.number = 7
+        with pytest.raises(Immutable):
+            version.save()
+        with pytest.raises(Immutable):
+            ModelVersion.objects.get().save()
+        version.refresh_from_db()
+        assert version.number == 1
+
+    def test_need_a_pair_that_passed_its_preflight(self) -> None:
+        pair = make_pair()
+        ModelPair.objects.update(state="rejected")
+        with pytest.raises(NotReady):
+            make_version(pair)
+
+    def test_know_their_ancestors(self) -> None:
+        first = make_version(make_pair())
+        second = child_of(first, b"second")
+        assert lineage(child_of(second, b"third"))[1:] == [second, first]
+
+
+class TestChampion:
+    def test_is_what_was_published_last(self) -> None:
+        first = make_version(make_pair())
+        assert champion(first.pair_id, Role.DEVICE) == first
+        second = child_of(first, b"second")
+        assert champion(first.pair_id, Role.DEVICE) == second
+        assert champion(first.pair_id, Role.CLOUD) is None
+
+    def test_goes_back_to_its_parent_or_to_any_version(self) -> None:
+        first = make_version(make_pair())
+        second = child_of(first, b"second")
+        assert roll_back(pair=first.pair, role=Role.DEVICE, to=None, now=START) == first
+        assert champion(first.pair_id, Role.DEVICE) == first
+        assert roll_back(pair=first.pair, role=Role.DEVICE, to=second.pk, now=START) == second
+        assert champion(first.pair_id, Role.DEVICE) == second
+
+    def test_cannot_go_back_further_than_the_first(self) -> None:
+        first = make_version(make_pair())
+        with pytest.raises(NothingToRollBackTo):
+            roll_back(pair=first.pair, role=Role.DEVICE, to=None, now=START)
+
+    def test_stays_within_its_pair_and_role(self) -> None:
+        first = make_version(make_pair())
+        foreign = make_version(make_pair("other"))
+        cloud = make_version(first.pair, role=Role.CLOUD)
+        for version in (foreign, cloud):
+            with pytest.raises(UnknownVersion):
+                roll_back(pair=first.pair, role=Role.DEVICE, to=version.pk, now=START)
+
+
+class TestManifest:
+    def test_is_signed_and_complete(self) -> None:
+        version = make_version(make_pair())
+        manifest = verify_manifest(signed_manifest(version.pk), verify_key())
+        assert (manifest.pair, manifest.version, manifest.number) == (str(version.pair_id), str(version.pk), 1)
+        assert manifest.model == MODEL
+        assert manifest.labels == ("a", "b", "c")
+        for part in (manifest.train_step, manifest.predict, manifest.parameters):
+            assert device_blob(part.sha256).reference() == part
+
+
+class TestDeviceBlobs:
+    def test_are_no_programs_data_sets_or_cloud_models(self) -> None:
+        pair = make_pair()
+        cloud = make_version(pair, seed=9, role=Role.CLOUD)
+        for sha256 in (pair.device_program_id, pair.cloud_program_id, cloud.parameters_id, "0" * 64):
+            with pytest.raises(CoterieError) as caught:
+                device_blob(sha256)
+            assert caught.value.code == "registry.unknown_blob"
+
+
+class TestSubmission:
+    @pytest.fixture
+    def program(self, tmp_path):
+        path = tmp_path / "program.pt2"
+        path.write_bytes(b"whatever")
+        return path
+
+    def test_waits_to_be_checked(self, program) -> None:
+        pair = submit_pair(
+            name="Digits", device_program=program, cloud_program=program, labels=["a", "b"], batch_size=8, now=START
+        )
+        assert (pair.state, pair.slug, pair.spec) == ("checking", "digits", None)
+
+    def test_takes_a_name_once(self, program) -> None:
+        make_pair("digits")
+        with pytest.raises(NameTaken):
+            submit_pair(
+                name="Digits", device_program=program, cloud_program=program, labels=["a", "b"], batch_size=8, now=START
+            )
+
+    @pytest.mark.parametrize("labels", [[], ["a"], ["a", "a"], ["a", ""]])
+    def test_needs_labels(self, program, labels: list[str]) -> None:
+        with pytest.raises(BadLabels):
+            submit_pair(
+                name="Digits", device_program=program, cloud_program=program, labels=labels, batch_size=8, now=START
+            )
