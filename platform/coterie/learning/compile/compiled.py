@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import torch
-from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor
@@ -18,7 +18,6 @@ from coterie.learning.compile.lower import lower
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
 
-DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
 SCALARS = StepScalars._fields
 
 
@@ -41,10 +40,12 @@ def compile_model(program: ExportedProgram, *, batch_size: int) -> CompiledModel
     checked = check_program(program)
     _check_batch(program, checked, batch_size)
     spec = ModelSpec(
-        inputs=tuple(_tensor_spec(name, tensor, tensor.shape[1:]) for name, tensor in checked.inputs.items()),
-        classes=checked.classes,
+        inputs=checked.signature.inputs,
+        classes=checked.signature.classes,
         batch_size=batch_size,
-        parameters=tuple(_tensor_spec(name, tensor, tensor.shape) for name, tensor in checked.parameters.items()),
+        parameters=tuple(
+            TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items()
+        ),
     )
     return CompiledModel(
         spec=spec,
@@ -120,7 +121,3 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
 def _info(name: str, tensor: Tensor, *, batch: str | None = None) -> onnx.ValueInfoProto:
     shape: Sequence[int | str] = list(tensor.shape) if batch is None else [batch, *tensor.shape[1:]]
     return helper.make_tensor_value_info(name, ONNX_TYPES[tensor.dtype], shape)
-
-
-def _tensor_spec(name: str, tensor: Tensor, shape: Sequence[int]) -> TensorSpec:
-    return TensorSpec(name=name, dtype=DTYPES[tensor.dtype], shape=tuple(int(size) for size in shape))

@@ -7,21 +7,19 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.fx.node import Node
 
 from coterie.learning.compile.errors import (
     ExportFailed,
-    FixedBatch,
     MutatedState,
     RunningStatistics,
     UnsupportedParameter,
     UnsupportedSignature,
 )
 from coterie.learning.compile.lower import module_path
+from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
 from coterie.learning.compile.trace import FlatProgram
 
 BATCH_NORMS = ("aten.batch_norm.default", "aten._native_batch_norm_legit", "aten.native_batch_norm")
-DROPOUTS = ("aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default")
 
 
 def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgram:
@@ -47,7 +45,7 @@ class CheckedProgram(NamedTuple):
     inputs: Mapping[str, Tensor]
     """Fake tensors with a symbolic batch, by name."""
     parameters: Mapping[str, Tensor]
-    classes: int
+    signature: Signature
 
 
 def check_program(program: ExportedProgram) -> CheckedProgram:
@@ -71,7 +69,7 @@ def check_program(program: ExportedProgram) -> CheckedProgram:
                 else:
                     arguments.append(tensor)
             case InputKind.USER_INPUT:
-                inputs[node.name] = _checked_input(node)
+                inputs[node.name] = input_tensor(node)
                 arguments.append(_input(node.name))
             case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
                 assert spec.target is not None
@@ -89,10 +87,10 @@ def check_program(program: ExportedProgram) -> CheckedProgram:
     )
     return CheckedProgram(
         training=training,
-        prediction=training._replace(graph=_without_dropout(program)),
+        prediction=training._replace(graph=in_service(program)),
         inputs=inputs,
         parameters=parameters,
-        classes=_classes(program),
+        signature=check_signature(program),
     )
 
 
@@ -118,42 +116,3 @@ def _checked_parameter(name: str, tensor: Tensor) -> Tensor:
     if not bool(torch.isfinite(tensor).all()):
         raise UnsupportedParameter(name=name, found="not finite")
     return tensor.contiguous()
-
-
-def _checked_input(node: Node) -> Tensor:
-    value = node.meta.get("val")
-    if not isinstance(value, Tensor) or value.dtype not in (torch.float32, torch.int64) or value.dim() < 1:
-        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise UnsupportedSignature(found=f"input {node.name} is {found}")
-    dynamic = [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)]
-    if dynamic != [0]:
-        raise FixedBatch(name=node.name)
-    return value
-
-
-def _classes(program: ExportedProgram) -> int:
-    (outputs,) = program.graph.output_node().args
-    assert isinstance(outputs, (tuple, list))
-    value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
-    if (
-        not isinstance(value, Tensor)
-        or value.dim() != 2
-        or value.dtype != torch.float32
-        or isinstance(value.shape[0], int)
-    ):
-        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
-        raise UnsupportedSignature(found=f"its output is {found}")
-    classes = value.shape[1]
-    if not isinstance(classes, int) or classes < 2:
-        raise UnsupportedSignature(found=f"its output has {classes} classes")
-    return classes
-
-
-def _without_dropout(program: ExportedProgram) -> torch.fx.GraphModule:
-    graph = torch.fx.Graph()
-    graph.output(graph.graph_copy(program.graph_module.graph, {}))
-    for node in list(graph.nodes):
-        if str(node.target) in DROPOUTS:
-            node.replace_all_uses_with(node.args[0])
-            graph.erase_node(node)
-    return torch.fx.GraphModule(program.graph_module, graph)

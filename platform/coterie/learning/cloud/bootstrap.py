@@ -1,0 +1,57 @@
+"""The work of job `bootstrap`: train the cloud model on its initial data set (Colla, stage 1), in PyTorch."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from coterie_wire.bundle import BlobRef
+
+from coterie.learning.child.job import ReportProgress
+from coterie.learning.cloud.epochs import batches, run_epochs, split
+from coterie.learning.cloud.program import CloudProgram, as_tensors
+from coterie.learning.compile.upload import load_upload
+from coterie.learning.datasets import Dataset, read_dataset
+from coterie.learning.evaluate import score
+from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
+
+
+def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
+    """Train, keep the epoch that is best on the samples held back, and write its parameters.
+
+    Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
+    """
+    torch.manual_seed(arguments.seed)
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)))
+    dataset = read_dataset(Path(arguments.dataset), inputs=cloud.signature.inputs, classes=cloud.signature.classes)
+    rows = split(len(dataset.labels), share=arguments.validation_share, seed=arguments.seed)
+    held_back = dataset.take(rows.validation)
+    optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=arguments.learning_rate)
+    generator = np.random.default_rng(arguments.seed)
+
+    def train() -> float:
+        chosen = batches(rows.training, size=arguments.batch_size, generator=generator)
+        return float(np.mean([_step(cloud, optimiser, dataset.take(batch)) for batch in chosen]))
+
+    best = run_epochs(
+        epochs=arguments.epochs,
+        patience=arguments.patience,
+        train=train,
+        judge=lambda: score(cloud.logits(held_back).numpy(), held_back.labels),
+        save=cloud.save,
+        report=report,
+    )
+    Path(arguments.output).write_bytes(best.state)
+    return BootstrapResult(
+        parameters=BlobRef.of_bytes(best.state),
+        epochs=best.epochs,
+        validation_accuracy=best.evaluation.accuracy,
+        validation_loss=best.evaluation.loss,
+    )
+
+
+def _step(cloud: CloudProgram, optimiser: torch.optim.Optimizer, batch: Dataset) -> float:
+    optimiser.zero_grad()
+    loss = torch.nn.functional.cross_entropy(cloud.train_logits(as_tensors(batch)), torch.from_numpy(batch.labels))
+    torch.autograd.backward(loss)
+    optimiser.step()
+    return loss.item()

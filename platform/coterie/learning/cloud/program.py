@@ -1,0 +1,84 @@
+"""A cloud model as PyTorch runs it: an exported program with its state, in training or in evaluation."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.codec import Float32
+from coterie_wire.tensors import decode_tensors, encode_tensors
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import GraphModule
+
+from coterie.learning.compile.signature import Signature, check_signature, in_service
+from coterie.learning.datasets import Dataset
+
+EVALUATION_BATCH = 256
+
+
+class CloudProgram:
+    """Parameters and buffers are tensors of its own; training changes them in place."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        """Raises UnsupportedSignature or FixedBatch."""
+        self.signature: Signature = check_signature(program)
+        self._training = program.graph_module
+        self._service = in_service(program)
+        self._specs = program.graph_signature.input_specs
+        self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
+        self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
+        self.parameters: Mapping[str, Tensor] = {
+            name: self.state[name].requires_grad_() for name in program.graph_signature.parameters
+        }
+
+    def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Logits [n, classes] with dropout, and statistics updated."""
+        return self._run(self._training, inputs)
+
+    def logits(self, dataset: Dataset) -> Tensor:
+        """Logits [n, classes] of all samples, as in service."""
+        with torch.no_grad():
+            starts = range(0, len(dataset.labels), EVALUATION_BATCH)
+            parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
+            return torch.cat([self._run(self._service, as_tensors(part)) for part in parts])
+
+    def probabilities(self, dataset: Dataset) -> Float32:
+        """The teacher's word on each sample, [n, classes]."""
+        found: Float32 = torch.softmax(self.logits(dataset), dim=1).numpy()
+        return found
+
+    def save(self) -> bytes:
+        """The state as a tensor file."""
+        return encode_tensors({name: tensor.detach().numpy() for name, tensor in self.state.items()})
+
+    def load(self, content: bytes) -> None:
+        """Take the state of a tensor file that `save` wrote."""
+        for name, array in decode_tensors(content, expected=self.tensor_specs()).items():
+            with torch.no_grad():
+                self.state[name].copy_(torch.from_numpy(np.array(array)))
+
+    def tensor_specs(self) -> tuple[TensorSpec, ...]:
+        """What the state's file holds."""
+        return tuple(
+            TensorSpec(name, "int64" if tensor.dtype == torch.int64 else "float32", tuple(tensor.shape))
+            for name, tensor in self.state.items()
+        )
+
+    def _run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
+        remaining = iter(inputs)
+        values = [
+            next(remaining) if spec.kind is InputKind.USER_INPUT else self._stored(spec.target) for spec in self._specs
+        ]
+        logits: Tensor = graph(*values)[-1]
+        return logits
+
+    def _stored(self, name: str | None) -> Tensor:
+        assert name is not None
+        return self.state[name] if name in self.state else self._constants[name]
+
+
+def as_tensors(dataset: Dataset) -> list[Tensor]:
+    """The inputs of `dataset` in the order in which models take them."""
+    return [torch.from_numpy(array) for array in dataset.inputs.values()]

@@ -1,0 +1,127 @@
+"""The work of job `preflight`: load, compile, train a step, save and restore, predict."""
+
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.codec import Tensors
+from coterie_wire.local import StepWeights
+from coterie_wire.tensors import decode_tensors, encode_tensors
+from numpy.typing import NDArray
+
+from coterie.learning.child.job import Progress, ReportProgress
+from coterie.learning.cloud.trial import try_cloud
+from coterie.learning.compile.compiled import CompiledModel, compile_model
+from coterie.learning.compile.errors import NotTrainable
+from coterie.learning.compile.signature import Signature
+from coterie.learning.compile.upload import load_upload
+from coterie.learning.datasets import Dataset
+from coterie.learning.device_steps import Batch, DeviceSteps
+from coterie.learning.evaluate import open_session, predict_logits
+from coterie.learning.jobs.preflight import LabelsMismatch, PairMismatch, PreflightArguments, PreflightResult
+
+STAGES = ("loading", "compiling", "training", "cloud model")
+TIMED_STEPS = 5
+WEIGHTS = StepWeights(learning_rate=0.01, momentum=0.9, proximal_weight=0.01, distillation_weight=0.5)
+
+
+def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> PreflightResult:
+    """Compile and try the uploaded models, and write what devices need.
+
+    Raises LabelsMismatch, PairMismatch or the errors of `coterie.learning.compile.errors`.
+    """
+    _report(report, 0)
+    program = load_upload(Path(arguments.device))
+    _report(report, 1)
+    compiled = compile_model(program, batch_size=arguments.batch_size)
+    model = compiled.spec
+    if len(arguments.labels) != model.classes:
+        raise LabelsMismatch(labels=len(arguments.labels), classes=model.classes)
+    _report(report, 2)
+    step_s = try_training(compiled)
+    _report(report, 3)
+    cloud_parameters = _try_cloud(Path(arguments.cloud), model) if arguments.cloud else None
+    return PreflightResult(
+        model=model,
+        train_step=_write(arguments.train_step, compiled.train_step),
+        predict=_write(arguments.predict, compiled.predict),
+        parameters=_write(arguments.parameters, encode_tensors(compiled.parameters)),
+        device_parameters=sum(tensor.size for tensor in compiled.parameters.values()),
+        cloud_parameters=cloud_parameters,
+        step_s=step_s,
+        peak_memory_bytes=_peak_memory_bytes(),
+    )
+
+
+def try_training(compiled: CompiledModel) -> float:
+    """Median seconds of a train step on made-up samples, after a save and restore. Raises NotTrainable."""
+    model = compiled.spec
+    batch = _made_up(model)
+    steps = DeviceSteps(compiled.train_step, model)
+    times = []
+    training = steps.begin(compiled.parameters)
+    for _ in range(TIMED_STEPS):
+        started = time.perf_counter()
+        training, loss, _ = steps.step(training, batch, WEIGHTS, compiled.parameters)
+        times.append(time.perf_counter() - started)
+        if not np.isfinite(loss) or not _finite(training.parameters):
+            raise NotTrainable(detail="a step gives numbers that are not finite")
+    if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
+        raise NotTrainable(detail="a step changes no parameter")
+    restored = decode_tensors(encode_tensors(training.parameters), expected=model.parameters)
+    session = open_session(compiled.predict)
+    logits = predict_logits(session, training.parameters, batch.dataset)
+    again = predict_logits(
+        session, {name: tensor.astype(np.float32) for name, tensor in restored.items()}, batch.dataset
+    )
+    if not np.isfinite(logits).all() or not np.array_equal(logits, again):
+        raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
+    return statistics.median(times)
+
+
+def _made_up(model: ModelSpec) -> Batch:
+    """Noise for numbers, zeros for whole numbers, which every vocabulary has; and a teacher without opinion."""
+    generator = np.random.default_rng(0)
+
+    def samples(spec: TensorSpec) -> NDArray[np.float32] | NDArray[np.int64]:
+        shape = (model.batch_size, *spec.shape)
+        return np.zeros(shape, np.int64) if spec.dtype == "int64" else generator.random(shape, np.float32)
+
+    labels = (np.arange(model.batch_size) % model.classes).astype(np.int64)
+    teacher = np.full((model.batch_size, model.classes), 1 / model.classes, np.float32)
+    return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, labels), teacher)
+
+
+def _try_cloud(path: Path, model: ModelSpec) -> int:
+    cloud = try_cloud(load_upload(path))
+    device = Signature(model.inputs, model.classes)
+    if _mapping(device) != _mapping(cloud.signature):
+        raise PairMismatch(device=_mapping(device), cloud=_mapping(cloud.signature))
+    return sum(tensor.numel() for tensor in cloud.parameters.values())
+
+
+def _mapping(signature: Signature) -> str:
+    inputs = ", ".join(f"{spec.dtype} {list(spec.shape)}" for spec in signature.inputs)
+    return f"{inputs} to {signature.classes} classes"
+
+
+def _finite(tensors: Tensors) -> bool:
+    return all(bool(np.isfinite(tensor).all()) for tensor in tensors.values())
+
+
+def _write(path: str, content: bytes) -> BlobRef:
+    Path(path).write_bytes(content)
+    return BlobRef.of_bytes(content)
+
+
+def _report(report: ReportProgress, stage: int) -> None:
+    report(Progress(STAGES[stage], stage, len(STAGES)))
+
+
+def _peak_memory_bytes() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,97 @@
+"""What a program takes and gives, and how it behaves in service."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from coterie_wire.bundle import Dtype, TensorSpec
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Graph, GraphModule
+from torch.fx.node import Node
+
+from coterie.learning.compile.errors import FixedBatch, UnsupportedSignature
+
+DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
+
+IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
+    "aten.dropout.default": (2, False),
+    "aten.dropout_.default": (2, False),
+    "aten.feature_dropout.default": (2, False),
+    "aten.alpha_dropout.default": (2, False),
+    "aten.scaled_dot_product_attention.default": (4, 0.0),
+    "aten.gru.input": (6, False),
+    "aten.lstm.input": (6, False),
+    "aten.rnn_tanh.input": (6, False),
+    "aten.rnn_relu.input": (6, False),
+    "aten.batch_norm.default": (5, False),
+}
+"""By operator, the argument that differs between training and service, and its value in service."""
+
+
+class Signature(NamedTuple):
+    """What a model takes and gives."""
+
+    inputs: tuple[TensorSpec, ...]
+    """Shapes of one sample, without the batch axis."""
+    classes: int
+
+
+def check_signature(program: ExportedProgram) -> Signature:
+    """Raises UnsupportedSignature or FixedBatch."""
+    inputs = tuple(
+        TensorSpec(node.name, DTYPES[tensor.dtype], tuple(int(size) for size in tensor.shape[1:]))
+        for node, tensor in ((node, input_tensor(node)) for node in user_inputs(program))
+    )
+    if not inputs:
+        raise UnsupportedSignature(found="it has no inputs")
+    return Signature(inputs, _classes(program))
+
+
+def user_inputs(program: ExportedProgram) -> list[Node]:
+    """The placeholders of samples, without those of parameters and buffers."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    specs = program.graph_signature.input_specs
+    return [node for node, spec in zip(placeholders, specs, strict=True) if spec.kind is InputKind.USER_INPUT]
+
+
+def input_tensor(node: Node) -> Tensor:
+    """The fake tensor of an input, whose batch is symbolic."""
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or value.dtype not in DTYPES or value.dim() < 1:
+        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UnsupportedSignature(found=f"input {node.name} is {found}")
+    if [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]:
+        raise FixedBatch(name=node.name)
+    return value
+
+
+def in_service(program: ExportedProgram) -> GraphModule:
+    """The program without dropout, and with the statistics that batch normalisation has gathered."""
+    graph = Graph()
+    graph.output(graph.graph_copy(program.graph_module.graph, {}))
+    for node in graph.nodes:
+        if str(node.target) in IN_SERVICE:
+            position, value = IN_SERVICE[str(node.target)]
+            if len(node.args) > position:
+                node.update_arg(position, value)
+    return GraphModule(program.graph_module, graph)
+
+
+def _classes(program: ExportedProgram) -> int:
+    (outputs,) = program.graph.output_node().args
+    assert isinstance(outputs, (tuple, list))
+    value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
+    if (
+        not isinstance(value, Tensor)
+        or value.dim() != 2
+        or value.dtype != torch.float32
+        or isinstance(value.shape[0], int)
+    ):
+        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
+        raise UnsupportedSignature(found=f"its output is {found}")
+    classes = value.shape[1]
+    if not isinstance(classes, int) or classes < 2:
+        raise UnsupportedSignature(found=f"its output has {classes} classes")
+    return classes

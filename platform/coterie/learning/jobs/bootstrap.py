@@ -1,0 +1,51 @@
+"""Job: train the cloud model on its initial data set (Colla, stage 1)."""
+
+from typing import Annotated
+
+import msgspec
+from coterie_wire.bundle import BlobRef
+from msgspec import Meta
+
+from coterie.learning.child.job import ChildJob
+from coterie.learning.cloud.errors import Diverged
+from coterie.learning.compile.errors import ERRORS
+from coterie.learning.datasets import MalformedDataset
+
+
+class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    cloud: str
+    """The cloud model, a file of ``torch.export.save``."""
+    dataset: str
+    """NPZ with x and y."""
+    output: str
+    """Where to write the trained parameters."""
+    epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    learning_rate: Annotated[float, Meta(gt=0, le=10)] = 1e-3
+    """Step size of AdamW."""
+    batch_size: Annotated[int, Meta(ge=1, le=65_536)] = 32
+    validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    """Share of the samples that is held back, to judge each epoch."""
+    patience: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    """Epochs without improvement after which it stops."""
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Accuracy and loss are those of the samples held back."""
+
+    parameters: BlobRef
+    epochs: int
+    """How many were run."""
+    validation_accuracy: float
+    validation_loss: float
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.learning.cloud.bootstrap:bootstrap_stored",
+    arguments=BootstrapArguments,
+    result=BootstrapResult,
+    errors=(MalformedDataset, Diverged, *ERRORS),
+)

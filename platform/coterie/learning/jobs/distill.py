@@ -1,0 +1,61 @@
+"""Job: make the first device model from the cloud model (Colla, stage 2)."""
+
+from typing import Annotated
+
+import msgspec
+from coterie_wire.bundle import BlobRef, ModelSpec
+from msgspec import Meta
+
+from coterie.learning.child.job import ChildJob
+from coterie.learning.cloud.errors import Diverged
+from coterie.learning.compile.errors import ERRORS
+from coterie.learning.datasets import MalformedDataset
+
+
+class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    model: ModelSpec
+    train_step: str
+    predict: str
+    parameters: str
+    """The device model's initial parameters."""
+    cloud: str
+    """The cloud model, a file of ``torch.export.save``."""
+    cloud_parameters: str
+    """Its trained parameters."""
+    dataset: str
+    """NPZ with x and y."""
+    output: str
+    """Where to write the device model's parameters."""
+    epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05
+    momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
+    label_weight: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    """Colla's λ: weight of the labels; the rest is the teacher's."""
+    validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    """Share of the samples that is held back, to judge each epoch."""
+    patience: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    """Epochs without improvement after which it stops."""
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Accuracy and loss are those of the samples held back."""
+
+    parameters: BlobRef
+    epochs: int
+    """How many were run."""
+    validation_accuracy: float
+    validation_loss: float
+    teacher_accuracy: float
+    """Of the cloud model on all samples."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.learning.cloud.distill:distill_stored",
+    arguments=DistillArguments,
+    result=DistillResult,
+    errors=(MalformedDataset, Diverged, *ERRORS),
+)

@@ -1,0 +1,73 @@
+"""Job: compile an uploaded pair and try it before it is accepted."""
+
+from typing import Annotated
+
+import msgspec
+from coterie_wire.bundle import BlobRef, ModelSpec
+from msgspec import Meta
+
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.learning.child.job import ChildJob, Limits
+from coterie.learning.compile.errors import ERRORS
+
+LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
+"""An upload comes from outside: it gets neither a network nor much time."""
+
+
+class LabelsMismatch(CoterieError):
+    """Fields: labels, classes."""
+
+    code = "compile.labels_mismatch"
+    kind = ErrorKind.INVALID
+    sentence = "There are {labels} labels for a model with {classes} classes."
+
+
+class PairMismatch(CoterieError):
+    """Fields: device, cloud (what each takes and gives)."""
+
+    code = "compile.pair_mismatch"
+    kind = ErrorKind.INVALID
+    sentence = "The models do not fit together: the device model maps {device}, the cloud model {cloud}."
+
+
+class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    device: str
+    """The device model, a file of ``torch.export.save``."""
+    batch_size: Annotated[int, Meta(ge=1, le=4096)]
+    labels: tuple[str, ...]
+    """What each class is called."""
+    train_step: str
+    """Where to write ``train_step.onnx``."""
+    predict: str
+    """Where to write ``predict.onnx``."""
+    parameters: str
+    """Where to write the device model's initial parameters."""
+    cloud: str | None = None
+    """The cloud model, a file of ``torch.export.save``."""
+
+
+class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The compiled model, and what was measured while it was tried."""
+
+    model: ModelSpec
+    train_step: BlobRef
+    predict: BlobRef
+    parameters: BlobRef
+    device_parameters: int
+    """How many numbers the device model learns."""
+    cloud_parameters: int | None
+    step_s: float
+    """Median time of one train step on one thread of this machine, in seconds."""
+    peak_memory_bytes: int
+    """Of the pre-flight itself; it holds PyTorch, which no device does."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.learning.compile.preflight:preflight_stored",
+    arguments=PreflightArguments,
+    result=PreflightResult,
+    errors=(LabelsMismatch, PairMismatch, *ERRORS),
+)
