@@ -8,8 +8,10 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
+from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -19,6 +21,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from coterie.registry import services
+from coterie.registry.archive import archive
 from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, lineage
 
@@ -169,6 +172,14 @@ class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVi
         """The version and its ancestors, youngest first."""
         line = lineage(get_object_or_404(ModelVersion, pk=pk))
         return Response(VersionSerializer(line, many=True).data)
+
+    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    @action(detail=True)
+    def archive(self, _request: Request, pk: UUID) -> FileResponse:
+        """The version as a ZIP file: its parameters; of a device model also its graphs and manifest."""
+        version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
+        name = f"{version.pair.slug}-{version.role}-{version.number}.zip"
+        return FileResponse(archive(version), as_attachment=True, filename=name)
 
     def get_queryset(self) -> QuerySet[ModelVersion]:
         """All versions; of a list, those that the query asks for."""

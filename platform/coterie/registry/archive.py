@@ -1,0 +1,40 @@
+"""One version of a model as a ZIP file, for people and programs that are not devices."""
+
+import shutil
+import tempfile
+import zipfile
+from typing import BinaryIO, cast
+
+import msgspec
+from coterie_wire.bundle import Manifest
+
+from coterie.registry.content import BLOBS
+from coterie.registry.models import ModelVersion, Role
+from coterie.registry.selectors import signed_manifest
+
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""Every member's time, so that the same version is the same file."""
+
+
+def archive(version: ModelVersion) -> BinaryIO:
+    """A temporary file, open at its start, that goes when it is closed.
+
+    It holds ``parameters.safetensors``; of a device model also ``train_step.onnx``, ``predict.onnx``, ``manifest.json``.
+    """
+    file = cast(BinaryIO, tempfile.TemporaryFile(prefix="coterie-archive-"))  # noqa: SIM115 - the caller closes it
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
+        _add_blob(target, "parameters.safetensors", version.parameters_id)
+        if version.role == Role.DEVICE:
+            encoded = signed_manifest(version.pk).manifest
+            manifest = msgspec.json.decode(encoded, type=Manifest)
+            _add_blob(target, "train_step.onnx", manifest.train_step.sha256)
+            _add_blob(target, "predict.onnx", manifest.predict.sha256)
+            target.writestr(zipfile.ZipInfo("manifest.json", EARLIEST), encoded)
+    file.seek(0)
+    return file
+
+
+def _add_blob(target: zipfile.ZipFile, name: str, sha256: str) -> None:
+    member = zipfile.ZipInfo(name, EARLIEST)
+    with BLOBS.open(sha256) as source, target.open(member, "w", force_zip64=True) as written:
+        shutil.copyfileobj(source, written)
