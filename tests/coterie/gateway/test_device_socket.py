@@ -1,0 +1,72 @@
+import json
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from coterie.core.events import wake_device
+from coterie.fleet.services import EnrolledDevice, revoke_device
+from coterie.gateway.threads import in_thread
+from coterie_wire.messages import Refusal, Reply, Wake, decode_platform_frame
+from coterie_wire.version import PROTOCOL
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHECK_IN = {"protocol": PROTOCOL, "conditions": {"charging": "yes"}}
+
+
+def frame(number: int, name: str, body: object) -> str:
+    return json.dumps({"frame": "request", "id": number, "name": name, "body": body})
+
+
+@pytest.fixture
+def device(enrol: Callable[..., EnrolledDevice]) -> EnrolledDevice:
+    return enrol("kiosk")
+
+
+async def test_answers_each_frame_and_survives_bad_messages(connect, device: EnrolledDevice) -> None:
+    socket = connect(device.credential)
+    assert (await socket.heard())["type"] == "websocket.accept"
+    socket.say(frame(1, "check-in", CHECK_IN))
+    socket.say(frame(2, "check-in", {"protocol": PROTOCOL}))
+    socket.say(frame(3, "no-such-message", {}))
+    socket.say(frame(4, "check-in", CHECK_IN).encode())
+    heard = [decode_platform_frame((await socket.heard())["text"].encode()) for _ in range(4)]
+    assert [(type(answer), answer.id) for answer in heard] == [(Reply, 1), (Refusal, 2), (Refusal, 3), (Reply, 4)]
+    assert [answer.problem.code for answer in heard[1:3]] == ["wire.malformed", "gateway.unknown_message"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"frame": "reply", "id": 1, "body": {}}', b"\xff"])
+async def test_closes_on_what_is_no_frame(text: str | bytes, connect, device: EnrolledDevice) -> None:
+    socket = connect(device.credential)
+    await socket.heard()
+    socket.say(text)
+    assert await socket.heard() == {"type": "websocket.close", "code": 1007, "reason": "wire.malformed"}
+
+
+async def test_passes_a_wake_on_from_another_thread(connect, device: EnrolledDevice) -> None:
+    socket = connect(device.credential)
+    await socket.heard()
+    await in_thread(lambda: wake_device(str(device.device.pk)))
+    assert decode_platform_frame((await socket.heard())["text"].encode()) == Wake()
+
+
+async def test_a_revoked_devices_sockets_close_at_once(connect, device: EnrolledDevice, now: datetime) -> None:
+    sockets = [connect(device.credential), connect(device.credential)]
+    for socket in sockets:
+        await socket.heard()
+    await in_thread(lambda: revoke_device(device=device.device, now=now))
+    for socket in sockets:
+        assert await socket.heard() == {"type": "websocket.close", "code": 1008, "reason": "fleet.revoked"}
+        await socket.task
+
+
+async def test_the_handshake_of_a_stranger_is_refused_with_a_problem(connect) -> None:
+    socket = connect("cod_guessed")
+    start, body = await socket.heard(), await socket.heard()
+    assert (start["type"], start["status"]) == ("websocket.http.response.start", 401)
+    assert json.loads(body["body"])["code"] == "fleet.credential_unknown"
+
+
+async def test_there_is_one_socket_address(connect, device: EnrolledDevice) -> None:
+    socket = connect(device.credential, path="/device/v1/other")
+    assert (await socket.heard())["code"] == 1008

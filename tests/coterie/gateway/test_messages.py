@@ -1,0 +1,126 @@
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import httpx
+import msgspec
+import pytest
+from coterie.core.identity import verify_key
+from coterie.fleet.models import Device
+from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
+from coterie.gateway.messages import ENROL, HANDLERS
+from coterie.gateway.threads import in_thread
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
+from coterie_wire.version import PROTOCOL
+from django.utils import timezone
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHECK_IN = {"protocol": PROTOCOL, "conditions": {"charging": "yes"}}
+
+
+def test_every_message_of_the_protocol_has_a_handler() -> None:
+    assert {ENROL, *HANDLERS} == set(EXCHANGES)
+
+
+@pytest.fixture
+def device(enrol: Callable[..., EnrolledDevice]) -> EnrolledDevice:
+    return enrol("kiosk")
+
+
+@pytest.fixture
+def bearer(device: EnrolledDevice) -> dict[str, str]:
+    return {"Authorization": f"Bearer {device.credential}"}
+
+
+def assert_problem(answer: httpx.Response, status: int, code: str) -> None:
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["status"]) == (status, code, status)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert re.match(r"\S.*", body["detail"])
+
+
+async def test_a_device_joins_checks_in_and_leaves(http: httpx.AsyncClient) -> None:
+    now = timezone.now()
+    secret = (
+        await in_thread(lambda: create_enrolment_token(label="t", expires_at=now + timedelta(hours=1), now=now))
+    ).secret
+    capabilities = Capabilities(cores=1, memory_bytes=1, machine="m", agent="a")
+    message = msgspec.json.encode(Enrol(protocol=PROTOCOL, token=secret, name="kiosk", capabilities=capabilities))
+    enrolled = msgspec.json.decode((await http.post("enrol", content=message)).content, type=Enrolled)
+    assert enrolled.platform_key == verify_key()
+    bearer = {"Authorization": f"Bearer {enrolled.credential}"}
+    answer = await http.post("check-in", json=CHECK_IN, headers=bearer)
+    assert msgspec.json.decode(answer.content, type=Directive).check_in_s > 0
+    assert (await http.post("leave", content=b"{}", headers=bearer)).json() == {}
+    assert_problem(await http.post("check-in", json=CHECK_IN, headers=bearer), 401, "fleet.left")
+    again = await http.post("enrol", content=message)
+    assert_problem(again, 410, "fleet.token_used_up")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 422, "wire.malformed"),
+        (b"{", 422, "wire.malformed"),
+        (b"\xff\xfe", 422, "wire.malformed"),
+        (b"[" * 100_000, 422, "wire.malformed"),
+        (b'{"protocol": 1}', 422, "wire.malformed"),
+        (json.dumps({**CHECK_IN, "surprise": 1}).encode(), 422, "wire.malformed"),
+        (json.dumps({**CHECK_IN, "conditions": {"temperature_c": float("nan")}}).encode(), 422, "wire.malformed"),
+        (json.dumps({**CHECK_IN, "protocol": 99}).encode(), 422, "wire.protocol"),
+        (b" " * (MAX_MESSAGE_BYTES + 1), 413, "wire.too_large"),
+    ],
+)
+async def test_bad_messages_change_nothing(
+    body: bytes, status: int, code: str, http: httpx.AsyncClient, bearer: dict[str, str]
+) -> None:
+    assert_problem(await http.post("check-in", content=body, headers=bearer), status, code)
+    assert await in_thread(lambda: Device.objects.get().last_seen_at) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [
+        ({}, "gateway.credential_missing"),
+        ({"Authorization": "Basic YTpi"}, "gateway.credential_missing"),
+        ({"Authorization": "Bearer "}, "gateway.credential_missing"),
+        ({"Authorization": "Bearer cod_guessed"}, "fleet.credential_unknown"),
+        ({"Authorization": b"Bearer \xe9"}, "fleet.credential_unknown"),
+    ],
+)
+async def test_strangers_are_refused(header: dict[str, str], code: str, http: httpx.AsyncClient) -> None:
+    answer = await http.post("check-in", json=CHECK_IN, headers=header)
+    assert_problem(answer, 401, code)
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(("end", "code"), [(revoke_device, "fleet.revoked"), (leave_fleet, "fleet.left")])
+async def test_an_ended_credential_is_refused_at_once(
+    end: Callable[..., None],
+    code: str,
+    http: httpx.AsyncClient,
+    device: EnrolledDevice,
+    bearer: dict[str, str],
+    now: datetime,
+) -> None:
+    assert (await http.post("check-in", json=CHECK_IN, headers=bearer)).status_code == 200
+    await in_thread(lambda: end(device=device.device, now=now))
+    assert_problem(await http.post("check-in", json=CHECK_IN, headers=bearer), 401, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "no-such-message", "gateway.unknown_message"),
+        ("POST", "check-in/more", "gateway.unknown_address"),
+        ("GET", "check-in", "gateway.unknown_address"),
+        ("DELETE", "blobs/abc", "gateway.unknown_address"),
+        ("POST", "", "gateway.unknown_message"),
+    ],
+)
+async def test_unknown_addresses(
+    method: str, path: str, code: str, http: httpx.AsyncClient, bearer: dict[str, str]
+) -> None:
+    assert_problem(await http.request(method, path, content=b"{}", headers=bearer), 404, code)
