@@ -19,7 +19,7 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 def archive(version: ModelVersion) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
-    It holds ``parameters.safetensors``; of a device model also ``train_step.onnx``, ``predict.onnx``, ``manifest.json``.
+    It holds ``parameters.safetensors``; of a device model also its two graphs and ``manifest.json``.
     """
     file = cast(BinaryIO, tempfile.TemporaryFile(prefix="coterie-archive-"))  # noqa: SIM115 - the caller closes it
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
