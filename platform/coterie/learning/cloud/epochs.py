@@ -63,7 +63,7 @@ def run_epochs(
             raise Diverged(epoch=epoch)
         values = {"loss": loss, "validation_loss": found.loss, "validation_accuracy": found.accuracy}
         report(Progress("training", epoch, epochs, values))
-        if best is None or found.loss < best.evaluation.loss:
+        if best is None or _rank(found) > _rank(best.evaluation):
             best, waited = Best(save(), epoch, found), 0
         else:
             waited += 1
@@ -72,3 +72,8 @@ def run_epochs(
             break
     assert best is not None, "at least one epoch is run"
     return best
+
+
+def _rank(evaluation: Evaluation) -> tuple[float, float]:
+    """Accuracy before loss: on few samples, the loss mostly tells how sure a model is of its mistakes."""
+    return evaluation.accuracy, -evaluation.loss

@@ -27,7 +27,7 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     batch_size: Annotated[int, Meta(ge=1, le=65_536)] = 32
     validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
     """Share of the samples that is held back, to judge each epoch."""
-    patience: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    patience: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """Epochs without improvement after which it stops."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
 

@@ -28,14 +28,14 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """NPZ with x and y."""
     output: str
     """Where to write the device model's parameters."""
-    epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05
     momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
     label_weight: Annotated[float, Meta(ge=0, le=1)] = 0.5
     """Colla's λ: weight of the labels; the rest is the teacher's."""
     validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
     """Share of the samples that is held back, to judge each epoch."""
-    patience: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    patience: Annotated[int, Meta(ge=1, le=10_000)] = 30
     """Epochs without improvement after which it stops."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
