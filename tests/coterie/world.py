@@ -73,6 +73,7 @@ def make_pair(slug: str = "pair", *, predict: bytes = b"predict") -> ModelPair:
         spec=msgspec.to_builtins(MODEL),
         train_step=keep(b"train step"),
         predict=keep(predict),
+        initial_parameters=keep(encode_tensors(parameters(0))),
         created_at=START,
     )
 

@@ -15,4 +15,5 @@ urlpatterns = [
     path("api/", include("coterie.registry.urls")),
     path("api/", include("coterie.federations.urls")),
     path("api/", include("coterie.rounds.urls")),
+    path("api/", include("coterie.cloud_training.urls")),
 ]

@@ -10,6 +10,7 @@ from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
 from coterie.learning.plan import parse_plan, plan_document
 from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.selectors import misfit
 
 
 def create_federation(
@@ -30,8 +31,8 @@ def create_federation(
     """
     if pair.state != ModelPair.State.READY:
         raise PairNotReady(pair=pair.slug, state=pair.state)
-    if held_out is not None:
-        check_held_out(pair, held_out)
+    if held_out is not None and (problem := misfit(pair, held_out)) is not None:
+        raise HeldOutDoesNotFit(dataset=held_out.name, problem=problem)
     slug = slugify(name)[:100] or "federation"
     try:
         with transaction.atomic():
@@ -86,19 +87,3 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
     if not moved:
         raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))
     ADVANCE.send(federation=str(federation.pk))
-
-
-def check_held_out(pair: ModelPair, held_out: Dataset) -> None:
-    """Raises HeldOutDoesNotFit where the pair's model cannot be measured with the data set."""
-    inputs = pair.model_spec().inputs
-    expected = [list(tensor.shape) for tensor in inputs]
-    if [held_out.feature_shape] != expected or held_out.feature_dtype != inputs[0].dtype:
-        raise HeldOutDoesNotFit(
-            dataset=held_out.name,
-            problem=f"its samples are {held_out.feature_dtype} {held_out.feature_shape}, the model takes "
-            f"{', '.join(tensor.dtype for tensor in inputs)} {expected}",
-        )
-    if held_out.classes > len(pair.labels):
-        raise HeldOutDoesNotFit(
-            dataset=held_out.name, problem=f"it has {held_out.classes} classes, the model knows {len(pair.labels)}"
-        )

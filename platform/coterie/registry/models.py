@@ -57,6 +57,8 @@ class ModelPair(models.Model):
     """A `coterie_wire.bundle.ModelSpec`, once compiled."""
     train_step = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    initial_parameters = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The device model's, as it was submitted: distillation begins with them."""
     report = models.JSONField(default=dict, blank=True)
     """What the pre-flight measured."""
     created_at = models.DateTimeField()
@@ -66,7 +68,13 @@ class ModelPair(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(state__in=["checking", "ready", "rejected"]), name="pair_state_known"),
             models.CheckConstraint(
-                condition=~Q(state="ready") | Q(spec__isnull=False, train_step__isnull=False, predict__isnull=False),
+                condition=~Q(state="ready")
+                | Q(
+                    spec__isnull=False,
+                    train_step__isnull=False,
+                    predict__isnull=False,
+                    initial_parameters__isnull=False,
+                ),
                 name="ready_pair_is_compiled",
             ),
         ]

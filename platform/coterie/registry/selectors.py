@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from coterie.core.identity import signing_key
 from coterie.registry.errors import UnknownBlob
-from coterie.registry.models import Alias, Blob, ModelPair, ModelVersion, Role
+from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
 
 
 def champion(pair_id: UUID, role: Role) -> ModelVersion | None:
@@ -17,6 +17,17 @@ def champion(pair_id: UUID, role: Role) -> ModelVersion | None:
     return ModelVersion.objects.filter(
         aliases__pair=pair_id, aliases__role=role, aliases__name=Alias.Name.CHAMPION
     ).first()
+
+
+def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
+    """Why the models of a ready pair cannot take the samples of a data set; None: they can."""
+    inputs = pair.model_spec().inputs
+    if len(inputs) != 1 or (list(inputs[0].shape), inputs[0].dtype) != (dataset.feature_shape, dataset.feature_dtype):
+        taken = ", ".join(f"{tensor.dtype} {list(tensor.shape)}" for tensor in inputs)
+        return f"its samples are {dataset.feature_dtype} {dataset.feature_shape}, the model takes {taken}"
+    if dataset.classes > len(pair.labels):
+        return f"it has {dataset.classes} classes, the model knows {len(pair.labels)}"
+    return None
 
 
 def lineage(version: ModelVersion) -> list[ModelVersion]:

@@ -66,7 +66,13 @@ def submit_pair(
 
 @transaction.atomic
 def accept_pair(
-    *, pair: ModelPair, spec: ModelSpec, train_step: Blob, predict: Blob, report: Mapping[str, object]
+    *,
+    pair: ModelPair,
+    spec: ModelSpec,
+    train_step: Blob,
+    predict: Blob,
+    initial_parameters: Blob,
+    report: Mapping[str, object],
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
     ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
@@ -74,6 +80,7 @@ def accept_pair(
         spec=msgspec.to_builtins(spec),
         train_step=train_step,
         predict=predict,
+        initial_parameters=initial_parameters,
         report=dict(report),
     )
 

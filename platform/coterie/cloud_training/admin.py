@@ -1,0 +1,14 @@
+"""Training jobs in Django's admin, to look at; they are cancelled and tried again through the API."""
+
+from django.contrib import admin
+
+from coterie.cloud_training.models import TrainingJob
+from coterie.core.admin import ReadOnlyAdmin
+
+
+@admin.register(TrainingJob)
+class TrainingJobAdmin(ReadOnlyAdmin):
+    """Training jobs."""
+
+    list_display = ["kind", "pair", "state", "progress", "progress_sentence", "attempt", "created_at"]
+    list_filter = ["state", "kind"]

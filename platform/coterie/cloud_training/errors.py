@@ -1,0 +1,51 @@
+"""What can go wrong with cloud training, besides what its child processes report."""
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class PairBusy(CoterieError):
+    """Fields: pair."""
+
+    code = "cloud_training.pair_busy"
+    kind = ErrorKind.CONFLICT
+    sentence = "another job works on pair {pair}; wait for it or cancel it"
+
+
+class PairNotReady(CoterieError):
+    """Fields: pair, state."""
+
+    code = "cloud_training.pair_not_ready"
+    kind = ErrorKind.CONFLICT
+    sentence = "pair {pair} is {state}; only a ready pair is trained"
+
+
+class DatasetDoesNotFit(CoterieError):
+    """Fields: dataset, problem."""
+
+    code = "cloud_training.dataset_does_not_fit"
+    kind = ErrorKind.INVALID
+    sentence = "data set {dataset} cannot train this pair: {problem}"
+
+
+class JobHasEnded(CoterieError):
+    """Fields: job, state."""
+
+    code = "cloud_training.job_has_ended"
+    kind = ErrorKind.CONFLICT
+    sentence = "job {job} is {state} already"
+
+
+class JobHasNotFailed(CoterieError):
+    """Fields: job, state."""
+
+    code = "cloud_training.job_has_not_failed"
+    kind = ErrorKind.CONFLICT
+    sentence = "job {job} is {state}; only one that failed or was cancelled is tried again"
+
+
+class BadOptions(CoterieError):
+    """Fields: problem."""
+
+    code = "cloud_training.bad_options"
+    kind = ErrorKind.INVALID
+    sentence = "it cannot be trained like this: {problem}"

@@ -1,0 +1,90 @@
+"""Who does a job, and how far it is: each change is a compare-and-set on the job's row."""
+
+import uuid
+from datetime import datetime
+
+from coterie_wire.conditions import Reason
+from django.db.models import F, Q, QuerySet
+
+from coterie.cloud_training.models import TrainingJob
+from coterie.core.lease import LEASE
+from coterie.learning.child.job import Progress
+
+State = TrainingJob.State
+MAX_ATTEMPTS = 3
+GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
+MAX_CHARACTERS = 200
+
+
+def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
+    """The job, ours to do for a while; None if another worker holds it or it has ended."""
+    free = TrainingJob.objects.filter(
+        Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=now), pk=job_id, attempt__lt=MAX_ATTEMPTS
+    )
+    taken = free.update(
+        state=State.RUNNING,
+        lease_token=lease,
+        lease_until=now + LEASE,
+        attempt=F("attempt") + 1,
+        started_at=now,
+        progress=0.0,
+        progress_sentence="",
+    )
+    if not taken:
+        return None
+    return TrainingJob.objects.select_related(
+        "pair__device_program", "pair__cloud_program", "pair__train_step", "pair__predict", "dataset__blob"
+    ).get(pk=job_id)
+
+
+def extend_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
+    """Hold the job for longer; False if it was cancelled or another worker has taken it."""
+    return _held(job_id, lease).update(lease_until=now + LEASE) == 1
+
+
+def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress) -> None:
+    """Show how far the job is."""
+    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items())
+    steps = f" {progress.done} of {progress.total}" if progress.total else ""
+    _held(job_id, lease).update(
+        progress=min(1.0, progress.done / progress.total) if progress.total else 0.0,
+        progress_sentence=f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS],
+    )
+
+
+def succeed(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
+    """End the job well; False if it is not ours any more."""
+    ended = _held(job_id, lease).update(state=State.SUCCEEDED, progress=1.0, finished_at=now, lease_until=None)
+    return ended == 1
+
+
+def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
+    """End the job badly; False if it is not ours any more."""
+    ended = _held(job_id, lease).update(
+        state=State.FAILED,
+        error_code=reason.code,
+        error_sentence=reason.sentence,
+        finished_at=now,
+        lease_until=None,
+    )
+    return ended == 1
+
+
+def give_up(now: datetime) -> list[TrainingJob]:
+    """End the jobs whose workers died too often; those that this call ended."""
+    hopeless = TrainingJob.objects.filter(state=State.RUNNING, lease_until__lt=now, attempt__gte=MAX_ATTEMPTS)
+    return [
+        job
+        for job in hopeless.select_related("pair")
+        if hopeless.filter(pk=job.pk).update(
+            state=State.FAILED,
+            error_code=GAVE_UP.code,
+            error_sentence=GAVE_UP.sentence,
+            finished_at=now,
+            lease_until=None,
+        )
+    ]
+
+
+def _held(job_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[TrainingJob]:
+    return TrainingJob.objects.filter(pk=job_id, state=State.RUNNING, lease_token=lease)

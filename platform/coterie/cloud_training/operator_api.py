@@ -1,0 +1,126 @@
+"""Cloud training in the operators' REST API."""
+
+from uuid import UUID
+
+import msgspec
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from coterie.cloud_training import services
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions, parse_options
+from coterie.registry.models import Dataset, ModelPair
+
+
+class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
+    """A training job."""
+
+    pair_slug = serializers.CharField(source="pair.slug", read_only=True)
+
+    class Meta:
+        model = TrainingJob
+        fields = [
+            "id",
+            "kind",
+            "pair",
+            "pair_slug",
+            "dataset",
+            "options",
+            "state",
+            "progress",
+            "progress_sentence",
+            "attempt",
+            "error_code",
+            "error_sentence",
+            "created_at",
+            "started_at",
+            "finished_at",
+        ]
+        read_only_fields = fields
+
+
+class TrainingJobFilter(serializers.Serializer[None]):
+    """Which jobs to list."""
+
+    pair = serializers.UUIDField(required=False)
+    kind = serializers.ChoiceField(TrainingJob.Kind.choices, required=False)
+    state = serializers.ChoiceField(TrainingJob.State.choices, required=False)
+
+
+class TrainingJobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[TrainingJob]):
+    """Pre-flights, bootstraps and distillations."""
+
+    queryset = TrainingJob.objects.select_related("pair")
+    serializer_class = TrainingJobSerializer
+
+    @extend_schema(parameters=[TrainingJobFilter])
+    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
+        """Jobs, youngest first, a page at a time."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=None, responses=TrainingJobSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, _request: Request, pk: UUID) -> Response:
+        """Stop it."""
+        job = get_object_or_404(TrainingJob, pk=pk)
+        services.cancel_job(job=job, now=timezone.now())
+        return Response(TrainingJobSerializer(job).data)
+
+    @extend_schema(request=None, responses={201: TrainingJobSerializer})
+    @action(detail=True, methods=["post"])
+    def retry(self, _request: Request, pk: UUID) -> Response:
+        """Do once more what failed or was cancelled, as a new job; a rejected pair is submitted anew instead."""
+        job = services.retry_job(job=get_object_or_404(TrainingJob, pk=pk), now=timezone.now())
+        return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
+
+    def get_queryset(self) -> QuerySet[TrainingJob]:
+        """All jobs; of a list, those that the query asks for."""
+        jobs = super().get_queryset()
+        if self.action != "list":
+            return jobs
+        wanted = TrainingJobFilter(data=self.request.query_params)
+        wanted.is_valid(raise_exception=True)
+        return jobs.filter(**wanted.validated_data)
+
+
+class BootstrapSerializer(serializers.Serializer[TrainingJob]):
+    """What to train a pair with, and how."""
+
+    dataset = serializers.PrimaryKeyRelatedField(queryset=Dataset.objects.all())
+    options = serializers.DictField(default=dict, help_text="how to train; see bootstrap-schema")
+
+
+class BootstrapView(APIView):
+    """The first training of a pair."""
+
+    @extend_schema(request=BootstrapSerializer, responses={201: TrainingJobSerializer})
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Train the cloud model on a data set, then distil the first device model from it."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        wanted = BootstrapSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        job = services.bootstrap_pair(
+            pair=pair,
+            dataset=wanted.validated_data["dataset"],
+            options=parse_options(wanted.validated_data["options"]),
+            now=timezone.now(),
+        )
+        return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
+
+
+class BootstrapSchemaView(APIView):
+    """How a pair may be trained."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """JSON schema of the options."""
+        return Response(msgspec.json.schema(TrainingOptions))

@@ -1,0 +1,32 @@
+"""How a pair is bootstrapped; defaults suit small data sets."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.cloud_training.errors import BadOptions
+
+
+class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Both stages stop early where samples held back no longer gain."""
+
+    epochs: Annotated[int, Meta(ge=1, le=10_000, description="most passes over the data, for the cloud model")] = 60
+    learning_rate: Annotated[float, Meta(gt=0, le=10, description="step size of the cloud model's AdamW")] = 1e-3
+    batch_size: Annotated[int, Meta(ge=1, le=65_536, description="samples in a step of the cloud model")] = 32
+    distil_epochs: Annotated[int, Meta(ge=1, le=10_000, description="most passes, for the device model")] = 60
+    distil_learning_rate: Annotated[float, Meta(gt=0, le=10, description="step size of the device model's descent")] = (
+        0.05
+    )
+    label_weight: Annotated[
+        float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
+    ] = 0.5
+    seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
+
+
+def parse_options(raw: object) -> TrainingOptions:
+    """The options that `raw` stands for. Raises BadOptions."""
+    try:
+        return msgspec.convert(raw, TrainingOptions)
+    except msgspec.ValidationError as error:
+        raise BadOptions(problem=str(error)) from error

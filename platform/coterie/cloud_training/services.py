@@ -1,0 +1,111 @@
+"""Changes to training jobs: they are asked for, cancelled, tried again, and found when they are overdue."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from coterie_wire.conditions import Reason
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from coterie.cloud_training.errors import (
+    DatasetDoesNotFit,
+    JobHasEnded,
+    JobHasNotFailed,
+    PairBusy,
+    PairNotReady,
+)
+from coterie.cloud_training.jobs import RUN
+from coterie.cloud_training.leasing import GAVE_UP, give_up
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.selectors import misfit
+from coterie.registry.services import reject_pair
+
+CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
+
+
+def check_pair(*, pair_id: UUID, now: datetime) -> None:
+    """Have a submitted pair checked, unless that was asked for before."""
+    pair = ModelPair.objects.filter(pk=pair_id, state=ModelPair.State.CHECKING).first()
+    if pair is not None and not pair.jobs.exists():
+        try:
+            add_job(kind=TrainingJob.Kind.PREFLIGHT, pair=pair, dataset=None, options=TrainingOptions(), now=now)
+        except PairBusy:
+            return  # Another worker has asked for it at the same time.
+
+
+def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
+    """Train the pair's cloud model on a data set, then distil its first device model from it.
+
+    Raises PairNotReady, PairBusy or DatasetDoesNotFit.
+    """
+    if pair.state != ModelPair.State.READY:
+        raise PairNotReady(pair=pair.slug, state=pair.state)
+    problem = misfit(pair, dataset)
+    if problem is not None:
+        raise DatasetDoesNotFit(dataset=dataset.name, problem=problem)
+    return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
+
+
+def add_job(
+    *, kind: TrainingJob.Kind, pair: ModelPair, dataset: Dataset | None, options: TrainingOptions, now: datetime
+) -> TrainingJob:
+    """A job that waits for a worker. Raises PairBusy."""
+    try:
+        with transaction.atomic():
+            job = TrainingJob.objects.create(
+                kind=kind, pair=pair, dataset=dataset, options=msgspec.to_builtins(options), created_at=now
+            )
+            RUN.send(job=str(job.pk))
+    except IntegrityError as error:
+        raise PairBusy(pair=pair.slug) from error
+    return job
+
+
+@transaction.atomic
+def cancel_job(*, job: TrainingJob, now: datetime) -> None:
+    """Stop a job; its child process ends within seconds. A pair whose pre-flight is cancelled is rejected.
+
+    Raises JobHasEnded.
+    """
+    cancelled = TrainingJob.objects.filter(pk=job.pk, state__in=TrainingJob.ACTIVE).update(
+        state=TrainingJob.State.CANCELLED, finished_at=now, lease_until=None
+    )
+    job.refresh_from_db()
+    if not cancelled:
+        raise JobHasEnded(job=str(job.pk), state=job.state)
+    if job.kind == TrainingJob.Kind.PREFLIGHT:
+        reject_pair(pair=job.pair, reason=CANCELLED)
+
+
+def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
+    """Do once more what failed or was cancelled, as a new job. Raises JobHasNotFailed or PairBusy."""
+    if job.state not in (TrainingJob.State.FAILED, TrainingJob.State.CANCELLED) or (
+        job.kind == TrainingJob.Kind.PREFLIGHT
+    ):
+        raise JobHasNotFailed(job=str(job.pk), state=job.state)
+    return add_job(
+        kind=TrainingJob.Kind(job.kind),
+        pair=job.pair,
+        dataset=job.dataset,
+        options=msgspec.convert(job.options, TrainingOptions),
+        now=now,
+    )
+
+
+def sweep(*, now: datetime) -> None:
+    """Ask again for whatever nobody does: pairs that wait to be checked, jobs that are queued or whose worker died."""
+    unasked = ModelPair.objects.filter(
+        ~Exists(TrainingJob.objects.filter(pair=OuterRef("pk"))), state=ModelPair.State.CHECKING
+    )
+    for pair in unasked:
+        check_pair(pair_id=pair.pk, now=now)
+    for job in give_up(now):
+        if job.kind == TrainingJob.Kind.PREFLIGHT:
+            reject_pair(pair=job.pair, reason=GAVE_UP)
+    due = Q(state=TrainingJob.State.QUEUED) | Q(state=TrainingJob.State.RUNNING, lease_until__lt=now)
+    for job in TrainingJob.objects.filter(due):
+        with transaction.atomic():
+            RUN.send(job=str(job.pk))

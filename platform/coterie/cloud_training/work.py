@@ -1,0 +1,129 @@
+"""What each kind of training job does: its child process, and how the registry changes with the result."""
+
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import add_job
+from coterie.learning.child.job import Limits
+from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
+from coterie.learning.jobs.distill import DistillArguments, DistillResult
+from coterie.learning.jobs.preflight import PreflightArguments, PreflightResult
+from coterie.registry.content import BLOBS
+from coterie.registry.models import Blob, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.registry.services import accept_pair, keep_file, publish_version
+
+TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, network=False)
+
+
+def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments:
+    """Both programs of the pair, and where its graphs go."""
+    return PreflightArguments(
+        device=_path(job.pair.device_program, directory),
+        cloud=_path(job.pair.cloud_program, directory),
+        labels=tuple(job.pair.labels),
+        batch_size=job.pair.batch_size,
+        train_step=str(directory / "train_step.onnx"),
+        predict=str(directory / "predict.onnx"),
+        parameters=str(directory / "parameters"),
+    )
+
+
+def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightResult, now: datetime) -> None:
+    """The pair is ready."""
+    accept_pair(
+        pair=job.pair,
+        spec=result.model,
+        train_step=keep_file(path=Path(arguments.train_step), now=now),
+        predict=keep_file(path=Path(arguments.predict), now=now),
+        initial_parameters=keep_file(path=Path(arguments.parameters), now=now),
+        report={
+            "device_parameters": result.device_parameters,
+            "cloud_parameters": result.cloud_parameters,
+            "step_s": result.step_s,
+            "peak_memory_bytes": result.peak_memory_bytes,
+        },
+    )
+
+
+def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments:
+    """The cloud program and the data set."""
+    assert job.dataset is not None
+    options = msgspec.convert(job.options, TrainingOptions)
+    return BootstrapArguments(
+        cloud=_path(job.pair.cloud_program, directory),
+        dataset=_path(job.dataset.blob, directory),
+        output=str(directory / "parameters"),
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch_size=options.batch_size,
+        seed=options.seed,
+    )
+
+
+def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: BootstrapResult, now: datetime) -> None:
+    """A new version of the cloud model; the device model's is distilled from it next."""
+    publish_version(
+        pair_id=job.pair_id,
+        role=Role.CLOUD,
+        origin=ModelVersion.Origin.BOOTSTRAP,
+        parent=champion(job.pair_id, Role.CLOUD),
+        parameters=keep_file(path=Path(arguments.output), now=now),
+        metrics={
+            "validation_accuracy": result.validation_accuracy,
+            "validation_loss": result.validation_loss,
+            "epochs": result.epochs,
+        },
+        now=now,
+    )
+    options = msgspec.convert(job.options, TrainingOptions)
+    add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
+
+
+def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
+    """The teacher in use, the student's graphs, and the data set."""
+    pair = job.pair
+    teacher = champion(pair.pk, Role.CLOUD)
+    assert job.dataset is not None and teacher is not None, "a bootstrap asks for distillation"
+    assert pair.train_step is not None and pair.predict is not None and pair.initial_parameters is not None
+    options = msgspec.convert(job.options, TrainingOptions)
+    return DistillArguments(
+        model=pair.model_spec(),
+        train_step=_path(pair.train_step, directory),
+        predict=_path(pair.predict, directory),
+        parameters=_path(pair.initial_parameters, directory),
+        cloud=_path(pair.cloud_program, directory),
+        cloud_parameters=_path(teacher.parameters, directory),
+        dataset=_path(job.dataset.blob, directory),
+        output=str(directory / "parameters"),
+        epochs=options.distil_epochs,
+        learning_rate=options.distil_learning_rate,
+        label_weight=options.label_weight,
+        seed=options.seed,
+    )
+
+
+def publish_device(job: TrainingJob, arguments: DistillArguments, result: DistillResult, now: datetime) -> None:
+    """A new version of the device model."""
+    publish_version(
+        pair_id=job.pair_id,
+        role=Role.DEVICE,
+        origin=ModelVersion.Origin.DISTILLATION,
+        parent=champion(job.pair_id, Role.DEVICE),
+        parameters=keep_file(path=Path(arguments.output), now=now),
+        metrics={
+            "validation_accuracy": result.validation_accuracy,
+            "validation_loss": result.validation_loss,
+            "teacher_accuracy": result.teacher_accuracy,
+            "epochs": result.epochs,
+        },
+        now=now,
+    )
+
+
+def _path(blob: Blob, directory: Path) -> str:
+    return str(BLOBS.local_path(blob.sha256, directory))
