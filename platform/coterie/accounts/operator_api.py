@@ -3,7 +3,6 @@
 from typing import cast
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
@@ -56,8 +55,8 @@ class ApiTokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         return Response({**ApiTokenSerializer(token).data, "secret": secret}, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
-    def destroy(self, _request: Request, pk: int) -> Response:
+    def destroy(self, _request: Request, **_: int) -> Response:
         """End the token at once."""
-        token = get_object_or_404(self.get_queryset(), pk=pk)
+        token = self.get_object()
         services.revoke_token(token=token, now=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

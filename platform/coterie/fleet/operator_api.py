@@ -5,7 +5,6 @@ from uuid import UUID
 import msgspec
 from coterie_wire.conditions import Reason
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status
@@ -91,9 +90,9 @@ class DeviceViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return super().list(request, *args, **kwargs)
 
     @extend_schema(request=DeviceSerializer, responses=DeviceSerializer)
-    def partial_update(self, request: Request, pk: UUID) -> Response:
+    def partial_update(self, request: Request, **_: UUID) -> Response:
         """Rename the device, tag it anew, or both."""
-        device = get_object_or_404(Device, pk=pk)
+        device = self.get_object()
         change = DeviceSerializer(device, data=request.data, partial=True)
         change.is_valid(raise_exception=True)
         services.change_device(
@@ -103,9 +102,9 @@ class DeviceViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
     @extend_schema(request=None, responses=DeviceSerializer)
     @action(detail=True, methods=["post"])
-    def revoke(self, _request: Request, pk: UUID) -> Response:
+    def revoke(self, _request: Request, **_: UUID) -> Response:
         """End the device's credential at once; it must join again to come back."""
-        device = get_object_or_404(Device, pk=pk)
+        device = self.get_object()
         services.revoke_device(device=device, now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
@@ -164,8 +163,8 @@ class EnrolmentTokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, Ge
 
     @extend_schema(request=None, responses=EnrolmentTokenSerializer)
     @action(detail=True, methods=["post"])
-    def revoke(self, _request: Request, pk: int) -> Response:
+    def revoke(self, _request: Request, **_: int) -> Response:
         """Let no more devices join with it; those that have stay."""
-        token = get_object_or_404(EnrolmentToken, pk=pk)
+        token = self.get_object()
         services.revoke_enrolment_token(token=token, now=timezone.now())
         return Response(EnrolmentTokenSerializer(token).data)

@@ -6,6 +6,7 @@ from http import HTTPStatus
 import msgspec
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
+from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
@@ -44,6 +45,8 @@ def _problem(error: Exception) -> Problem:
         fields = dict(_flat(error.detail))
         detail = "; ".join(f"{name}: {text}" if name else text for name, text in fields.items())
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, detail, fields)
+    if isinstance(error, DjangoValidationError):  # a key in the address or a filter that is none
+        return problem("rest.invalid", HTTPStatus.BAD_REQUEST, " ".join(error.messages))
     if isinstance(error, Http404):
         return problem("rest.not_found", HTTPStatus.NOT_FOUND, "There is no such thing here.")
     if isinstance(error, exceptions.APIException):

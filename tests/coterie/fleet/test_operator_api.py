@@ -1,0 +1,111 @@
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from coterie.accounts.services import create_operator
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import DeviceRevoked, device_of_credential
+from coterie.fleet.services import EnrolledDevice, record_check_in
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import CheckIn
+from coterie_wire.version import PROTOCOL
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> APIClient:
+    client = APIClient()
+    client.force_authenticate(create_operator(username="ada").operator)
+    return client
+
+
+def test_lists_devices_by_what_they_are_and_tells_why_they_wait(
+    api: APIClient, enrol: Callable[..., EnrolledDevice]
+) -> None:
+    ready, waiting, absent = (enrol(name, tags=(name,)).device for name in ("ready", "waiting", "zabsent"))
+    now = timezone.now()
+    record_check_in(device=ready, check_in=CheckIn(PROTOCOL, Conditions()), now=now)
+    reason = Reason("conditions.not_charging", "on battery")
+    record_check_in(device=waiting, check_in=CheckIn(PROTOCOL, Conditions(), (reason,)), now=now)
+
+    def names(**query: str) -> list[str]:
+        return [device["name"] for device in api.get("/api/devices/", query).json()["results"]]
+
+    assert names() == ["ready", "waiting", "zabsent"]
+    assert names(present="true") == ["ready", "waiting"]
+    assert names(present="false") == ["zabsent"]
+    assert names(ready="true") == ["ready"]
+    assert names(tag="waiting", state="enrolled") == ["waiting"]
+    assert names(page_size="1", page="2") == ["waiting"]
+    told = api.get(f"/api/devices/{waiting.pk}/").json()
+    assert (told["ready"], told["reasons"]) == (False, [{"code": reason.code, "sentence": reason.sentence}])
+    assert "credential_hash" not in told
+    assert api.get(f"/api/devices/{absent.pk}/").json()["reasons"][0]["code"] == "fleet.never_seen"
+
+
+def test_renames_tags_and_revokes(api: APIClient, enrol: Callable[..., EnrolledDevice]) -> None:
+    device, credential = enrol()
+    changed = api.patch(f"/api/devices/{device.pk}/", {"name": "hall", "tags": ["b", "a"], "state": "left"}).json()
+    assert (changed["name"], changed["tags"], changed["state"]) == ("hall", ["a", "b"], "enrolled")
+    assert api.post(f"/api/devices/{device.pk}/revoke/").json()["state"] == "revoked"
+    with pytest.raises(DeviceRevoked):
+        device_of_credential(credential)
+
+
+def test_makes_an_enrolment_token_whose_secret_is_shown_once(api: APIClient) -> None:
+    expires_at = timezone.now() + timedelta(days=1)
+    body = {"label": "kiosks", "uses_allowed": 3, "tags": ["kiosk"], "expires_at": expires_at}
+    made = api.post("/api/enrolment-tokens/", body)
+    assert made.status_code == 201
+    assert made.json()["secret"].startswith("coe_")
+    (listed,) = api.get("/api/enrolment-tokens/").json()["results"]
+    assert "secret" not in listed
+    assert api.post(f"/api/enrolment-tokens/{listed['id']}/revoke/").json()["revoked_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("post", "/api/enrolment-tokens/", {}, 400, "rest.invalid"),
+        ("post", "/api/enrolment-tokens/", "{", 400, "rest.malformed"),
+        (
+            "post",
+            "/api/enrolment-tokens/",
+            {"label": "x", "expires_at": "soon"},
+            400,
+            "rest.invalid",
+        ),
+        (
+            "post",
+            "/api/enrolment-tokens/",
+            {"label": "x", "expires_at": "2030-01-01T00:00Z", "tags": ["NO"]},
+            422,
+            "fleet.bad_tag",
+        ),
+        ("get", "/api/devices/?ready=perhaps", None, 400, "rest.invalid"),
+        ("get", "/api/devices/?page=99", None, 404, "rest.not_found"),
+        ("get", "/api/devices/6a1b6ad8-4ad4-4b5c-9d0d-5cf05dbd1bd4/", None, 404, "rest.not_found"),
+        ("get", "/api/devices/nonsense/", None, 404, "rest.not_found"),
+        ("post", "/api/devices/nonsense/revoke/", None, 404, "rest.not_found"),
+        ("delete", "/api/devices/", None, 405, "rest.method_not_allowed"),
+    ],
+)
+def test_bad_requests_get_a_coded_problem(
+    method: str, path: str, body: object, status: int, code: str, api: APIClient
+) -> None:
+    if isinstance(body, str):
+        answer = api.generic(method.upper(), path, body, content_type="application/json")
+    else:
+        answer = getattr(api, method)(path, body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer["Content-Type"] == "application/problem+json"
+    assert not Device.objects.exists()
+
+
+def test_strangers_are_refused() -> None:
+    answer = APIClient().get("/api/devices/")
+    assert (answer.status_code, answer.json()["code"]) == (401, "rest.unauthenticated")
+    assert answer["WWW-Authenticate"] == "Bearer"

@@ -1,0 +1,53 @@
+import hashlib
+
+import httpx
+import pytest
+
+from tests.coterie.world import make_device, make_pair
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GRAPH = bytes(range(256)) * 4096  # longer than one chunk
+NAME = hashlib.sha256(GRAPH).hexdigest()
+BEARER = {"Authorization": "Bearer kiosk"}
+
+
+@pytest.fixture(autouse=True)
+def _world() -> None:
+    make_device("kiosk")
+    make_pair(predict=GRAPH)
+
+
+async def test_sends_a_graph_whole_and_says_that_it_never_changes(http: httpx.AsyncClient) -> None:
+    answer = await http.get(f"blobs/{NAME}", headers=BEARER)
+    assert answer.content == GRAPH
+    assert answer.headers["etag"] == f'"{NAME}"'
+    assert "immutable" in answer.headers["cache-control"]
+    again = await http.get(f"blobs/{NAME}", headers={**BEARER, "If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_goes_on_where_a_download_broke(http: httpx.AsyncClient) -> None:
+    headers = {**BEARER, "Range": "bytes=300000-", "If-Range": f'"{NAME}"'}
+    answer = await http.get(f"blobs/{NAME}", headers=headers)
+    assert (answer.status_code, answer.content) == (206, GRAPH[300_000:])
+    assert answer.headers["content-range"] == f"bytes 300000-{len(GRAPH) - 1}/{len(GRAPH)}"
+    other = await http.get(f"blobs/{NAME}", headers={**headers, "If-Range": '"other"'})
+    assert (other.status_code, len(other.content)) == (200, len(GRAPH))
+    behind = await http.get(f"blobs/{NAME}", headers={**BEARER, "Range": f"bytes={len(GRAPH)}-"})
+    assert (behind.status_code, behind.json()["code"]) == (416, "gateway.range_not_satisfiable")
+
+
+async def test_head_tells_the_size(http: httpx.AsyncClient) -> None:
+    answer = await http.head(f"blobs/{NAME}", headers=BEARER)
+    assert (answer.headers["content-length"], answer.content) == (str(len(GRAPH)), b"")
+
+
+@pytest.mark.parametrize("sha256", [hashlib.sha256(b"device program").hexdigest(), "0" * 64, "..%2f..%2fsecret-key"])
+async def test_what_devices_may_not_see_is_not_there(sha256: str, http: httpx.AsyncClient) -> None:
+    answer = await http.get(f"blobs/{sha256}", headers=BEARER)
+    assert answer.status_code == 404
+
+
+async def test_strangers_are_refused(http: httpx.AsyncClient) -> None:
+    assert (await http.get(f"blobs/{NAME}")).status_code == 401
