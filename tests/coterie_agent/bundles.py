@@ -23,31 +23,39 @@ from numpy.typing import NDArray
 
 SIDE, CLASSES, BATCH = 2, 3, 4
 FEATURES = SIDE * SIDE
-SPEC = ModelSpec(
-    inputs=(TensorSpec("pixels", "float32", (SIDE, SIDE)),),
-    classes=CLASSES,
-    batch_size=BATCH,
-    parameters=(TensorSpec("weight", "float32", (FEATURES, CLASSES)), TensorSpec("bias", "float32", (CLASSES,))),
-)
+
+
+def spec_of(*, side: int, classes: int, batch: int) -> ModelSpec:
+    """The model on images of `side` by `side` pixels."""
+    weight = TensorSpec("weight", "float32", (side * side, classes))
+    return ModelSpec(
+        inputs=(TensorSpec("pixels", "float32", (side, side)),),
+        classes=classes,
+        batch_size=batch,
+        parameters=(weight, TensorSpec("bias", "float32", (classes,))),
+    )
+
+
+SPEC = spec_of(side=SIDE, classes=CLASSES, batch=BATCH)
 _HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 _STATE = ", ".join(
     f"float[{shape}] {kind}.{name}"
     for kind in ("param", "anchor", "velocity")
-    for name, shape in (("weight", "4,3"), ("bias", "3"))
+    for name, shape in (("weight", "FEATURES,CLASSES"), ("bias", "CLASSES"))
 )
 TRAIN_STEP = f"""{_HEAD}
-step (float[4,2,2] pixels, int64[4] target, float[4] sample_weight, float[4,3] teacher, float learning_rate,
-      float momentum, float proximal_weight, float distillation_weight, {_STATE})
-  => (float loss, float correct, float[4,3] next.param.weight, float[4,3] next.velocity.weight,
-      float[3] next.param.bias, float[3] next.velocity.bias)
+step (float[BATCH,SIDE,SIDE] pixels, int64[BATCH] target, float[BATCH] sample_weight, float[BATCH,CLASSES] teacher,
+      float learning_rate, float momentum, float proximal_weight, float distillation_weight, {_STATE})
+  => (float loss, float correct, float[FEATURES,CLASSES] next.param.weight, float[CLASSES] next.param.bias,
+      float[FEATURES,CLASSES] next.velocity.weight, float[CLASSES] next.velocity.bias)
 {{
-  flat = Constant <value_ints = [4, 4]> ()
+  flat = Constant <value_ints = [BATCH, FEATURES]> ()
   x = Reshape (pixels, flat)
   product = MatMul (x, param.weight)
   logits = Add (product, param.bias)
   logp = LogSoftmax <axis = 1> (logits)
   p = Exp (logp)
-  depth = Constant <value_int = 3> ()
+  depth = Constant <value_int = CLASSES> ()
   zero_one = Constant <value_floats = [0.0, 1.0]> ()
   hot = OneHot (target, depth, zero_one)
   one = Constant <value_float = 1.0> ()
@@ -87,9 +95,10 @@ _STEP = """  away.{0} = Sub (param.{0}, anchor.{0})
   move.{0} = Mul (learning_rate, next.velocity.{0})
   next.param.{0} = Sub (param.{0}, move.{0})"""
 PREDICT = f"""{_HEAD}
-predict (float[n,2,2] pixels, float[4,3] param.weight, float[3] param.bias) => (float[n,3] logits)
+predict (float[n,SIDE,SIDE] pixels, float[FEATURES,CLASSES] param.weight, float[CLASSES] param.bias)
+  => (float[n,CLASSES] logits)
 {{
-  flat = Constant <value_ints = [-1, 4]> ()
+  flat = Constant <value_ints = [-1, FEATURES]> ()
   x = Reshape (pixels, flat)
   product = MatMul (x, param.weight)
   logits = Add (product, param.bias)
@@ -106,17 +115,21 @@ class Bundle:
     blobs: dict[str, bytes]
 
 
-def train_step_graph() -> bytes:
+def train_step_graph(spec: ModelSpec = SPEC) -> bytes:
     steps = "\n".join(_STEP.format(name) for name in ("weight", "bias"))
-    return _graph(TRAIN_STEP.replace("{STEPS}", steps))
+    return _graph(TRAIN_STEP.replace("{STEPS}", steps), spec)
 
 
-def predict_graph() -> bytes:
-    return _graph(PREDICT)
+def predict_graph(spec: ModelSpec = SPEC) -> bytes:
+    return _graph(PREDICT, spec)
 
 
-def _graph(text: str) -> bytes:
+def _graph(text: str, spec: ModelSpec) -> bytes:
     """ONNX's text format takes no dots in names: a double underscore stands for one while it is parsed."""
+    side = spec.inputs[0].shape[0]
+    sizes = {"SIDE": side, "FEATURES": side * side, "CLASSES": spec.classes, "BATCH": spec.batch_size}
+    for name, size in sizes.items():
+        text = text.replace(name, str(size))
     model = onnx.parser.parse_model(re.sub(r"(?<=[a-z])\.(?=[a-z])", "__", text))
     for node in model.graph.node:
         node.input[:] = [name.replace("__", ".") for name in node.input]
