@@ -1,0 +1,127 @@
+import uuid
+
+import pytest
+from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
+from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.running import run_job
+from coterie.cloud_training.services import bootstrap_pair, cancel_job, check_pair, retry_job, sweep
+from coterie.learning.child.job import Progress
+from coterie.registry.models import Dataset, ModelPair
+from coterie_wire.conditions import Reason
+
+from tests.coterie.world import START, keep, later, make_pair
+
+pytestmark = pytest.mark.django_db
+REASON = Reason("training.diverged", "it diverged")
+
+
+def make_dataset(*, shape: tuple[int, ...] = (4,), classes: int = 3) -> Dataset:
+    return Dataset.objects.create(
+        name="data",
+        blob=keep(b"data"),
+        rows=10,
+        feature_shape=list(shape),
+        feature_dtype="float32",
+        classes=classes,
+        created_at=START,
+    )
+
+
+@pytest.fixture
+def job() -> TrainingJob:
+    return bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=later(0))
+
+
+@pytest.fixture
+def lease() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+def state_of(job: TrainingJob) -> str:
+    job.refresh_from_db()
+    return job.state
+
+
+class TestBootstrap:
+    def test_needs_a_pair_that_passed(self) -> None:
+        pair = make_pair()
+        pair.state = ModelPair.State.REJECTED
+        with pytest.raises(PairNotReady):
+            bootstrap_pair(pair=pair, dataset=make_dataset(), options=TrainingOptions(), now=later(0))
+
+    @pytest.mark.parametrize("facts", [{"shape": (5,)}, {"classes": 4}])
+    def test_needs_data_that_fit(self, facts: dict[str, object]) -> None:
+        with pytest.raises(DatasetDoesNotFit):
+            bootstrap_pair(pair=make_pair(), dataset=make_dataset(**facts), options=TrainingOptions(), now=later(0))
+
+    def test_is_one_at_a_time(self, job: TrainingJob) -> None:
+        with pytest.raises(PairBusy):
+            bootstrap_pair(pair=job.pair, dataset=job.dataset, options=TrainingOptions(), now=later(1))
+
+
+class TestLease:
+    def test_is_held_by_one_worker(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        assert take_lease(job.pk, lease, later(0)) is not None
+        assert take_lease(job.pk, uuid.uuid4(), later(1)) is None
+        assert extend_lease(job.pk, lease, later(5))
+        assert take_lease(job.pk, uuid.uuid4(), later(7)) is None
+
+    def test_passes_on_when_its_worker_dies(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_lease(job.pk, lease, later(0))
+        assert take_lease(job.pk, uuid.uuid4(), later(7)) is not None
+        assert not extend_lease(job.pk, lease, later(8))
+        assert not succeed(job.pk, lease, later(8))
+        assert not fail(job.pk, lease, REASON, later(8))
+        assert state_of(job) == "running"
+
+    def test_is_not_given_for_ever(self, job: TrainingJob) -> None:
+        for attempt in range(3):
+            assert take_lease(job.pk, uuid.uuid4(), later(10 * attempt)) is not None
+        assert take_lease(job.pk, uuid.uuid4(), later(30)) is None
+        sweep(now=later(31))
+        assert state_of(job) == "failed"
+        assert job.error_code == "cloud_training.gave_up"
+
+    def test_shows_progress(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_lease(job.pk, lease, later(0))
+        record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}))
+        job.refresh_from_db()
+        assert (job.progress, job.progress_sentence) == (0.25, "training 3 of 12, loss 0.25")
+
+
+class TestCancel:
+    def test_ends_a_job_for_its_worker_too(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_lease(job.pk, lease, later(0))
+        cancel_job(job=job, now=later(1))
+        assert not extend_lease(job.pk, lease, later(2))
+        run_job(job_id=job.pk, clock=lambda: later(3))
+        assert state_of(job) == "cancelled"
+
+    def test_comes_too_late_for_what_has_ended(self, job: TrainingJob) -> None:
+        cancel_job(job=job, now=later(1))
+        with pytest.raises(JobHasEnded):
+            cancel_job(job=job, now=later(2))
+
+    def test_of_a_preflight_rejects_the_pair(self) -> None:
+        pair = make_pair()
+        ModelPair.objects.update(state="checking")
+        check_pair(pair_id=pair.pk, now=later(0))
+        check_pair(pair_id=pair.pk, now=later(0))
+        cancel_job(job=TrainingJob.objects.get(), now=later(1))
+        pair.refresh_from_db()
+        assert (pair.state, pair.reason_code) == ("rejected", "cloud_training.cancelled")
+
+
+class TestRetry:
+    def test_does_what_failed_once_more(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_lease(job.pk, lease, later(0))
+        fail(job.pk, lease, REASON, later(1))
+        job.refresh_from_db()
+        again = retry_job(job=job, now=later(2))
+        assert (again.kind, again.options, again.state) == (job.kind, job.options, "queued")
+
+    def test_leaves_alone_what_has_not_failed(self, job: TrainingJob) -> None:
+        with pytest.raises(JobHasNotFailed):
+            retry_job(job=job, now=later(1))
