@@ -7,8 +7,9 @@ from django.db import transaction
 
 from coterie.core.lease import LEASE
 from coterie.federations.models import Federation
+from coterie.rounds import reasons
 from coterie.rounds.assigning import drop_absent
-from coterie.rounds.ending import close_if_due, conclude
+from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon, close_if_due, conclude
 from coterie.rounds.jobs import MERGE
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round
@@ -35,7 +36,10 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     if round_.state == Round.State.CLOSING:
         conclude(round_=round_, now=now)
     elif round_.state == Round.State.MERGING and _lease_is_free(round_, now):
-        MERGE.send(round=round_.pk)
+        if round_.merge_attempts < MAX_MERGE_ATTEMPTS:
+            MERGE.send(round=round_.pk)
+        else:
+            abandon(round_=round_, reason=reasons.MERGE_FAILED, now=now)
 
 
 def sweep(*, now: datetime) -> None:

@@ -12,6 +12,9 @@ from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
 from coterie.rounds.transitions import end_assignment, step
 
+MAX_MERGE_ATTEMPTS = 5
+"""Workers that may fail or die over a round before it is abandoned."""
+
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
     """Close an open round once its pace says so; from then on it takes no update."""

@@ -29,7 +29,7 @@ from coterie.registry.models import Blob, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
 from coterie.rounds import reasons
-from coterie.rounds.ending import abandon
+from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon
 from coterie.rounds.files import UPDATES
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Round, Update
@@ -39,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 Merger = Callable[[MergeArguments, threading.Event], MergeResult]
-MAX_ATTEMPTS = 3
 MEANS = {"mean_loss_before": "loss_before", "mean_loss_after": "loss_after", "mean_accuracy": "accuracy_before"}
 """What devices measured on their own samples: figure of a round by column of an update."""
 ROUNDING = 1e-9
@@ -200,7 +199,7 @@ def _extend_lease(round_id: int, lease: uuid.UUID, now: datetime) -> bool:
 def _give_back(round_: Round, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
     """Let the merge be tried again when the lease ends; after the last attempt abandon the round."""
     logger.warning("merging %s failed, attempt %d: %s", round_, round_.merge_attempts, error)
-    if round_.merge_attempts >= MAX_ATTEMPTS:
+    if round_.merge_attempts >= MAX_MERGE_ATTEMPTS:
         _abandon_merging(round_.pk, Reason(error.code, str(error)[:400]), now)
     else:
         _extend_lease(round_.pk, lease, now)

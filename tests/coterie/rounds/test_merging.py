@@ -1,0 +1,195 @@
+"""The end of a round: measured, published or abandoned, and taken up again after crashes."""
+
+import io
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from coterie.learning.child.errors import Crashed
+from coterie.learning.jobs.merge import MergeArguments, MergeResult
+from coterie.registry.content import BLOBS
+from coterie.registry.models import Dataset, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.rounds.advancing import sweep
+from coterie.rounds.files import UPDATES
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Round, Update
+from coterie.rounds.tidying import tidy
+from onnx import TensorProto, checker, helper
+
+from tests.coterie.world import (
+    ScriptedDevice,
+    fleet_of,
+    in_this_process,
+    keep,
+    later,
+    make_federation,
+    make_pair,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def predict_graph() -> bytes:
+    """logits = x · weightᵀ + bias."""
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4]),
+        helper.make_tensor_value_info("param.weight", TensorProto.FLOAT, [3, 4]),
+        helper.make_tensor_value_info("param.bias", TensorProto.FLOAT, [3]),
+    ]
+    node = helper.make_node("Gemm", ["x", "param.weight", "param.bias"], ["logits"], transB=1)
+    output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])
+    model = helper.make_model(
+        helper.make_graph([node], "predict", inputs, [output]),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+def held_out(labels: np.ndarray) -> Dataset:
+    """Samples that the model of `make_version` was never trained for."""
+    rng = np.random.default_rng(5)
+    file = io.BytesIO()
+    np.savez(file, x=rng.standard_normal((len(labels), 4), dtype=np.float32), y=labels)
+    return Dataset.objects.create(
+        name="held out",
+        blob=keep(file.getvalue()),
+        rows=len(labels),
+        feature_shape=[4],
+        feature_dtype="float32",
+        classes=3,
+        created_at=later(0),
+    )
+
+
+def merging_round(*, tolerance: float = 0.02, measured: bool = True, devices: int = 1) -> Round:
+    """A round whose updates are in; with `measured`, the base happens to be better than what they make of it."""
+    pair = make_pair(predict=predict_graph())
+    make_version(pair)
+    dataset = held_out(np.arange(60) % 3) if measured else None
+    make_federation(pair, held_out=dataset, tolerance=tolerance, target_updates=devices)
+    fleet = fleet_of(devices)
+    assignments = [_assignment(device) for device in fleet]
+    for seed, (device, assignment) in enumerate(zip(fleet, assignments, strict=True)):
+        device.deliver(assignment, later(1), seed=seed + 1)
+    sweep(now=later(2))
+    return Round.objects.get(state="merging")
+
+
+def _assignment(device: ScriptedDevice) -> str:
+    directive = device.check_in(later(0))
+    assert directive.assignment is not None
+    return directive.assignment.assignment
+
+
+def merged(round_: Round, *, merger=in_this_process, at: float = 3) -> Round:
+    merge_round(round_id=round_.pk, clock=lambda: later(at), merger=merger)
+    round_.refresh_from_db()
+    return round_
+
+
+def claims(base: float, candidate: float):
+    """A merger that measures what the test wants."""
+
+    def merger(arguments: MergeArguments, cancel: object) -> MergeResult:
+        result = in_this_process(arguments, cancel)
+        assert result.base is not None and result.candidate is not None
+        return msgspec.structs.replace(
+            result,
+            base=msgspec.structs.replace(result.base, accuracy=base),
+            candidate=msgspec.structs.replace(result.candidate, accuracy=candidate),
+        )
+
+    return merger
+
+
+class TestMeasure:
+    def test_is_taken_of_both_models(self) -> None:
+        round_ = merged(merging_round(tolerance=1.0))
+        assert round_.state == "published"
+        assert {"accuracy", "accuracy_before", "loss"} <= round_.metrics.keys()
+        assert round_.result_version.metrics == round_.metrics
+
+    def test_keeps_a_worse_candidate_back(self) -> None:
+        round_ = merged(merging_round(), merger=claims(0.9, 0.87))
+        assert (round_.state, round_.reason_code) == ("abandoned", "rounds.worse_than_champion")
+        assert "0.8700" in round_.reason_sentence
+        assert ModelVersion.objects.count() == 1
+        assert champion(round_.federation.pair_id, Role.DEVICE) == round_.base_version
+
+    @pytest.mark.parametrize(("base", "candidate"), [(0.9, 0.88), (0.5, 0.9), (0.0, 0.0)])
+    def test_lets_through_what_is_within_the_tolerance(self, base: float, candidate: float) -> None:
+        assert merged(merging_round(), merger=claims(base, candidate)).state == "published"
+
+    def test_is_not_needed(self) -> None:
+        assert merged(merging_round(measured=False)).state == "published"
+
+
+class TestCrash:
+    def test_before_the_publication_changes_nothing_of_it(self) -> None:
+        round_ = merging_round(measured=False, devices=3)
+
+        def dies(arguments: MergeArguments, cancel: object) -> MergeResult:
+            in_this_process(arguments, cancel)
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            merged(round_, merger=dies)
+        assert merged(round_, at=4).state == "merging"  # the dead worker's lease still runs
+        assert merged(round_, at=20).state == "published"
+        assert ModelVersion.objects.count() == 2
+
+    def test_of_the_child_is_survived_a_few_times(self) -> None:
+        round_ = merging_round(measured=False)
+
+        def crashes(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise Crashed(job="merge", status=-9, output="")
+
+        states = [merged(round_, merger=crashes, at=10 * attempt).state for attempt in range(1, 6)]
+        assert states == ["merging"] * 4 + ["abandoned"]
+        assert round_.reason_code == "child.crashed"
+
+    def test_of_every_worker_ends_the_round(self) -> None:
+        round_ = merging_round(measured=False)
+        Round.objects.update(merge_attempts=5, lease_until=later(10))
+        sweep(now=later(9))
+        assert Round.objects.get(pk=round_.pk).state == "merging"
+        sweep(now=later(11))
+        assert Round.objects.get(pk=round_.pk).reason_code == "rounds.merge_failed"
+
+    def test_leaves_the_same_bytes(self) -> None:
+        round_ = merging_round(measured=False, devices=3)
+        results = []
+
+        def watched(arguments: MergeArguments, cancel: object) -> MergeResult:
+            results.append(in_this_process(arguments, cancel))
+            return results[-1]
+
+        def overtaken(arguments: MergeArguments, cancel: object) -> MergeResult:
+            merged(round_, merger=watched, at=20)
+            return watched(arguments, cancel)
+
+        assert merged(round_, merger=overtaken).state == "published"
+        assert results[0].parameters == results[1].parameters
+        assert round_.result_version.parameters_id == results[0].parameters.sha256
+        assert ModelVersion.objects.count() == 2
+
+
+def test_an_update_that_was_lost_from_the_disk_abandons_its_round() -> None:
+    round_ = merging_round(measured=False)
+    UPDATES.delete(Update.objects.get().sha256)
+    assert merged(round_).reason_code == "merge.update_changed"
+
+
+def test_updates_are_removed_a_while_after_their_round(tmp_path: Path) -> None:
+    round_ = merged(merging_round(measured=False))
+    tidy(now=later(6 * 86_400))
+    path = UPDATES.local_path(Update.objects.get().sha256, tmp_path)
+    assert path.exists()
+    tidy(now=later(8 * 86_400))
+    assert not path.exists()
+    assert BLOBS.local_path(round_.result_version.parameters_id, tmp_path).exists()
