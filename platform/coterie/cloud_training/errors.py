@@ -41,11 +41,3 @@ class JobHasNotFailed(CoterieError):
     code = "cloud_training.job_has_not_failed"
     kind = ErrorKind.CONFLICT
     sentence = "job {job} is {state}; only one that failed or was cancelled is tried again"
-
-
-class BadOptions(CoterieError):
-    """Fields: problem."""
-
-    code = "cloud_training.bad_options"
-    kind = ErrorKind.INVALID
-    sentence = "it cannot be trained like this: {problem}"

@@ -6,7 +6,6 @@ import msgspec
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -17,8 +16,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from coterie.cloud_training import services
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import TrainingOptions, parse_options
+from coterie.cloud_training.options import TrainingOptions
 from coterie.registry.models import Dataset, ModelPair
+
+DEFAULTS = TrainingOptions()
 
 
 class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
@@ -96,7 +97,31 @@ class BootstrapSerializer(serializers.Serializer[TrainingJob]):
     """What to train a pair with, and how."""
 
     dataset = serializers.PrimaryKeyRelatedField(queryset=Dataset.objects.all())
-    options = serializers.DictField(default=dict, help_text="how to train; see bootstrap-schema")
+    epochs = serializers.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        default=DEFAULTS.epochs,
+        help_text="most passes over the data, for the cloud model",
+    )
+    learning_rate = serializers.FloatField(
+        min_value=1e-9, max_value=10, default=DEFAULTS.learning_rate, help_text="step size of the cloud model's AdamW"
+    )
+    batch_size = serializers.IntegerField(
+        min_value=1, max_value=65_536, default=DEFAULTS.batch_size, help_text="samples in a step of the cloud model"
+    )
+    distil_epochs = serializers.IntegerField(
+        min_value=1, max_value=10_000, default=DEFAULTS.distil_epochs, help_text="most passes, for the device model"
+    )
+    distil_learning_rate = serializers.FloatField(
+        min_value=1e-9, max_value=10, default=DEFAULTS.distil_learning_rate, help_text="step size of the device model"
+    )
+    label_weight = serializers.FloatField(
+        min_value=0,
+        max_value=1,
+        default=DEFAULTS.label_weight,
+        help_text="weight of the labels for the device model; the rest is the cloud model's",
+    )
+    seed = serializers.IntegerField(min_value=0, max_value=2**53, default=DEFAULTS.seed)
 
 
 class BootstrapView(APIView):
@@ -108,19 +133,9 @@ class BootstrapView(APIView):
         pair = get_object_or_404(ModelPair, pk=pk)
         wanted = BootstrapSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
+        options = dict(wanted.validated_data)
+        dataset = options.pop("dataset")
         job = services.bootstrap_pair(
-            pair=pair,
-            dataset=wanted.validated_data["dataset"],
-            options=parse_options(wanted.validated_data["options"]),
-            now=timezone.now(),
+            pair=pair, dataset=dataset, options=msgspec.convert(options, TrainingOptions), now=timezone.now()
         )
         return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
-
-
-class BootstrapSchemaView(APIView):
-    """How a pair may be trained."""
-
-    @extend_schema(responses=OpenApiTypes.OBJECT)
-    def get(self, _request: Request) -> Response:
-        """JSON schema of the options."""
-        return Response(msgspec.json.schema(TrainingOptions))

@@ -5,8 +5,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from coterie.cloud_training.errors import BadOptions
-
 
 class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Both stages stop early where samples held back no longer gain."""
@@ -22,11 +20,3 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
     ] = 0.5
     seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
-
-
-def parse_options(raw: object) -> TrainingOptions:
-    """The options that `raw` stands for. Raises BadOptions."""
-    try:
-        return msgspec.convert(raw, TrainingOptions)
-    except msgspec.ValidationError as error:
-        raise BadOptions(problem=str(error)) from error

@@ -3,12 +3,8 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.cloud_training.operator_api import BootstrapSchemaView, BootstrapView, TrainingJobViewSet
+from coterie.cloud_training.operator_api import BootstrapView, TrainingJobViewSet
 
 router = SimpleRouter()
 router.register("jobs", TrainingJobViewSet)
-urlpatterns = [
-    *router.urls,
-    path("pairs/<uuid:pk>/bootstrap/", BootstrapView.as_view(), name="bootstrap"),
-    path("bootstrap-schema/", BootstrapSchemaView.as_view(), name="bootstrap-schema"),
-]
+urlpatterns = [*router.urls, path("pairs/<uuid:pk>/bootstrap/", BootstrapView.as_view(), name="bootstrap")]
