@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from coterie_wire.messages import Problem
@@ -18,12 +18,13 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
-from coterie_agent.ingest.file import JsonRow
-from coterie_agent.ingest.row import RowCheck
-from coterie_agent.predicting import HeldModel, Prediction, load_held_model
+from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
+
+if TYPE_CHECKING:
+    from coterie_agent.predicting import HeldModel, Prediction
 
 T = TypeVar("T", bound=msgspec.Struct)
 MAX_BODY_BYTES = 8 << 20
@@ -58,7 +59,7 @@ class Predict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Predicted(msgspec.Struct, frozen=True):
     version: str
-    predictions: list[Prediction]
+    predictions: "list[Prediction]"
 
 
 class RequestError(Exception):
@@ -80,7 +81,7 @@ class LocalApi:
     situation: Situation
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _held: HeldModel | None = None
+    _held: "HeldModel | None" = None
 
     def add_samples(self, body: bytes) -> Added:
         request = _decode(body, AddSamples)
@@ -91,6 +92,8 @@ class LocalApi:
         return Added(stored=stored, samples=self.store.samples.count())
 
     def predict(self, body: bytes) -> Predicted:
+        from coterie_agent.predicting import load_held_model  # only here, as in Worker
+
         request = _decode(body, Predict)
         with self._lock:
             if self._held is None or self._held.manifest.version != self.situation.now.version:

@@ -1,44 +1,13 @@
-"""One version of the device model on this device: its parts fetched, verified, read."""
+"""One version of the device model on this device: what belongs to it, whether it is there, which one is held."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import numpy as np
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
-from coterie_wire.codec import Float32
-from coterie_wire.tensors import check_finite, decode_tensors
 
 from coterie_agent.blobs import BlobCache, Download
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.opened import Store
-
-Parameters = Mapping[str, Float32]
-
-
-@dataclass(frozen=True)
-class Model:
-    """A version whose parts are all in the cache."""
-
-    manifest: Manifest
-    blobs: BlobCache
-
-    def train_step(self) -> bytes:
-        """The ONNX graph of one optimisation step."""
-        return self.blobs.read(self.manifest.train_step)
-
-    def predict(self) -> bytes:
-        """The ONNX graph of prediction."""
-        return self.blobs.read(self.manifest.predict)
-
-    def parameters(self) -> Parameters:
-        """The version's parameters by name.
-
-        Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
-        """
-        tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.parameters)
-        check_finite(tensors)
-        return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
 
 def parts(manifest: Manifest) -> tuple[BlobRef, BlobRef, BlobRef]:

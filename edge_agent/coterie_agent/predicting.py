@@ -7,9 +7,10 @@ import msgspec
 from coterie_wire.bundle import Manifest
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.model import Model, features, held_manifest
+from coterie_agent.model import features, held_manifest
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row, StoredRow
+from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Predictor
 
 _ROWS = 256

@@ -3,15 +3,21 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from coterie_wire.conditions import Requirements
-from coterie_wire.errors import WireError
-from coterie_wire.plan import parse_device_plan
 
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.policy import judge, judge_data
 from coterie_agent.situation import Situation
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
+
+
+class _Asking(msgspec.Struct, frozen=True):
+    """The part of a device plan that is wanted here; parsing all of it would load NumPy."""
+
+    requirements: Requirements
+
 
 PERIOD_S = 1.0
 """Half of the time in which training must have stopped after conditions were lost."""
@@ -52,8 +58,8 @@ class Watch:
         in_hand = self.work.current()
         if in_hand is not None:
             try:
-                return parse_device_plan(in_hand.plan).requirements
-            except WireError:  # training it will say so, and give it back
+                return msgspec.json.decode(in_hand.plan, type=_Asking).requirements
+            except msgspec.DecodeError:  # training it will say so, and give it back
                 return None
         directive = self.situation.now.directive
         return directive.requirements if directive else None

@@ -12,7 +12,6 @@ from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
-from coterie_wire.plan import parse_device_plan
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
@@ -21,13 +20,13 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
-from coterie_agent.model import Model, fetch_model, parts
+from coterie_agent.model import fetch_model, parts
 from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
-from coterie_agent.training.assignment import Halt, Training
+from coterie_agent.training.halt import Halt
 from coterie_agent.upload import upload_update
 
 log = logging.getLogger(__name__)
@@ -112,6 +111,12 @@ class Worker:
             self._fetch(action.champion, stop=self._is_offline)
 
     def _train(self, assignment: Assignment) -> None:
+        # Only here: NumPy and onnxruntime take 30 MB, and most devices rest most of the time.
+        from coterie_wire.plan import parse_device_plan
+
+        from coterie_agent.training.assignment import Training
+        from coterie_agent.training.model import Model
+
         plan = parse_device_plan(assignment.plan)
         manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment))
         if manifest is None:

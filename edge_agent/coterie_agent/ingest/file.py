@@ -4,25 +4,15 @@ import csv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-from coterie_agent.ingest.row import RowCheck, refusal
+from coterie_agent.ingest.row import JsonRow, RowCheck, refusal
 from coterie_agent.store.samples import Row
 
 LABEL = "label"
 MAX_LINE_BYTES = 16 << 20
 MAX_ARRAY_BYTES = 1 << 30
-
-
-class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One sample as JSON."""
-
-    x: Annotated[list[float], Meta(min_length=1)]
-    """Features, flattened in the order of the model's inputs."""
-    y: int | None = None
 
 
 def read_rows(path: Path, check: RowCheck) -> Iterator[Row]:

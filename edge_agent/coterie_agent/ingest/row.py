@@ -4,9 +4,21 @@ import math
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.samples import Row
+
+
+class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One sample as JSON."""
+
+    x: Annotated[list[float], Meta(min_length=1)]
+    """Features, flattened in the order of the model's inputs."""
+    y: int | None = None
 
 
 @dataclass

@@ -4,30 +4,21 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 import msgspec
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.plan import DevicePlan
 
 from coterie_agent.errors import AgentError
-from coterie_agent.model import Model, Parameters
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_agent.training.batches import Split, split, steps_per_epoch
+from coterie_agent.training.halt import Halt
+from coterie_agent.training.model import Model, Parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
-
-
-class Halt(Enum):
-    """Why training stops between two steps."""
-
-    PAUSE = "pause"
-    """Conditions are lost, or the agent ends: keep everything, resume later."""
-    ENOUGH = "enough"
-    """The round is about to close: what is done is the update."""
 
 
 @dataclass(frozen=True, kw_only=True)

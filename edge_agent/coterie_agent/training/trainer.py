@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import cast
 
 import numpy as np
@@ -75,7 +74,7 @@ class Trainer:
 
     def step_s(self) -> float | None:
         """Median duration of the latest steps, in seconds; None before the first."""
-        return median(self._step_s) if self._step_s else None
+        return sorted(self._step_s)[len(self._step_s) // 2] if self._step_s else None
 
     def save(self) -> bytes:
         """Parameters and velocities as safetensors."""

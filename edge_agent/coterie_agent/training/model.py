@@ -1,0 +1,38 @@
+"""A version's graphs and parameters, read from the cache."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from coterie_wire.bundle import Manifest
+from coterie_wire.codec import Float32
+from coterie_wire.tensors import check_finite, decode_tensors
+
+from coterie_agent.blobs import BlobCache
+
+Parameters = Mapping[str, Float32]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A version whose parts are all in the cache."""
+
+    manifest: Manifest
+    blobs: BlobCache
+
+    def train_step(self) -> bytes:
+        """The ONNX graph of one optimisation step."""
+        return self.blobs.read(self.manifest.train_step)
+
+    def predict(self) -> bytes:
+        """The ONNX graph of prediction."""
+        return self.blobs.read(self.manifest.predict)
+
+    def parameters(self) -> Parameters:
+        """The version's parameters by name.
+
+        Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
+        """
+        tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.parameters)
+        check_finite(tensors)
+        return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
