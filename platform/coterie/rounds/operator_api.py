@@ -106,8 +106,10 @@ class RoundFilter(serializers.Serializer[None]):
 class RoundViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Round]):
     """Rounds."""
 
-    queryset = Round.objects.select_related("federation").annotate(
-        devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
+    queryset = (
+        Round.objects.select_related("federation")
+        .annotate(devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered")))
+        .order_by(*Round._meta.ordering)  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer
 
