@@ -33,10 +33,7 @@ def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
 
 
 def record_progress(*, device: Device, progress: Progress, now: datetime) -> None:
-    """Keep how far the device is; what it says of an assignment that has ended is passed over.
-
-    A device that was given up comes back with this: its assignment lives again as long as its round is open.
-    """
+    """Keep how far the device is; what it says of an assignment that has ended is passed over."""
     try:
         assignment = own_assignment(device=device, assignment_id=progress.assignment)
     except (UnknownAssignment, NotYourAssignment):
@@ -45,8 +42,14 @@ def record_progress(*, device: Device, progress: Progress, now: datetime) -> Non
     own = Assignment.objects.filter(pk=assignment.pk, round__state=Round.State.OPEN)
     if own.filter(state=Assignment.State.ACCEPTED).update(**figures):
         return
-    revive(assignment=assignment, now=now)
     own.filter(state=Assignment.State.OFFERED).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+
+
+def revive_dropped(*, device: Device, now: datetime) -> None:
+    """A device that was given up speaks again: its assignment lives again as long as the round is open."""
+    dropped = Assignment.objects.filter(device=device, state=Assignment.State.DROPPED, round__state=Round.State.OPEN)
+    for assignment in dropped:
+        revive(assignment=assignment, now=now)
 
 
 def revive(*, assignment: Assignment, now: datetime) -> None:
@@ -69,10 +72,13 @@ def release_assignment(*, device: Device, assignment_id: str, reason: Reason, no
 
 
 def drop_absent(*, round_: Round, now: datetime) -> None:
-    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet."""
+    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet.
+
+    Silence begins with the offer at the earliest: until then the device had no reason to speak often.
+    """
     silent_since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
     live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
-    for assignment in live.filter(device__last_seen_at__lt=silent_since):
+    for assignment in live.filter(device__last_seen_at__lt=silent_since, offered_at__lt=silent_since):
         end_assignment(assignment, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
     for assignment in live.filter(~Q(device__state=Device.State.ENROLLED)):
         end_assignment(assignment, Assignment.State.RELEASED, reason=reasons.GONE, now=now)

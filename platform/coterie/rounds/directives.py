@@ -16,7 +16,7 @@ from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
 from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
-from coterie.rounds.assigning import record_progress
+from coterie.rounds.assigning import record_progress, revive_dropped
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.selectors import active_round, eligible_devices, live_assignment, own_assignment_of, standing
 
@@ -29,6 +29,7 @@ IDLE_CHECK_IN_S = 15.0
 def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
     """Keep what the device reports and tell it what to do. Raises DeviceRevoked or DeviceLeft."""
     record_check_in(device=device, check_in=message, now=now)
+    revive_dropped(device=device, now=now)
     if message.progress is not None:
         record_progress(device=device, progress=message.progress, now=now)
     directive = direct(device=device, now=now)

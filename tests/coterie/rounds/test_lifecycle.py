@@ -107,6 +107,21 @@ def test_a_silent_device_is_replaced_and_may_come_back() -> None:
     assert (part.state, part.stage, part.steps_done) == ("accepted", "training", 3)
 
 
+def test_silence_begins_with_the_offer() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=2, min_updates=2, over_selection=1, absent_s=5)
+    quiet, other = fleet_of(2)
+    quiet.check_in(later(0))
+    other.check_in(later(12))  # the round opens; until now the first device had no reason to speak
+
+    sweep(now=later(13))
+    assert Assignment.objects.get(device=quiet.row).state == "offered"
+    sweep(now=later(18))
+    assert Assignment.objects.get(device=quiet.row).state == "dropped"
+    assert quiet.check_in(later(19)).assignment is not None
+
+
 def test_a_revoked_device_loses_its_part() -> None:
     pair = make_pair()
     make_version(pair)
