@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+from coterie.config.database import postgresql, sqlite
+from django.db import connection
+
+
+def test_reads_a_url_with_escapes() -> None:
+    described = postgresql("postgresql://ada:p%40ss@db.example:5433/coterie")
+    assert [described[name] for name in ("USER", "PASSWORD", "HOST", "PORT", "NAME")] == [
+        "ada",
+        "p@ss",
+        "db.example",
+        "5433",
+        "coterie",
+    ]
+
+
+def test_keeps_no_connection_and_locks_at_the_start() -> None:
+    described = sqlite(Path("/srv/coterie.sqlite3"))
+    assert described["CONN_MAX_AGE"] == 0
+    assert described["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+
+
+@pytest.mark.django_db
+def test_what_is_committed_survives_a_power_cut() -> None:
+    with connection.cursor() as cursor:
+        found = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert found == {"journal_mode": "wal", "synchronous": 2}

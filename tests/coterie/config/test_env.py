@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+from coterie.config.env import Env
+
+SCALED = {
+    "COTERIE_MODE": "scaled",
+    "COTERIE_DATABASE_URL": "postgresql://u:p@h/n",
+    "COTERIE_REDIS_URL": "redis://h",
+    "COTERIE_SECRET_KEY": "s",
+    "COTERIE_SIGNING_KEY": "00" * 32,
+}
+
+
+def test_has_a_default_for_everything_in_embedded_mode() -> None:
+    env = Env.read({"PATH": "/bin"})
+    assert (env.mode, env.state, env.debug) == ("embedded", Path("coterie-state"), False)
+
+
+def test_reads_what_is_given() -> None:
+    env = Env.read({"COTERIE_STATE": "/srv", "COTERIE_DEBUG": "true", "COTERIE_ALLOWED_HOSTS": "a.example, b.example,"})
+    assert (env.state, env.debug, env.allowed_hosts) == (Path("/srv"), True, ("a.example", "b.example"))
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"COTERIE_STATS": "/srv"}, "COTERIE_STATS"),
+        ({"COTERIE_MODE": "huge"}, "mode"),
+        ({"COTERIE_DEBUG": "perhaps"}, "debug"),
+        ({name: value for name, value in SCALED.items() if name != "COTERIE_REDIS_URL"}, "COTERIE_REDIS_URL"),
+    ],
+)
+def test_names_what_does_not_fit(environ: dict[str, str], named: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=named):
+        Env.read(environ)
+
+
+def test_scaled_mode_needs_its_servers_and_secrets() -> None:
+    assert Env.read(SCALED).mode == "scaled"
