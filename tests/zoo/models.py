@@ -146,7 +146,7 @@ ZOO: Mapping[str, Entry] = {
     "cnn_avg_pool": Entry(cnn_avg_pool, (1, 28, 28)),
     "cnn_overlapping_pool": Entry(cnn_overlapping_pool, (3, 32, 32)),
     "cnn_depthwise": Entry(cnn_depthwise, (3, 32, 32)),
-    "gru": Entry(lambda: Recurrent(nn.GRU), (16,), vocabulary=200),
-    "lstm": Entry(lambda: Recurrent(nn.LSTM), (16,), vocabulary=200),
-    "attention": Entry(Attentive, (16,), vocabulary=200),
+    "gru": Entry(lambda: Recurrent(nn.GRU), (6,), vocabulary=200),
+    "lstm": Entry(lambda: Recurrent(nn.LSTM), (6,), vocabulary=200),
+    "attention": Entry(Attentive, (6,), vocabulary=200),
 }

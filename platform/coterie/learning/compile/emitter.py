@@ -99,6 +99,17 @@ class Emitter:
         self._count += 1
         return f"value.{self._count}"
 
+    def _drop_unused(self, outputs: set[str]) -> None:
+        """Runtimes compute what nobody reads."""
+        needed = set(outputs)
+        kept = []
+        for node in reversed(self._nodes):
+            if needed.intersection(node.output):
+                needed.update(node.input)
+                kept.append(node)
+        self._nodes = kept[::-1]
+        self._initializers = [tensor for tensor in self._initializers if tensor.name in needed]
+
     def finish(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Mapping[str, tuple[str, onnx.ValueInfoProto]]
     ) -> bytes:
@@ -113,6 +124,7 @@ class Emitter:
         for node in self._nodes:
             node.input[:] = [renamed.get(value, value) for value in node.input]
             node.output[:] = [renamed.get(value, value) for value in node.output]
+        self._drop_unused(set(outputs))
         graph = helper.make_graph(
             self._nodes, name, list(inputs), [info for _, info in outputs.values()], initializer=self._initializers
         )

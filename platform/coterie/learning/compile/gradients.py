@@ -22,7 +22,6 @@ def decompositions() -> Mapping[OpOverload, Callable[..., object]]:
         **core_aten_decompositions(),
         **get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.rsub, aten.stack]),
         aten.convolution_backward.default: convolution_backward,
-        aten.max_pool2d_with_indices_backward.default: max_pool2d_backward,
         aten.avg_pool2d_backward.default: avg_pool2d_backward,
         aten.embedding_dense_backward.default: embedding_backward,
     }
@@ -57,7 +56,10 @@ def convolution_backward(
     if want_weight:
         # A transposed convolution is the input gradient of a plain one: both change places.
         big, small = (gradient, x) if transposed else (x, gradient)
-        for_weight = _weight_gradient(big, small, weight, stride, padding, dilation, groups)
+        if groups == 1 and all(step == 1 for step in stride):
+            for_weight = _weight_gradient_by_product(big, small, weight, padding, dilation)
+        else:
+            for_weight = _weight_gradient(big, small, weight, stride, padding, dilation, groups)
     return for_input, for_weight, for_bias
 
 
@@ -88,55 +90,42 @@ def _weight_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """Sum over samples and places of `small` times the patch of `big` it came from, as one matrix product."""
-    batch, kernel, places = small.shape[0], weight.shape[2:], small.shape[2:]
-    padded = torch.nn.functional.pad(big, [amount for amount in reversed(padding) for _ in range(2)])
-    patches = torch.stack([view for _, view in _views(padded, kernel, places, stride, dilation)], dim=2)
+    """Sum over samples and places of `small` times the patch of `big` it came from.
+
+    That is a convolution of `big` by `small`, batch and channels swapped, stride and dilation swapped.
+    """
+    batch, spatial = big.shape[0], len(stride)
     per_group = big.shape[1] // groups
-    # [batch, groups, in, taps, places] and [batch, groups, out, places] to [groups, out, in · taps]
-    taps, area = math.prod(kernel), math.prod(places)
-    patches = patches.reshape(batch, groups, per_group * taps, area).permute(1, 2, 0, 3)
-    columns = small.reshape(batch, groups, -1, area).permute(1, 2, 0, 3)
-    left, right = columns.reshape(groups, -1, batch * area), patches.reshape(groups, per_group * taps, batch * area)
-    product = left[0] @ right[0].t() if groups == 1 else torch.bmm(left, right.transpose(1, 2))
-    return product.reshape(weight.shape)
+    rest = range(3, 3 + spatial)
+    grouped = big.reshape(batch, groups, per_group, *big.shape[2:]).permute(2, 1, 0, *rest)
+    image = grouped.reshape(per_group, groups * batch, *big.shape[2:])
+    found: Tensor = aten.convolution(
+        image, small.transpose(0, 1), None, dilation, padding, stride, False, [0] * spatial, groups
+    ).transpose(0, 1)
+    # A stride that does not divide the input leaves places that no tap of the kernel saw.
+    for axis, size in enumerate(weight.shape[2:], start=2):
+        if found.shape[axis] != size:
+            found = found.narrow(axis, 0, size)
+    return found
 
 
-def _views(
-    padded: Tensor, kernel: Sequence[int], places: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> list[tuple[tuple[int, ...], Tensor]]:
-    """For each tap of the kernel, what it sees at each place: [batch, channels, *places]."""
+def _weight_gradient_by_product(
+    big: Tensor, small: Tensor, weight: Tensor, padding: Sequence[int], dilation: Sequence[int]
+) -> Tensor:
+    """The same for a dense convolution without stride, where a matrix product for each sample is quicker."""
+    kernel, places = weight.shape[2:], small.shape[2:]
+    padded = torch.nn.functional.pad(big, [amount for amount in reversed(padding) for _ in range(2)])
     views = []
     for tap in itertools.product(*(range(size) for size in kernel)):
         view = padded
         for axis, offset in enumerate(tap):
-            start = offset * dilation[axis]
-            view = view.narrow(2 + axis, start, (places[axis] - 1) * stride[axis] + 1)
-            view = view[(slice(None),) * (2 + axis) + (slice(None, None, stride[axis]),)]
-        views.append((tap, view))
-    return views
-
-
-def max_pool2d_backward(
-    gradient: Tensor,
-    x: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    indices: Tensor,  # noqa: ARG001 - the comparison below finds the same place again, cheaper than ONNX's indices
-) -> Tensor:
-    """Each window's gradient goes to its first greatest element, in row-major order, as in PyTorch."""
-    window = _Window(x, gradient, kernel_size, stride, padding, dilation)
-    pooled = aten.max_pool2d_with_indices(x, kernel_size, stride, padding, dilation, ceil_mode)[0]
-    shares = {}
-    free = None
-    for tap, view in _views(window.pad(x, float("-inf")), window.kernel, window.places, window.stride, window.dilation):
-        hit = view == pooled
-        shares[tap] = torch.where(hit if free is None else hit & free, gradient, 0.0)
-        free = ~hit if free is None else free & ~hit
-    return window.gather(shares)
+            view = view.narrow(2 + axis, offset * dilation[axis], places[axis])
+        views.append(view)
+    patches = torch.cat(views, dim=1).flatten(2)
+    # [batch, out, places] times [batch, places, taps · in], summed over the batch
+    product = torch.bmm(small.flatten(2), patches.transpose(1, 2)).sum(dim=0)
+    taps_last = range(1, 1 + len(kernel))
+    return product.reshape(small.shape[1], *kernel, big.shape[1]).permute(0, 1 + len(kernel), *taps_last)
 
 
 def avg_pool2d_backward(

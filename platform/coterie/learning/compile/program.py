@@ -1,12 +1,15 @@
 """What a program must be to be compiled, and its flat form."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.node import Node
 
 from coterie.learning.compile.errors import (
     ExportFailed,
@@ -31,7 +34,10 @@ def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgr
     # A batch of 1 would be taken for a constant.
     doubled = tuple(torch.cat([tensor, tensor]) if len(tensor) == 1 else tensor for tensor in example)
     try:
-        return torch.export.export(module.train(), doubled, dynamic_shapes=tuple({0: batch} for _ in doubled))
+        with warnings.catch_warnings():
+            # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
+            warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
+            return torch.export.export(module.train(), doubled, dynamic_shapes=tuple({0: batch} for _ in doubled))
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:
         raise ExportFailed(detail=str(error).strip().splitlines()[0][:400]) from error
 
@@ -51,9 +57,7 @@ class CheckedProgram(NamedTuple):
 def check_program(program: ExportedProgram) -> CheckedProgram:
     """Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature or FixedBatch."""
     _refuse_batch_norm(program)
-    for output in program.graph_signature.output_specs:
-        if output.kind is not OutputKind.USER_OUTPUT:
-            raise MutatedState(name=str(output.target))
+    _refuse_mutation(program)
     parameters: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     arguments: list[str | Tensor] = []
@@ -108,6 +112,19 @@ def _refuse_batch_norm(program: ExportedProgram) -> None:
             raise RunningStatistics(module=module_path(node))
         if str(node.target) == "aten.instance_norm.default" and node.args[3] is not None:
             raise RunningStatistics(module=module_path(node))
+
+
+def _refuse_mutation(program: ExportedProgram) -> None:
+    """Inputs written to, whether in place or by an output that replaces them."""
+    for output in program.graph_signature.output_specs:
+        if output.kind is not OutputKind.USER_OUTPUT:
+            raise MutatedState(name=str(output.target))
+    for node in program.graph.nodes:
+        if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:
+            continue
+        written = node.args[0]
+        if isinstance(written, Node) and written.op == "placeholder":
+            raise MutatedState(name=written.name.removeprefix("b_"))
 
 
 def _checked_parameter(name: str, tensor: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """From an exported program to graphs of core ATen operators: one training step, and prediction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -152,13 +153,24 @@ def trace_predict(program: FlatProgram, inputs: Sequence[Tensor], parameters: Se
         return _trace(flat, [*inputs, *(mode.from_tensor(tensor, static_shapes=True) for tensor in parameters)])
 
 
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    """oneDNN has operators of its own, for LSTM for one; its public switch warns where there is no Intel GPU."""
+    enabled = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(enabled)
+
+
 def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tensor]) -> GraphModule:
     try:
         with (
             enable_python_dispatcher(),
             preserve_node_meta(),
             sdpa_kernel(SDPBackend.MATH),
-            torch.backends.mkldnn.flags(enabled=False),
+            _without_onednn(),
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:
@@ -170,11 +182,12 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
 
 
 def _forget_pool_indices(module: GraphModule) -> None:
-    """ONNX pools twice to give PyTorch's indices, and nothing here reads them."""
+    """Where nothing asks which element was the greatest."""
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.max_pool2d_with_indices.default:
+            if any(user.args[1] == 1 and user.users for user in node.users):
+                continue
             for user in list(node.users):
-                if user.args[1] == 0:
-                    user.replace_all_uses_with(node)
+                user.replace_all_uses_with(node)
             node.target = torch.ops.aten.max_pool2d.default
             node.meta["val"] = node.meta["val"][0]

@@ -192,6 +192,14 @@ def overwrite(call: Call) -> str:
     return call["src"]
 
 
+@TABLE.lowers("bernoulli.p")
+def bernoulli(call: Call) -> str:
+    """One with probability p: what dropout keeps."""
+    emit = call.emit
+    uniform = emit.op("RandomUniformLike", call["self"], dtype=ONNX_TYPES[torch.float32])
+    return emit.cast(emit.op("Less", uniform, call.cast("p", torch.float32)), call.dtype)
+
+
 @TABLE.lowers("rand_like.default")
 def random_like(call: Call) -> str:
     """Uniform in [0, 1): what dropout draws from."""

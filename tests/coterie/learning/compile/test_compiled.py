@@ -1,0 +1,250 @@
+import numpy as np
+import onnx
+import pytest
+import torch
+from coterie.learning.compile.compiled import CompiledModel, compile_model
+from coterie.learning.compile.errors import (
+    BatchOutOfRange,
+    FixedBatch,
+    MutatedState,
+    RunningStatistics,
+    UnsupportedOperator,
+    UnsupportedParameter,
+    UnsupportedSignature,
+)
+from coterie.learning.compile.program import export_module
+from coterie.learning.datasets import Dataset
+from coterie.learning.device_steps import Batch, DeviceSteps
+from coterie.learning.evaluate import open_session
+from coterie_wire.local import StepWeights
+from torch import Tensor, nn
+
+from tests.zoo.models import CLASSES, ZOO, Entry
+
+BATCH = 8
+STEPS = 100
+WEIGHTS = StepWeights(learning_rate=0.05, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def built(entry: Entry) -> nn.Module:
+    torch.manual_seed(0)
+    module = entry.build()
+    module(entry.samples(2, 0))
+    return module
+
+
+def compiled(module: nn.Module, example: Tensor) -> CompiledModel:
+    return compile_model(export_module(module, (example,)), batch_size=BATCH)
+
+
+def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int) -> Batch:
+    generator = np.random.default_rng(seed)
+    teacher = generator.dirichlet(np.ones(CLASSES), count).astype(np.float32)
+    name = model.spec.inputs[0].name
+    labels = generator.integers(0, CLASSES, count)
+    return Batch(Dataset({name: entry.samples(count, seed).numpy()}, labels), teacher)
+
+
+class InPyTorch:
+    """The same step, written with PyTorch's own losses and autograd."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self.parameters = dict(module.named_parameters())
+        self.anchors = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
+        self.velocities = {name: torch.zeros_like(tensor) for name, tensor in self.parameters.items()}
+
+    def step(self, batch: Batch, weights: StepWeights) -> float:
+        (inputs,) = (torch.from_numpy(array) for array in batch.dataset.inputs.values())
+        target, share = torch.from_numpy(batch.dataset.labels), weights.distillation_weight
+        logits = self.module(inputs)
+        assert batch.teacher is not None
+        teacher = nn.functional.cross_entropy(logits, torch.from_numpy(batch.teacher))
+        loss = (1 - share) * nn.functional.cross_entropy(logits, target) + share * teacher
+        gradients = torch.autograd.grad(loss, list(self.parameters.values()))
+        with torch.no_grad():
+            for (name, tensor), gradient in zip(self.parameters.items(), gradients, strict=True):
+                pull = weights.proximal_weight * (tensor - self.anchors[name])
+                self.velocities[name] = weights.momentum * self.velocities[name] + gradient + pull
+                tensor -= weights.learning_rate * self.velocities[name]
+        return loss.item()
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_hundred_steps_equal_pytorch(name: str) -> None:
+    entry = ZOO[name]
+    module = built(entry)
+    model = compiled(module, entry.samples(2, 0))
+    steps, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
+    training = steps.begin(model.parameters)
+    for number in range(STEPS):
+        # A short batch now and then: what is padded must count for nothing.
+        batch = batch_of(entry, model, BATCH - number % 3, number)
+        training, loss, _ = steps.step(training, batch, WEIGHTS, model.parameters)
+        assert loss == pytest.approx(reference.step(batch, WEIGHTS), rel=1e-4)
+    ours = np.concatenate([training.parameters[spec.name].ravel() for spec in model.spec.parameters])
+    theirs = np.concatenate(
+        [reference.parameters[spec.name].detach().numpy().ravel() for spec in model.spec.parameters]
+    )
+    assert np.linalg.norm(ours - theirs) / np.linalg.norm(theirs) < 1e-4
+    session = open_session(model.predict)
+    for count in (1, 5):
+        samples = entry.samples(count, 99)
+        feed = {f"param.{key}": tensor for key, tensor in training.parameters.items()}
+        (logits,) = session.run(["logits"], {model.spec.inputs[0].name: samples.numpy(), **feed})
+        with torch.no_grad():
+            np.testing.assert_allclose(logits, module.eval()(samples).numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def small() -> CompiledModel:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, CLASSES))
+    return compiled(module, torch.zeros(2, 6))
+
+
+def some_batch(count: int = BATCH) -> Batch:
+    generator = np.random.default_rng(1)
+    return Batch(Dataset({"input": generator.random((count, 6), np.float32)}, np.arange(count) % CLASSES))
+
+
+def test_graphs_keep_the_contract(small: CompiledModel) -> None:
+    graph = onnx.load_from_string(small.train_step)
+    assert [(entry.domain, entry.version) for entry in graph.opset_import] == [("", 18)]
+    assert all(node.domain == "" for node in graph.graph.node)
+    names = [spec.name for spec in small.spec.parameters]
+    assert {value.name for value in graph.graph.input} == {
+        *("input", "target", "sample_weight", "teacher"),
+        *("learning_rate", "momentum", "proximal_weight", "distillation_weight"),
+        *(f"{role}.{name}" for role in ("param", "anchor", "velocity") for name in names),
+    }
+    assert {value.name for value in graph.graph.output} == {
+        *("loss", "correct"),
+        *(f"next.{role}.{name}" for role in ("param", "velocity") for name in names),
+    }
+    assert small.spec.inputs[0].shape == (6,)
+    assert small.spec.classes == CLASSES
+
+
+def test_compiling_twice_gives_the_same_bytes() -> None:
+    module, example = nn.Linear(4, 3), torch.zeros(2, 4)
+    assert compiled(module, example).train_step == compiled(module, example).train_step
+
+
+def test_dropout_is_in_training_alone(small: CompiledModel) -> None:
+    kinds = {
+        name: {node.op_type for node in onnx.load_from_string(graph).graph.node}
+        for name, graph in (("train_step", small.train_step), ("predict", small.predict))
+    }
+    assert "RandomUniformLike" in kinds["train_step"]
+    assert "RandomUniformLike" not in kinds["predict"]
+
+
+def test_batch_without_weight_changes_nothing(small: CompiledModel) -> None:
+    steps = DeviceSteps(small.train_step, small.spec)
+    session = open_session(small.train_step)
+    feed = {
+        value.name: np.zeros(value.shape, np.int64 if "int64" in value.type else np.float32)
+        for value in session.get_inputs()
+    }
+    feed.update({f"param.{name}": tensor for name, tensor in small.parameters.items()})
+    feed["learning_rate"] = np.array(1, np.float32)
+    results = dict(zip([output.name for output in session.get_outputs()], session.run(None, feed), strict=True))
+    assert results["loss"] == 0
+    for name, tensor in small.parameters.items():
+        np.testing.assert_array_equal(results[f"next.param.{name}"], tensor)
+    assert steps.step(steps.begin(small.parameters), some_batch(3), StepWeights(0.0)).correct <= 3
+
+
+def test_proximal_term_pulls_to_the_anchor(small: CompiledModel) -> None:
+    steps = DeviceSteps(small.train_step, small.spec)
+    origin = {name: np.zeros_like(tensor) for name, tensor in small.parameters.items()}
+    weights = StepWeights(learning_rate=0.001, proximal_weight=1000.0)
+    after = steps.step(steps.begin(small.parameters), some_batch(), weights, origin).training.parameters
+    assert all(np.abs(tensor).max() < 0.01 for tensor in after.values())
+
+
+def test_frozen_parameter_is_part_of_the_graph() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    module[0].requires_grad_(False)
+    model = compiled(module, torch.zeros(2, 4))
+    assert [spec.name for spec in model.spec.parameters] == ["1.weight", "1.bias"]
+
+
+class Spectral(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.fft.rfft(x).abs()
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        logits: Tensor = self.head(x) * self.calls
+        return logits
+
+
+def test_unknown_operator_is_named_with_its_module() -> None:
+    module = nn.Sequential()
+    module.add_module("body", nn.Linear(8, 8))
+    module.add_module("spectrum", Spectral())
+    module.add_module("head", nn.Linear(5, 3))
+    with pytest.raises(UnsupportedOperator) as caught:
+        compiled(module, torch.zeros(2, 8))
+    assert caught.value.fields["module"] == "spectrum"
+    assert "fft" in str(caught.value.fields["operator"])
+
+
+def test_batch_normalisation_is_refused_with_advice() -> None:
+    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(16, 3))
+    with pytest.raises(RunningStatistics, match="GroupNorm") as caught:
+        compiled(module, torch.zeros(2, 1, 4, 4))
+    assert caught.value.fields == {"module": "1"}
+
+
+def test_changing_buffer_is_refused() -> None:
+    with pytest.raises(MutatedState, match="calls"):
+        compiled(Counting(), torch.zeros(2, 4))
+
+
+def test_fixed_batch_is_refused() -> None:
+    program = torch.export.export(nn.Linear(4, 3), (torch.zeros(2, 4),))
+    with pytest.raises(FixedBatch):
+        compile_model(program, batch_size=2)
+
+
+def test_batch_beyond_the_export_is_refused() -> None:
+    batch = torch.export.Dim("batch", min=1, max=16)
+    program = torch.export.export(nn.Linear(4, 3), (torch.zeros(2, 4),), dynamic_shapes=({0: batch},))
+    assert compile_model(program, batch_size=16).spec.batch_size == 16
+    with pytest.raises(BatchOutOfRange):
+        compile_model(program, batch_size=17)
+
+
+def test_other_dtypes_of_parameters_are_refused() -> None:
+    with pytest.raises((UnsupportedParameter, UnsupportedSignature)):
+        compiled(nn.Linear(4, 3).double(), torch.zeros(2, 4, dtype=torch.float64))
+
+
+def test_infinite_parameter_is_refused() -> None:
+    module = nn.Linear(4, 3)
+    nn.init.constant_(module.weight, float("inf"))
+    with pytest.raises(UnsupportedParameter, match="not finite"):
+        compiled(module, torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize(
+    "module", [nn.Linear(4, 1), nn.Sequential(nn.Linear(4, 3), nn.Unflatten(1, (3, 1))), nn.ReLU()]
+)
+def test_what_is_no_classifier_is_refused(module: nn.Module) -> None:
+    with pytest.raises(UnsupportedSignature):
+        compiled(module, torch.zeros(2, 4))
