@@ -109,7 +109,7 @@ class RoundViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericView
     queryset = (
         Round.objects.select_related("federation")
         .annotate(devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered")))
-        .order_by(*Round._meta.ordering)  # grouping forgets the model's own order
+        .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer
 
