@@ -1,14 +1,16 @@
 import threading
+from collections.abc import Iterator
 
 import pytest
 from celery import Celery
+from coterie.config.celery import app as platform_app
 from coterie.config.embedded_worker import EmbeddedWorker
 
 WAIT_S = 10.0
 
 
 @pytest.fixture
-def app(request: pytest.FixtureRequest) -> Celery:
+def app(request: pytest.FixtureRequest) -> Iterator[Celery]:
     app = Celery("test", set_as_current=False)
     app.conf.update(
         broker_url=f"memory://{request.node.name}",
@@ -19,7 +21,9 @@ def app(request: pytest.FixtureRequest) -> Celery:
         worker_enable_remote_control=False,
         task_default_queue=request.node.name,
     )
-    return app
+    app.set_default()  # a pool's threads find a task's app by it
+    yield app
+    platform_app.set_default()
 
 
 def test_performs_what_is_sent_and_again_after_a_restart(app: Celery) -> None:
