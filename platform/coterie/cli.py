@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+from contextlib import ExitStack
+from tempfile import TemporaryDirectory
 
 from django.core.management import execute_from_command_line
 
@@ -13,7 +15,11 @@ def main() -> None:
     before_settings = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     before_settings.add_argument("--state")
     ours, arguments = before_settings.parse_known_args()
-    if ours.state is not None:
-        os.environ["COTERIE_STATE"] = ours.state  # noqa: TID251
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
-    execute_from_command_line([sys.argv[0], *arguments])
+    with ExitStack() as stack:
+        state = ours.state
+        if state is None and arguments[:1] == ["demo"]:
+            state = stack.enter_context(TemporaryDirectory(prefix="coterie-demo-"))  # nothing of it stays
+        if state is not None:
+            os.environ["COTERIE_STATE"] = state  # noqa: TID251
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it
+        execute_from_command_line([sys.argv[0], *arguments])

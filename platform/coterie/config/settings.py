@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "channels",
     "coterie.config",
+    "coterie.demo",
     "coterie.gateway",
     "coterie.accounts",
     "coterie.fleet",

@@ -11,7 +11,7 @@ HELD_OUT_SAMPLES = 360
 CLOUD_SAMPLES = 60
 FAVOURITES = 3
 """Digits that make up most of what one device sees."""
-FAVOURITE_SHARE = 0.8
+FAVOURITE_SHARE = 0.83
 """Share of a favourite digit's samples that goes to the devices that favour it; the rest is spread over all."""
 
 
@@ -61,4 +61,4 @@ def _owners(labels: NDArray[np.int64], *, devices: int, rng: np.random.Generator
             admirers = [digit % devices]
         shares[digit, admirers] += FAVOURITE_SHARE / len(admirers)
     cumulative = shares.cumsum(axis=1) / shares.sum(axis=1, keepdims=True)
-    return (rng.random(len(labels))[:, None] > cumulative[labels]).sum(axis=1)
+    return (rng.random(len(labels))[:, None] > cumulative[labels]).sum(axis=1, dtype=np.int64)

@@ -6,6 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from coterie.demo.export import ExportArguments, Exported
+from coterie.learning.child.job import ReportProgress
+
 IMAGE = (1, 8, 8)
 DIGITS = 10
 
@@ -73,3 +76,9 @@ def export_pair(directory: Path, *, seed: int = 0) -> PairFiles:
         program = torch.export.export(model, (torch.zeros(2, *IMAGE),), dynamic_shapes=({0: batch},))
         torch.export.save(program, path)
     return files
+
+
+def export(arguments: ExportArguments, _report: ReportProgress) -> Exported:
+    """`export_pair` as a job."""
+    files = export_pair(Path(arguments.directory), seed=arguments.seed)
+    return Exported(device=str(files.device), cloud=str(files.cloud))

@@ -1,0 +1,180 @@
+"""The demo as a client of the REST API, like any other program."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self, TypeVar
+
+import httpx
+import msgspec
+
+from coterie.demo.view import DeviceRow, RoundRow, View
+
+T = TypeVar("T")
+PAGE = 500
+POLL_S = 0.25
+
+
+class ApiFailed(Exception):
+    """The platform refused something; the message is its own."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A training job."""
+
+    kind: str
+    state: str
+    progress: float
+    progress_sentence: str
+    error_sentence: str
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A model pair."""
+
+    id: str
+    state: str
+    reason_sentence: str
+    device_champion: str | None
+
+
+class Version(msgspec.Struct, frozen=True):
+    """A model version."""
+
+    id: str
+
+
+class Federation(msgspec.Struct, frozen=True):
+    """A federation."""
+
+    id: str
+    state: str
+
+
+class _Created(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _Secret(msgspec.Struct, frozen=True):
+    secret: str
+
+
+class _Page(msgspec.Struct, frozen=True):
+    results: msgspec.Raw
+
+
+class Api:
+    """One operator's session; every method raises ApiFailed."""
+
+    def __init__(self, url: str, *, operator: str, password: str) -> None:
+        self._http = httpx.Client(base_url=f"{url}/api/", timeout=30.0)
+        answer = self._http.post("tokens/", json={"name": "demo"}, auth=(operator, password))
+        token = _decode(answer, _Secret).secret
+        self._http.headers["Authorization"] = f"Bearer {token}"
+        self._over: dict[int, RoundRow] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def add_dataset(self, name: str, path: Path) -> str:
+        """Upload an .npz; its identifier."""
+        return _decode(self._http.post("datasets/", data={"name": name}, files={"file": _file(path)}), _Created).id
+
+    def submit_pair(self, name: str, *, device: Path, cloud: Path, labels: Sequence[str], batch_size: int) -> str:
+        """Upload two programs; the pair's identifier."""
+        answer = self._http.post(
+            "pairs/",
+            data={"name": name, "labels": list(labels), "batch_size": str(batch_size)},
+            files={"device": _file(device), "cloud": _file(cloud)},
+        )
+        return _decode(answer, _Created).id
+
+    def pair(self, pair: str) -> Pair:
+        """A pair as it stands."""
+        return self._get(f"pairs/{pair}/", Pair)
+
+    def bootstrap(self, pair: str, *, dataset: str, **options: float) -> None:
+        """Have the cloud model trained, and the first device model distilled from it."""
+        _decode(self._http.post(f"pairs/{pair}/bootstrap/", json={"dataset": dataset, **options}), msgspec.Raw)
+
+    def wait_for_jobs(self, pair: str, *, until: Callable[[Pair], bool], tell: Callable[[str], None]) -> Pair:
+        """Follow the pair's jobs until `until` holds of it; raises ApiFailed also when one fails."""
+        while not until(found := self.pair(pair)):
+            jobs = self._list("jobs/", Job, pair=pair)
+            if found.state == "rejected":
+                raise ApiFailed(f"the pair was rejected: {found.reason_sentence}")
+            for job in jobs:
+                if job.state == "failed":
+                    raise ApiFailed(f"{job.kind} failed: {job.error_sentence}")
+                if job.state == "running":
+                    tell(f"{job.kind}: {job.progress:.0%} {job.progress_sentence}")
+            time.sleep(POLL_S)
+        return found
+
+    def enrolment_token(self, *, uses: int) -> str:
+        """A secret with which `uses` devices may join."""
+        expires_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        answer = self._http.post(
+            "enrolment-tokens/", json={"label": "demo", "uses_allowed": uses, "expires_at": expires_at}
+        )
+        return _decode(answer, _Secret).secret
+
+    def create_federation(self, **given: object) -> str:
+        """A federation that waits to be started; its identifier."""
+        return _decode(self._http.post("federations/", json=given), _Created).id
+
+    def start_federation(self, federation: str) -> None:
+        """Hold rounds."""
+        _decode(self._http.post(f"federations/{federation}/start/"), msgspec.Raw)
+
+    def first_version(self, pair: str) -> str:
+        """The bootstrap version of the pair's device model."""
+        return self._list("versions/", Version, pair=pair, role="device")[-1].id
+
+    def archive(self, version: str) -> bytes:
+        """A version as a ZIP file."""
+        answer = self._http.get(f"versions/{version}/archive/")
+        _check(answer)
+        return answer.content
+
+    def view(self, federation: str) -> View:
+        """What is going on."""
+        devices = self._list("devices/", DeviceRow, state="enrolled")
+        rounds = [
+            self._over.get(row.id) or self._get(f"rounds/{row.id}/", RoundRow)
+            for row in self._list("rounds/", RoundRow, federation=federation)
+        ]
+        self._over |= {row.id: row for row in rounds if row.is_over}
+        return View(
+            devices=sorted(devices, key=lambda device: device.name),
+            rounds=sorted(rounds, key=lambda row: row.number),
+            is_finished=self._get(f"federations/{federation}/", Federation).state == "finished",
+        )
+
+    def _get(self, path: str, kind: type[T]) -> T:
+        return _decode(self._http.get(path), kind)
+
+    def _list(self, path: str, kind: type[T], **query: str) -> list[T]:
+        page = _decode(self._http.get(path, params={**query, "page_size": PAGE}), _Page)
+        return msgspec.json.decode(page.results, type=list[kind])  # type: ignore[valid-type] # a type made at run time
+
+
+def _file(path: Path) -> tuple[str, bytes]:
+    return path.name, path.read_bytes()
+
+
+def _decode(answer: httpx.Response, kind: type[T]) -> T:
+    _check(answer)
+    return msgspec.json.decode(answer.content, type=kind)
+
+
+def _check(answer: httpx.Response) -> None:
+    if answer.is_error:
+        problem: Mapping[str, object] = answer.json()
+        raise ApiFailed(
+            f"{answer.request.method} {answer.request.url.path}: {problem.get('detail')} [{problem.get('code')}]"
+        )

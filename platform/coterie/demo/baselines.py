@@ -1,0 +1,111 @@
+"""What the federation is compared with: each device alone, and all data in one place.
+
+Both start from the device model that the federation starts from, train with the agent's own code on the same samples,
+and pass over them as often as a device that takes part in every round.
+"""
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from coterie_agent.store.database import Database
+from coterie_agent.store.samples import Row
+from coterie_agent.store.samples import Samples as StoredSamples
+from coterie_agent.training.batches import split, steps_per_epoch
+from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_wire.bundle import Manifest
+from coterie_wire.codec import Tensors
+from coterie_wire.codec.float32 import Float32Codec
+from coterie_wire.local import Local
+from coterie_wire.tensors import decode_tensors
+
+from coterie.demo.digits import Samples
+from coterie.learning.datasets import Dataset
+from coterie.learning.evaluate import evaluate
+
+
+class Start(NamedTuple):
+    """The device model that everything starts from."""
+
+    manifest: Manifest
+    train_step: bytes
+    predict: bytes
+    parameters: Tensors
+
+    def accuracy(self, parameters: Tensors, held_out: Samples) -> float:
+        """Of `parameters` on held-out digits."""
+        name = self.manifest.model.inputs[0].name
+        return evaluate(self.predict, parameters, Dataset({name: held_out.x}, held_out.y)).accuracy
+
+    def float32_update_bytes(self) -> int:
+        """Size of an update that is not quantised, encoded and not guessed."""
+        zeros = {name: np.zeros_like(tensor) for name, tensor in self.parameters.items()}
+        return len(Float32Codec().encode(zeros, seed=0).payload)
+
+
+class Baselines(NamedTuple):
+    """Accuracy on held-out digits, as a share of 1."""
+
+    bootstrap: float
+    alone_mean: float
+    central: float
+
+
+def read_start(archive: bytes) -> Start:
+    """What a version's archive holds."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as members:
+        manifest = msgspec.json.decode(members.read("manifest.json"), type=Manifest)
+        tensors = decode_tensors(members.read("parameters.safetensors"), expected=manifest.model.parameters)
+        return Start(
+            manifest=manifest,
+            train_step=members.read("train_step.onnx"),
+            predict=members.read("predict.onnx"),
+            parameters={name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()},
+        )
+
+
+def measure_baselines(
+    start: Start, *, devices: Sequence[Samples], held_out: Samples, local: Local, rounds: int, seed: int
+) -> Baselines:
+    """Train and measure what the federation is compared with; some seconds of one core."""
+    everything = Samples(np.concatenate([part.x for part in devices]), np.concatenate([part.y for part in devices]))
+
+    def trained(samples: Samples) -> float:
+        return start.accuracy(_train(start, samples, local=local, rounds=rounds, seed=seed), held_out)
+
+    return Baselines(
+        bootstrap=start.accuracy(start.parameters, held_out),
+        alone_mean=mean(trained(samples) for samples in devices),
+        central=trained(everything),
+    )
+
+
+def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: int) -> Tensors:
+    spec = start.manifest.model
+    with tempfile.TemporaryDirectory(prefix="coterie-baseline-") as directory:
+        database = Database(Path(directory, "store.sqlite3"), durability="process")
+        try:
+            stored = StoredSamples(database)
+            rows = (Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True))
+            stored.add(rows, max_samples=len(samples.y))
+            train = split(stored.ids(stored.snapshot())).train
+            trainer = Trainer(
+                train_graph(start.train_step, spec, threads=1),
+                spec,
+                start.parameters,
+                samples=stored,
+                train=train,
+                weights=local.weights,
+                seed=seed,
+            )
+            for _ in range(rounds * local.epochs_wanted() * steps_per_epoch(len(train), spec.batch_size)):
+                trainer.step()
+            return trainer.parameters()
+        finally:
+            database.close()

@@ -1,0 +1,52 @@
+"""What the demo found, as a table for people and JSON for programs."""
+
+import msgspec
+from rich.table import Table
+
+from coterie.demo.screen import size
+
+
+class Accuracy(msgspec.Struct, frozen=True):
+    """On held-out digits, as a share of 1."""
+
+    bootstrap: float
+    alone_mean: float
+    federation: float
+    central: float
+
+
+class UpdateBytes(msgspec.Struct, frozen=True):
+    """Mean size of one device's update, everything in it counted."""
+
+    int8: float
+    float32: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The demo's outcome."""
+
+    accuracy: Accuracy
+    update_bytes: UpdateBytes
+    rounds_published: int
+    dropouts: int
+    """Devices that were invited to a round and did not deliver."""
+    seconds: float
+    """From the demo's start to this report."""
+
+    def table(self) -> Table:
+        """For the terminal."""
+        table = Table(title="Accuracy on held-out digits", title_justify="left", box=None, show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right")
+        accuracy, sizes = self.accuracy, self.update_bytes
+        table.add_row("model the fleet starts from", f"{accuracy.bootstrap:.1%}")
+        table.add_row("each device alone (mean)", f"{accuracy.alone_mean:.1%}")
+        table.add_row("[bold]the federation", f"[bold]{accuracy.federation:.1%}")
+        table.add_row("all data in one place", f"{accuracy.central:.1%}")
+        table.add_section()
+        table.add_row("an update, int8", f"{size(sizes.int8)} ({sizes.int8 / sizes.float32:.2f} of float32)")
+        table.add_row("an update, float32", size(sizes.float32))
+        table.add_row("rounds published", str(self.rounds_published))
+        table.add_row("drop-outs", str(self.dropouts))
+        table.add_row("time", f"{self.seconds:.0f} s")
+        return table
