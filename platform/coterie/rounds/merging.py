@@ -1,6 +1,7 @@
 """From merging to published: one worker at a time merges, and whatever happens the round is published once."""
 
 import logging
+import math
 import tempfile
 import threading
 import uuid
@@ -19,11 +20,12 @@ from coterie.core.errors import CoterieError
 from coterie.core.lease import LEASE, Heartbeat
 from coterie.federations.models import Federation
 from coterie.learning.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
-from coterie.learning.child.job import Limits
+from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
 from coterie.learning.datasets import MalformedDataset
 from coterie.learning.jobs import merge
 from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, NotFinite, StoredUpdate, UpdateChanged
+from coterie.learning.merging import merge_stored
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -41,16 +43,33 @@ Clock = Callable[[], datetime]
 Merger = Callable[[MergeArguments, threading.Event], MergeResult]
 MEANS = {"mean_loss_before": "loss_before", "mean_loss_after": "loss_after", "mean_accuracy": "accuracy_before"}
 """What devices measured on their own samples: figure of a round by column of an update."""
+SMALL_BYTES = 16 << 20
 ROUNDING = 1e-9
 """Accuracies are quotients of counts; a loss of exactly the tolerance must not fail by rounding."""
 
 
-def merge_in_child(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
-    """Merge in a process of its own, so that large models take neither the server's memory nor its interpreter."""
+def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
+    """Merge here if that is small work, else in a process of its own, which spares the server its memory.
+
+    A process takes 0.2 s to start, and 0.6 s on a busy machine; eight updates of the demo's model take 5 ms to merge.
+    """
+    if _work_bytes(arguments) <= SMALL_BYTES:
+        return merge_stored(arguments, _pass_over)
     return run_child(merge.JOB, arguments, limits=Limits(network=False), cancel=cancel)
 
 
-def merge_round(*, round_id: int, clock: Clock, merger: Merger = merge_in_child) -> None:
+def _work_bytes(arguments: MergeArguments) -> int:
+    """Bytes of all updates as float32, and of the samples to measure with, as they lie in their file."""
+    parameters = sum(math.prod(tensor.shape) for tensor in arguments.model.parameters)
+    samples = Path(arguments.held_out.dataset).stat().st_size if arguments.held_out is not None else 0
+    return 4 * parameters * len(arguments.updates) + samples
+
+
+def _pass_over(_progress: Progress) -> None:
+    """Nobody follows work of milliseconds."""
+
+
+def merge_round(*, round_id: int, clock: Clock, merger: Merger = merge_where_it_pays) -> None:
     """Merge a round's updates and publish the result, unless it is being done or has been done."""
     lease = uuid.uuid4()
     round_ = _take_lease(round_id, lease, clock())

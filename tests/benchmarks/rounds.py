@@ -1,0 +1,296 @@
+"""Rounds: how quickly updates are merged, in how much memory, and how soon after the last a version is published."""
+
+import hashlib
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import msgspec
+import numpy as np
+from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie.learning.jobs.merge import MergeArguments, StoredUpdate
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec, verify_manifest
+from coterie_wire.codec.int8 import Int8
+from coterie_wire.conditions import Conditions
+from coterie_wire.messages import (
+    Assignment,
+    Capabilities,
+    CheckIn,
+    DataMetadata,
+    Directive,
+    Enrol,
+    Enrolled,
+    OfferUpdate,
+    UploadState,
+)
+from coterie_wire.tensors import encode_tensors
+from coterie_wire.version import PROTOCOL
+
+from tests.benchmarks.report import Figure
+
+MODEL = ModelSpec(
+    inputs=(TensorSpec("x", "float32", (256,)),),
+    classes=10,
+    batch_size=32,
+    parameters=tuple(TensorSpec(f"layer{number}.weight", "float32", (256, 256)) for number in range(4)),
+)
+"""1 MiB of float32 parameters."""
+DISTINCT = 50
+"""Updates made; more are merged by listing the same files again, with other samples."""
+DEVICES = 8
+ROUNDS = 7
+ROOT = Path(__file__).resolve().parents[2]
+LINE = FirstOperator | Ready | Restarting | GaveUp | Stopped
+
+
+def measure() -> list[Figure]:
+    return [*_merging(), *_publishing()]
+
+
+class Merged(NamedTuple):
+    seconds: float
+    peak_mb: float
+
+
+def _merging() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as directory:
+        stored = _stored_updates(Path(directory))
+        peaks: dict[int, float] = {}
+        for count in (100, 1000):
+            case = f"merge {count} int8 updates of a 1 MiB model"
+            found = _in_fresh_process(Path(directory), [*stored * (count // DISTINCT)])
+            payload_mb = sum(Path(update.path).stat().st_size for update in stored) * (count // DISTINCT) / 1e6
+            peaks[count] = found.peak_mb
+            yield Figure(case, "throughput, bytes of updates", payload_mb / found.seconds, "MB/s per core")
+            yield Figure(case, "throughput, updates", count / found.seconds, "1/s per core")
+            yield Figure(case, "peak memory of the process", found.peak_mb, "MB")
+        yield Figure(
+            "merge 1000 instead of 100",
+            "growth of peak memory",
+            peaks[1000] - peaks[100],
+            "MB",
+            against="target: none",
+        )
+
+
+def _stored_updates(directory: Path) -> list[StoredUpdate]:
+    rng = np.random.default_rng(0)
+    (directory / "base").write_bytes(encode_tensors(_noise(rng, 1.0)))
+    stored = []
+    for number in range(DISTINCT):
+        path = directory / f"update-{number}"
+        path.write_bytes(Int8().encode(_noise(rng, 0.01), seed=number).payload)
+        stored.append(StoredUpdate(str(path), BlobRef.of_file(path).sha256, 100 + number))
+    return stored
+
+
+def _noise(rng: np.random.Generator, scale: float, model: ModelSpec = MODEL) -> dict[str, np.ndarray]:
+    return {spec.name: scale * rng.standard_normal(spec.shape, dtype=np.float32) for spec in model.parameters}
+
+
+def _in_fresh_process(directory: Path, updates: list[StoredUpdate]) -> Merged:
+    arguments = MergeArguments(
+        model=MODEL,
+        base=str(directory / "base"),
+        merge={"kind": "fed_avg"},
+        codec={"kind": "int8"},
+        updates=tuple(updates),
+        output=str(directory / "output"),
+    )
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_merge, (msgspec.json.encode(arguments),))
+
+
+def _merge(encoded: bytes) -> Merged:
+    from coterie.learning.merging import merge_stored
+
+    arguments = msgspec.json.decode(encoded, type=MergeArguments)
+    # Of the processor: one thread does it all, and what else the machine does should not count.
+    started = time.process_time()
+    merge_stored(arguments, lambda _progress: None)
+    seconds = time.process_time() - started
+    return Merged(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _publishing() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as directory, _platform(Path(directory)) as operator:
+        federation = _federation(operator, Path(directory))
+        devices = [Device(operator, number) for number in range(DEVICES)]
+        waits = [_hold_round(operator, federation, devices) for _ in range(ROUNDS)]
+    case = f"{DEVICES} devices, demo model, 360 held-out samples, {ROUNDS} rounds"
+    target = 0.5
+    for metric, value in (("median", statistics.median(waits)), ("worst", max(waits))):
+        yield Figure(
+            case,
+            f"last update accepted to version published, {metric}",
+            value,
+            "s",
+            against=f"target <= {target} s",
+            ratio=target / value,
+        )
+
+
+@contextmanager
+def _platform(directory: Path) -> Iterator[httpx.Client]:
+    """A platform in embedded mode, and a client signed in as its operator."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COTERIE_")}
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                str(ROOT / "manage.py"),
+                "up",
+                "--state",
+                str(directory / "state"),
+                "--port",
+                "0",
+                "--json",
+            ],
+            env={**environment, "DJANGO_SETTINGS_MODULE": "coterie.config.settings"},
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        assert process.stdout is not None
+        lines = (msgspec.json.decode(raw, type=LINE) for raw in process.stdout)
+        operator = next(line for line in lines if isinstance(line, FirstOperator))
+        ready = next(line for line in lines if isinstance(line, Ready))
+        with httpx.Client(base_url=ready.url, timeout=30) as client:
+            issued = client.post("/api/tokens/", json={"name": "bench"}, auth=(operator.name, operator.password))
+            client.headers["Authorization"] = f"Bearer {issued.raise_for_status().json()['secret']}"
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def _federation(operator: httpx.Client, directory: Path) -> str:
+    """A running federation of the demo's pair, which has been trained for one epoch."""
+    # Here, not above: the process whose memory is measured imports this module, and PyTorch with it.
+    from coterie.demo.digits import deal
+    from coterie.demo.models import export_pair
+
+    files = export_pair(directory)
+    dealt = deal(devices=DEVICES, seed=0)
+    datasets = {}
+    for name, samples in (("cloud", dealt.cloud), ("held-out", dealt.held_out)):
+        path = directory / f"{name}.npz"
+        np.savez(path, x=samples.x, y=samples.y)
+        datasets[name] = _post(operator, "datasets", data={"name": name}, files={"file": path.read_bytes()})["id"]
+    pair = _post(
+        operator,
+        "pairs",
+        data={"name": "digits", "labels": [str(digit) for digit in range(10)], "batch_size": "16"},
+        files={"device": files.device.read_bytes(), "cloud": files.cloud.read_bytes()},
+    )["id"]
+    _wait_for(operator, f"pairs/{pair}", "state", "ready")
+    _post(operator, f"pairs/{pair}/bootstrap", json={"dataset": datasets["cloud"], "epochs": 1, "distil_epochs": 1})
+    _wait_for(operator, f"pairs/{pair}", "device_champion")
+    pace = {"kind": "sync", "target_updates": DEVICES, "min_updates": DEVICES, "over_selection": 1}
+    federation = _post(
+        operator,
+        "federations",
+        json={"name": "digits", "pair": pair, "held_out": datasets["held-out"], "tolerance": 1, "plan": {"pace": pace}},
+    )["id"]
+    _post(operator, f"federations/{federation}/start", json={})
+    return str(federation)
+
+
+def _post(operator: httpx.Client, path: str, **content: object) -> Mapping[str, object]:
+    answer = operator.post(f"/api/{path}/", **content)
+    if answer.is_error:
+        raise RuntimeError(answer.text)
+    return msgspec.json.decode(answer.content, type=dict[str, object])
+
+
+def _wait_for(operator: httpx.Client, path: str, field: str, value: object = None) -> None:
+    while True:
+        found = operator.get(f"/api/{path}/").raise_for_status().json()
+        if found["state"] == "rejected":
+            raise RuntimeError(found["reason_sentence"])
+        if (found[field] == value) if value is not None else found[field]:
+            return
+        time.sleep(0.2)
+
+
+class Device:
+    """A device that follows its directives and sends noise."""
+
+    def __init__(self, operator: httpx.Client, number: int) -> None:
+        expires_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        token = _post(operator, "enrolment-tokens", json={"label": "bench", "expires_at": expires_at})["secret"]
+        self._client = httpx.Client(base_url=operator.base_url, timeout=30)
+        capabilities = Capabilities(cores=1, memory_bytes=1 << 30, machine="bench", agent="bench")
+        enrolled = self._ask("enrol", Enrol(PROTOCOL, str(token), f"device-{number}", capabilities), Enrolled)
+        self._client.headers["Authorization"] = f"Bearer {enrolled.credential}"
+        self._key = enrolled.platform_key
+        self._rng = np.random.default_rng(number)
+
+    def check_in(self) -> Assignment | None:
+        message = CheckIn(PROTOCOL, Conditions(charging="yes", network="wifi"), metadata=DataMetadata(samples=100))
+        return self._ask("check-in", message, Directive).assignment
+
+    def deliver(self, assignment: Assignment) -> None:
+        model = verify_manifest(assignment.manifest, self._key).model
+        payload = Int8().encode(_noise(self._rng, 1e-3, model), seed=assignment.seed).payload
+        offer = OfferUpdate(
+            assignment=assignment.assignment,
+            sha256=hashlib.sha256(payload).hexdigest(),
+            size_bytes=len(payload),
+            samples=100,
+            steps_done=10,
+            steps_total=10,
+            loss_before=1.0,
+            loss_after=0.9,
+            accuracy_before=0.5,
+            train_s=1.0,
+        )
+        self._ask("offer-update", offer, UploadState)
+        answer = self._client.patch(
+            f"/device/v1/uploads/{assignment.assignment}", content=payload, headers={"Upload-Offset": "0"}
+        )
+        assert msgspec.json.decode(answer.raise_for_status().content, type=UploadState).accepted
+
+    def _ask(self, name: str, message: msgspec.Struct, reply: type) -> object:
+        answer = self._client.post(f"/device/v1/{name}", content=msgspec.json.encode(message))
+        if answer.is_error:
+            raise RuntimeError(answer.text)
+        return msgspec.json.decode(answer.content, type=reply)
+
+
+def _hold_round(operator: httpx.Client, federation: str, devices: list[Device]) -> float:
+    """Seconds from the last update accepted to the version published, by the platform's own clock."""
+    todo = list(devices)
+    while todo:
+        for device in list(todo):
+            assignment = device.check_in()
+            if assignment is not None:
+                device.deliver(assignment)
+                todo.remove(device)
+                number = assignment.round
+    while True:
+        rounds = operator.get("/api/rounds/", params={"federation": federation}).raise_for_status().json()["results"]
+        row = next(row for row in rounds if row["number"] == number)
+        if row["finished_at"] is not None:
+            assert row["state"] == "published", row["reason_sentence"]
+            break
+        time.sleep(0.05)
+    detail = operator.get(f"/api/rounds/{row['id']}/").raise_for_status().json()
+    accepted = max(_time(part["delivered"]["received_at"]) for part in detail["assignments"])
+    return (_time(detail["finished_at"]) - accepted).total_seconds()
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
