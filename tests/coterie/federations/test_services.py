@@ -1,0 +1,116 @@
+import pytest
+from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_of, members
+from coterie.federations.services import (
+    change_plan,
+    create_federation,
+    finish_federation,
+    pause_federation,
+    start_federation,
+)
+from coterie.registry.models import Dataset, ModelPair
+from coterie_wire.errors import WireError
+from django.db import IntegrityError, transaction
+
+from tests.coterie.world import START, keep, make_device, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def make(name: str = "digits", *, pair: ModelPair | None = None, **given: object) -> Federation:
+    return create_federation(name=name, pair=pair or make_pair(name), plan={}, now=START, **given)
+
+
+def make_dataset(shape: tuple[int, ...], classes: int = 3) -> Dataset:
+    return Dataset.objects.create(
+        name="held out",
+        blob=keep(b"samples"),
+        rows=10,
+        feature_shape=list(shape),
+        feature_dtype="float32",
+        classes=classes,
+        created_at=START,
+    )
+
+
+def test_a_plan_is_kept_with_all_its_hyperparameters() -> None:
+    assert make().plan["pace"]["over_selection"] == 1.3
+
+
+def test_a_name_is_taken_once() -> None:
+    make()
+    with pytest.raises(NameTaken):
+        make("Digits", pair=make_pair("other"))
+
+
+def test_a_pair_must_be_ready() -> None:
+    pair = make_pair()
+    pair.state = ModelPair.State.REJECTED
+    with pytest.raises(PairNotReady):
+        make(pair=pair)
+
+
+@pytest.mark.parametrize(("shape", "classes"), [((5,), 3), ((2, 2), 3), ((4,), 4)])
+def test_held_out_data_must_fit_the_model(shape: tuple[int, ...], classes: int) -> None:
+    with pytest.raises(HeldOutDoesNotFit):
+        make(held_out=make_dataset(shape, classes))
+
+
+def test_held_out_data_that_fit_are_taken() -> None:
+    assert make(held_out=make_dataset((4,))).held_out is not None
+
+
+def test_a_plan_changes_to_a_valid_one_only() -> None:
+    federation = make()
+    change_plan(federation=federation, plan={"local": {"kind": "prox"}})
+    with pytest.raises(WireError):
+        change_plan(federation=federation, plan={"local": {"kind": "nothing"}})
+    federation.refresh_from_db()
+    assert federation.plan["local"]["kind"] == "prox"
+
+
+def test_it_starts_pauses_goes_on_and_finishes() -> None:
+    federation = make()
+    start_federation(federation=federation)
+    pause_federation(federation=federation)
+    start_federation(federation=federation)
+    finish_federation(federation=federation)
+    assert federation.state == "finished"
+    for step in (start_federation, pause_federation):
+        with pytest.raises(WrongState):
+            step(federation=federation)
+
+
+def test_a_draft_cannot_be_paused() -> None:
+    with pytest.raises(WrongState):
+        pause_federation(federation=make())
+
+
+def test_a_pair_serves_one_active_federation() -> None:
+    first, second = make("first", pair=make_pair()), None
+    start_federation(federation=first)
+    second = make("second", pair=first.pair)
+    with pytest.raises(PairInUse), transaction.atomic():
+        start_federation(federation=second)
+    finish_federation(federation=first)
+    start_federation(federation=second)
+
+
+def test_the_database_itself_refuses_what_cannot_be() -> None:
+    federation = make()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Federation.objects.filter(pk=federation.pk).update(state="dancing")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Federation.objects.filter(pk=federation.pk).update(tolerance=2)
+
+
+def test_members_carry_its_tag() -> None:
+    everyone, kiosks = make("everyone"), make("kiosks", device_tag="kiosk")
+    kiosk, phone = make_device("kiosk", tags=("kiosk", "lobby")), make_device("phone")
+    assert set(members(everyone)) == {kiosk, phone}
+    assert set(members(kiosks)) == {kiosk}
+    for federation in (everyone, kiosks):
+        start_federation(federation=federation)
+    assert set(federations_of(kiosk)) == {everyone, kiosks}
+    assert set(federations_of(phone)) == {everyone}
