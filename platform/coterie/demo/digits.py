@@ -61,5 +61,5 @@ def _owners(labels: NDArray[np.int64], *, devices: int, rng: np.random.Generator
             admirers = [digit % devices]
         shares[digit, admirers] += FAVOURITE_SHARE / len(admirers)
     cumulative = shares.cumsum(axis=1) / shares.sum(axis=1, keepdims=True)
-    passed: NDArray[np.bool_] = rng.random(len(labels))[:, None] > cumulative[labels]
-    return np.count_nonzero(passed, axis=1).astype(np.int64)
+    owners: NDArray[np.int64] = (rng.random(len(labels))[:, None] > cumulative[labels]).sum(axis=1)
+    return owners
