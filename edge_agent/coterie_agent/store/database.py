@@ -52,7 +52,7 @@ class Database:
         self.connection = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-        self.connection.execute("PRAGMA cache_size = -1024")  # KiB
+        self.connection.execute("PRAGMA cache_size = -256")  # KiB
         self.connection.execute("PRAGMA journal_size_limit = 4194304")
         self._create(path)
 

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import onnxruntime as ort
@@ -20,12 +21,13 @@ class Graph:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # the arena keeps its peak for ever
-        options.enable_mem_pattern = False
+        options.enable_mem_pattern = False  # it plans for the peak of every step at once
         options.log_severity_level = 4  # errors reach us as exceptions
         options.add_session_config_entry(
             "session.intra_op.allow_spinning", "0"
         )  # a waiting thread must not burn battery
+        options.add_session_config_entry("session.use_env_allocators", "1")
+        _share_arena()
         try:
             self._session = ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions share no base class
@@ -51,8 +53,19 @@ def value(array: Array) -> ort.OrtValue:
     return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
 
 
+@cache
+def _share_arena() -> None:
+    """One arena for all sessions that grows by what is asked.
+
+    Measured on a small CNN: each session's own, which doubles, takes 3 MB more; none at all makes a step half slower.
+    """
+    memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    same_as_requested = {"arena_extend_strategy": 1}
+    ort.create_and_register_allocator(memory, ort.OrtArenaCfg(same_as_requested))
+
+
 def _give_back_memory() -> None:
-    """Loading optimises the graph in memory that the C library then keeps; on glibc, return it (3 MB for a small CNN)."""
+    """What loading took to optimise the graph, the C library would keep; glibc can be asked for it (3 MB here)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

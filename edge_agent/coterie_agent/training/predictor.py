@@ -11,7 +11,7 @@ from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.batches import Batch, make_batch
 from coterie_agent.training.graph import Graph, value
 
-_ROWS = 64
+_ROWS = 32
 
 
 class Measure(NamedTuple):

@@ -1,0 +1,140 @@
+"""The store: samples, work, residuals, journal."""
+
+import stat
+
+import pytest
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home, RunLock, is_running
+from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.samples import Row, Snapshot
+from coterie_agent.store.work import Checkpoint, TrainingProgress
+from coterie_wire.messages import Enrolled, OfferUpdate
+
+from tests.coterie_agent.bundles import Bundle
+from tests.coterie_agent.fake_platform import FakePlatform
+
+ROW = Row(bytes(16), 2)
+OFFER = OfferUpdate(
+    assignment="a1",
+    sha256="0" * 64,
+    size_bytes=6,
+    samples=4,
+    steps_done=1,
+    steps_total=2,
+    loss_before=1.0,
+    loss_after=0.5,
+    accuracy_before=0.25,
+    train_s=0.1,
+)
+
+
+def test_samples_are_counted_by_class_and_the_oldest_go_first(store: Store) -> None:
+    assert store.samples.add([ROW, Row(bytes(16), 0)], max_samples=3) == 2
+    assert store.samples.add([ROW, ROW], max_samples=3) == 2
+    assert store.samples.count() == 3
+    assert store.samples.class_counts() == (1, 0, 2)
+    assert store.samples.ids(store.samples.snapshot()) == [2, 3, 4]
+
+
+def test_a_broken_row_leaves_everything_as_it_was(store: Store) -> None:
+    store.samples.add([ROW], max_samples=10)
+    with pytest.raises(AgentError, match="3 features among samples of 4"):
+        store.samples.add([ROW, Row(bytes(12), 1)], max_samples=10, replace=True)
+    with pytest.raises(AgentError) as caught:
+        store.samples.add([], max_samples=10, replace=True)
+    assert caught.value.code == "ingest.empty"
+    assert store.samples.class_counts() == (0, 0, 1)
+
+
+def test_replacing_takes_another_width(store: Store) -> None:
+    store.samples.add([ROW], max_samples=10)
+    store.samples.add([Row(bytes(12), 1)], max_samples=10, replace=True)
+    assert (store.samples.count(), store.samples.features()) == (1, 3)
+
+
+def test_a_snapshot_sees_no_later_samples_and_loading_keeps_the_order(store: Store) -> None:
+    store.samples.add([ROW, Row(b"\1" * 16, 1)], max_samples=10)
+    snapshot = store.samples.snapshot()
+    store.samples.add([ROW], max_samples=10)
+    assert store.samples.ids(snapshot) == [1, 2]
+    assert [row.id for row in store.samples.load([2, 99, 1])] == [2, 1]
+
+
+@pytest.fixture
+def working(store: Store, platform: FakePlatform) -> Store:
+    platform.assign("a1")
+    assert platform.assignment is not None
+    store.work.accept(platform.assignment)
+    return store
+
+
+def test_work_survives_the_process(working: Store, home: Home) -> None:
+    progress = TrainingProgress(Snapshot(1, 9), 3, 1.0, 0.5, 0.1, 0.2)
+    working.work.save_checkpoint(Checkpoint(progress, b"tensors"))
+    with open_store(home) as again:
+        current = again.work.current()
+        assert current is not None
+        assert current.assignment == "a1"
+        assert again.work.checkpoint() == Checkpoint(progress, b"tensors")
+
+
+def test_a_spooled_update_is_read_in_pieces_and_replaces_the_checkpoint(working: Store) -> None:
+    working.work.save_checkpoint(Checkpoint(TrainingProgress(Snapshot(1, 9), 3, 1.0, 0.5, 0.1, 0.2), b""))
+    working.work.spool(OFFER, pair="pair", payload=b"abcdef", residual=b"lost")
+    assert working.work.checkpoint() is None
+    assert working.work.offer() == OFFER
+    assert [working.work.read_payload(offset, 4) for offset in (0, 4, 6)] == [b"abcd", b"ef", b""]
+
+
+@pytest.mark.parametrize(("outcome", "residual"), [("accepted", b"new"), ("dropped", b"old"), ("released", b"old")])
+def test_only_an_accepted_update_replaces_the_residual(working: Store, outcome: str, residual: bytes) -> None:
+    working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"old")
+    working.work.finish("accepted", "", now=1)
+    assert working.work.residual("pair") == b"old"
+    with working.work._database.transaction() as cursor:
+        cursor.execute("INSERT INTO work VALUES (1, 'a2', X'')")
+    working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"new")
+    working.work.finish(outcome, "why", now=2)  # type: ignore[arg-type]  # parametrised
+    assert working.work.residual("pair") == residual
+    assert working.work.offer() is None
+    assert working.work.is_finished("a2")
+    assert [finished.outcome for finished in working.work.outcomes()] == [outcome, "accepted"]
+
+
+def test_the_credential_is_for_the_owner_alone(store: Store, home: Home, bundle: Bundle) -> None:
+    enrolled = Enrolled(device="d1", credential="secret", platform_key=bundle.platform_key, check_in_s=30)
+    store.identity.save(url="https://platform.example", name="kiosk", enrolled=enrolled)
+    assert stat.S_IMODE(home.credential.stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.state.stat().st_mode) == 0o700
+    assert store.identity.credential() == "secret"
+    store.samples.add([ROW], max_samples=10)
+    store.identity.forget()
+    assert store.identity.find() is None
+    assert not home.credential.exists()
+    assert store.samples.count() == 1
+
+
+def test_what_was_sent_adds_up(store: Store) -> None:
+    for day, size in (("2026-01-01", 10), ("2026-01-01", 5), ("2026-01-02", 1)):
+        store.journal.record_sent("update", size, day=day)
+    ((what, messages, size),) = [(s.what, s.messages, s.bytes) for s in store.journal.sent_totals()]
+    assert (what, messages, size) == ("update", 3, 16)
+
+
+def test_a_store_of_another_schema_is_refused(store: Store, home: Home) -> None:
+    store.samples._database.connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(AgentError, match="schema 99"), open_store(home):
+        pass
+
+
+def test_one_agent_runs_on_a_home(home: Home) -> None:
+    home.create()
+    assert not is_running(home)
+    lock = RunLock(home)
+    lock.acquire()
+    assert is_running(home)
+    with pytest.raises(AgentError) as caught:
+        RunLock(home).acquire()
+    assert caught.value.code == "agent.already_running"
+    lock.release()
+    assert not is_running(home)
