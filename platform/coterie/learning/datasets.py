@@ -66,10 +66,11 @@ def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
 
 def _read_arrays(path: Path) -> Mapping[str, NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+        with path.open("rb") as content:
+            arrays = np.load(content, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise MalformedDataset(detail="it is a single array")
-            return {name: file[name] for name in file.files}
+            return {name: arrays[name] for name in arrays.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
         raise MalformedDataset(detail=str(error)[:200] or type(error).__name__) from error
 

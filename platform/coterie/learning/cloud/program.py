@@ -38,7 +38,7 @@ class CloudProgram:
         return self._run(self._training, inputs)
 
     def logits(self, dataset: Dataset) -> Tensor:
-        """Logits [n, classes] of all samples, as in service."""
+        """Logits [n, classes] of all samples, as in service; nothing of the state changes."""
         with torch.no_grad():
             starts = range(0, len(dataset.labels), EVALUATION_BATCH)
             parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
@@ -68,9 +68,15 @@ class CloudProgram:
 
     def _run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
         remaining = iter(inputs)
-        values = [
-            next(remaining) if spec.kind is InputKind.USER_INPUT else self._stored(spec.target) for spec in self._specs
-        ]
+        values = []
+        for spec in self._specs:
+            if spec.kind is InputKind.USER_INPUT:
+                values.append(next(remaining))
+            elif spec.kind is InputKind.BUFFER and graph is self._service:
+                # Batch normalisation counts its batches in service too.
+                values.append(self._stored(spec.target).clone())
+            else:
+                values.append(self._stored(spec.target))
         logits: Tensor = graph(*values)[-1]
         return logits
 

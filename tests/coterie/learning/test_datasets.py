@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from coterie.learning.datasets import MalformedDataset, read_dataset
+from coterie_wire.bundle import TensorSpec
+
+IMAGE = (TensorSpec("images", "float32", (1, 2, 2)),)
+X = np.zeros((3, 1, 2, 2), np.float32)
+Y = np.array([0, 1, 2])
+
+
+def test_single_input_is_called_x(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", x=X.astype(np.float64), y=Y.astype(np.uint8))
+    dataset = read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+    assert dataset.inputs["images"].dtype == np.float32
+    assert dataset.labels.dtype == np.int64
+    assert len(dataset.take(slice(0, 2)).labels) == 2
+
+
+def test_several_inputs_go_by_their_names(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", images=X, words=np.ones((3, 5), np.int32), y=Y)
+    dataset = read_dataset(tmp_path / "d.npz", inputs=(*IMAGE, TensorSpec("words", "int64", (5,))), classes=3)
+    assert list(dataset.inputs) == ["images", "words"]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"x": X},
+        {"y": Y},
+        {"x": X, "y": Y + 1},
+        {"x": X, "y": Y - 1},
+        {"x": X, "y": Y.astype(np.float32)},
+        {"x": X[:, 0], "y": Y},
+        {"x": X[:2], "y": Y},
+        {"x": X + np.nan, "y": Y},
+        {"x": X.astype(np.complex64), "y": Y},
+        {"x": X[:0], "y": Y[:0]},
+        {"x": np.array([None] * 3), "y": Y},
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
+    np.savez(tmp_path / "d.npz", **arrays)
+    with pytest.raises(MalformedDataset):
+        read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"PK\x03\x04", b"\x93NUMPY"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "d.npz").write_bytes(content)
+    with pytest.raises(MalformedDataset):
+        read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+
+
+def test_single_array_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", X)
+    with pytest.raises(MalformedDataset, match="single array"):
+        read_dataset(tmp_path / "d.npy", inputs=IMAGE, classes=3)
