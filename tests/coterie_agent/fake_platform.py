@@ -78,6 +78,7 @@ class FakePlatform:
         self._connections: list[tuple[ServerProtocol, Any]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._server.handle_error = lambda request, client: None  # type: ignore[method-assign]  # killed devices hang up
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 

@@ -1,0 +1,169 @@
+"""The command as its owner runs it: real processes against a platform on loopback."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from coterie_agent.errors import Exit
+
+from tests.coterie_agent.bundles import samples
+from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform
+
+EDGE_AGENT = Path(__file__).parents[2] / "edge_agent"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(EDGE_AGENT)}
+READY = '{"charging": "yes", "network": "wifi", "idle": "yes"}'
+LONG = {**PLAN, "local": {"kind": "sgd", "epochs": 500, "learning_rate": 0.001}}
+
+
+def command(home: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "coterie_agent", "--home", str(home), *arguments]
+
+
+def ask(home: Path, *arguments: str) -> tuple[int, Any]:
+    done = subprocess.run(
+        [*command(home, *arguments), "--json"], capture_output=True, text=True, env=ENVIRONMENT, timeout=30
+    )
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+@contextmanager
+def running(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command(home, "run"), env=ENVIRONMENT, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def home(tmp_path: Path, platform: FakePlatform) -> Path:
+    """A device that has joined and has samples; its conditions come from a file."""
+    home = tmp_path / "agent"
+    home.mkdir()
+    (home / "agent.toml").write_text('conditions_file = "conditions.json"\ncheckpoint_s = 0.1\n')
+    (home / "conditions.json").write_text(READY)
+    code, joined = ask(home, "join", platform.url, TOKEN, "--name", "kiosk")
+    assert (code, joined["device"], joined["name"]) == (0, "d1", "kiosk")
+    features, labels = samples(60)
+    lines = [json.dumps({"x": x.tolist(), "y": int(y)}) for x, y in zip(features, labels, strict=True)]
+    (tmp_path / "samples.jsonl").write_text("\n".join(lines))
+    assert ask(home, "ingest", str(tmp_path / "samples.jsonl")) == (0, {"stored": 60, "samples": 60})
+    return home
+
+
+def test_a_device_from_joining_to_leaving(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
+    code, why = ask(home, "why")
+    assert code == 0
+    assert [reason["code"] for reason in why["waits"]] == ["agent.not_running"]
+    assert ask(home, "predict", str(tmp_path / "samples.jsonl"))[0] == Exit.NO_MODEL
+    with running(home) as process:
+        platform.assign("a1")
+        platform.wait_for(lambda: "a1" in platform.accepted)
+        assert ask(home, "run")[0] == Exit.ALREADY_RUNNING
+        assert ask(home, "leave")[0] == Exit.ALREADY_RUNNING
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+    code, predicted = ask(home, "predict", str(tmp_path / "samples.jsonl"))
+    assert (code, predicted["version"], len(predicted["predictions"])) == (0, "v1", 60)
+    assert {prediction["label"] for prediction in predicted["predictions"]} <= {"red", "green", "blue"}
+    code, status = ask(home, "status")
+    assert (code, status["samples"], status["running"], status["outcomes"][0]["outcome"]) == (0, 60, False, "accepted")
+    code, left = ask(home, "leave")
+    assert (code, left["samples"]) == (0, 60)
+    assert ask(home, "status")[0] == Exit.NOT_JOINED
+
+
+def test_a_killed_agent_goes_on_from_its_checkpoint(home: Path, platform: FakePlatform) -> None:
+    platform.check_in_s = 0.2
+    with running(home) as process:
+        platform.assign("a1", plan=LONG)
+        platform.wait_for(lambda: _steps(platform) > 0)
+        process.kill()
+        process.wait()
+    with running(home):
+        platform.wait_for(lambda: "a1" in platform.accepted)
+    assert len(platform.accepted) == 1
+    assert platform.offers["a1"].steps_done == platform.offers["a1"].steps_total
+
+
+def test_the_local_api_takes_samples_and_predicts(home: Path, platform: FakePlatform) -> None:
+    platform.champion = True
+    with running(home):
+        platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
+        address = json.loads((home / "local-api.json").read_text())
+        sample = {"x": [2.0, 0.0, 0.0, 0.0], "y": 0}
+        assert _post(address, "/samples", {"samples": [sample, sample]}) == (200, {"stored": 2, "samples": 62})
+        status, answer = _post(address, "/predict", {"samples": [{"x": sample["x"]}]})
+        assert (status, answer["version"], len(answer["predictions"])) == (200, "v1", 1)
+        assert _post(address, "/samples", {"samples": [{"x": [1.0], "y": 0}]})[1]["code"] == "ingest.wrong_width"
+        assert _post(address, "/samples", {"samples": [{"x": sample["x"], "y": 9}]})[1]["code"] == "ingest.bad_label"
+        assert _post(address, "/samples", {"rows": []})[0] == 400
+        assert _post({**address, "token": "guess"}, "/samples", {"samples": [sample]})[0] == 401
+        assert _post(address, "/samples", {"samples": [sample]}, host="evil.example:80")[0] == 403
+        assert _post(address, "/elsewhere", {})[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "code"),
+    [
+        (("join", "platform.example", "x"), Exit.USAGE, "agent.bad_url"),
+        (("join", "http://127.0.0.1:1", "x"), Exit.UNREACHABLE, "link.unreachable"),
+        (("status",), Exit.NOT_JOINED, "agent.not_joined"),
+        (("run",), Exit.NOT_JOINED, "agent.not_joined"),
+        (("ingest", "missing.csv"), Exit.BAD_DATA, "ingest.unreadable"),
+    ],
+)
+def test_errors_have_codes_and_exit_codes(
+    tmp_path: Path, arguments: tuple[str, ...], exit_code: Exit, code: str
+) -> None:
+    status, failure = ask(tmp_path / "agent", *arguments)
+    assert (status, failure["code"], failure["exit_code"]) == (exit_code, code, exit_code)
+
+
+def test_a_used_token_and_a_second_join(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
+    assert ask(home, "join", platform.url, TOKEN)[0] == Exit.ALREADY_JOINED
+    status, failure = ask(tmp_path / "other", "join", platform.url, "used")
+    assert (status, failure["code"]) == (Exit.REFUSED, "fleet.token_invalid")
+
+
+def test_unknown_settings_are_refused(home: Path) -> None:
+    (home / "agent.toml").write_text("trian = true\n")
+    status, failure = ask(home, "run")
+    assert (status, failure["code"]) == (Exit.BAD_CONFIG, "config.invalid")
+    assert "trian" in failure["detail"]
+
+
+def test_a_broken_file_stores_nothing(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.csv").write_text("a,b,c,d,label\n1,2,3,4,0\n1,2,3,x,0\n")
+    status, failure = ask(home, "ingest", "--replace", str(tmp_path / "broken.csv"))
+    assert (status, failure["code"]) == (Exit.BAD_DATA, "ingest.not_a_number")
+    assert "line 3" in failure["detail"]
+    assert ask(home, "status")[1]["samples"] == 60
+
+
+def _steps(platform: FakePlatform) -> int:
+    progress = platform.check_ins[-1].progress if platform.check_ins else None
+    return progress.steps_done if progress else 0
+
+
+def _post(address: dict[str, str], path: str, body: object, host: str | None = None) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {address['token']}"}
+    if host:
+        headers["Host"] = host
+    request = urllib.request.Request(address["url"] + path, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, json.load(response)
+    except HTTPError as error:
+        with error:
+            return error.code, json.load(error)

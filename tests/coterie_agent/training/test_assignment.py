@@ -1,0 +1,97 @@
+"""One assignment: the same bytes however often it is interrupted, and nothing the codec lost is lost twice."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
+from coterie_agent.model import fetch_model
+from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.samples import Row
+from coterie_agent.training.assignment import Training
+from coterie_agent.training.halt import Halt
+from coterie_agent.training.model import Model
+from coterie_agent.training.update import make_update
+from coterie_wire.messages import Assignment
+from coterie_wire.plan import DevicePlan, parse_device_plan
+
+from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
+from tests.coterie_agent.fake_platform import PLAN
+
+
+def payload_and_residual(
+    root: Path, bundle: Bundle, halt: Callable[[int], Halt | None], name: str
+) -> tuple[bytes, bytes]:
+    """Train on a fresh home; `halt` decides by the number of times it was asked."""
+    with open_store(Home(root / name)) as store:
+        features, labels = samples(60)
+        store.samples.add([Row(x.tobytes(), int(y)) for x, y in zip(features, labels, strict=True)], max_samples=1000)
+        asked = iter(range(10**6))
+        while not training(store, root / name, bundle, lambda _: halt(next(asked))).run():
+            pass
+        offer = store.work.offer()
+        assert offer is not None
+        with store.work._database.reading() as cursor:
+            (residual,) = cursor.execute("SELECT residual FROM spool").fetchone()
+        return store.work.read_payload(0, offer.size_bytes), residual
+
+
+def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], Halt | None]) -> Training:
+    blobs = BlobCache(Home(root).blobs)
+    fetch_model(
+        bundle.manifest, blobs, lambda sha256, offset: iter([bundle.blobs[sha256][offset:]]), stop=lambda: False
+    )
+    plan = msgspec.json.encode(PLAN)
+    return Training(
+        assignment=Assignment("a1", "digits", 1, msgspec.Raw(plan), bundle.signed, 11, 60.0),
+        plan=parse_device_plan(plan),
+        model=Model(bundle.manifest, blobs),
+        store=store,
+        threads=1,
+        checkpoint_s=1000,
+        halt=halt,
+        report=lambda done, total: None,
+    )
+
+
+@pytest.mark.parametrize("every", [2, 5, 11])
+def test_an_interrupted_assignment_gives_the_same_bytes(tmp_path: Path, bundle: Bundle, every: int) -> None:
+    straight = payload_and_residual(tmp_path, bundle, lambda _: None, "straight")
+    often = payload_and_residual(
+        tmp_path, bundle, lambda asked: Halt.PAUSE if asked % (every + 1) == every else None, "often"
+    )
+    assert often == straight
+
+
+def test_no_time_for_a_single_step_gives_the_assignment_back(stocked: Store, home: Home, bundle: Bundle) -> None:
+    with pytest.raises(AgentError) as caught:
+        training(stocked, home.root, bundle, lambda _: Halt.ENOUGH).run()
+    assert caught.value.code == "training.too_late"
+
+
+def test_what_one_update_lost_the_next_one_carries() -> None:
+    plan: DevicePlan = parse_device_plan(msgspec.json.encode(PLAN))
+    received, trained = parameters(0), parameters(1)
+    sent = {name: np.zeros_like(tensor, dtype=np.float64) for name, tensor in received.items()}
+    residual: bytes | None = None
+    rounds = 50
+    for seed in range(rounds):
+        update = make_update(received, trained, plan=plan, residual=residual, seed=seed, specs=SPEC.parameters)
+        residual = update.residual
+        for name, tensor in plan.codec.decode(update.payload, expected=SPEC.parameters).items():
+            sent[name] += tensor
+    for name in received:
+        wanted = rounds * (trained[name].astype(np.float64) - received[name])
+        scale = np.abs(trained[name] - received[name]).max() / 100
+        np.testing.assert_allclose(sent[name], wanted, atol=2 * scale, rtol=1e-4)
+
+
+def test_a_residual_of_other_shapes_is_dropped() -> None:
+    plan = parse_device_plan(msgspec.json.encode(PLAN))
+    clean = make_update(parameters(0), parameters(1), plan=plan, residual=None, seed=1, specs=SPEC.parameters)
+    other = make_update(parameters(0), parameters(1), plan=plan, residual=b"other", seed=1, specs=SPEC.parameters)
+    assert other == clean
