@@ -8,7 +8,7 @@ class PairBusy(CoterieError):
 
     code = "cloud_training.pair_busy"
     kind = ErrorKind.CONFLICT
-    sentence = "another job works on pair {pair}; wait for it or cancel it"
+    sentence = "Another job works on pair {pair}; wait for it or cancel it."
 
 
 class PairNotReady(CoterieError):
@@ -16,7 +16,7 @@ class PairNotReady(CoterieError):
 
     code = "cloud_training.pair_not_ready"
     kind = ErrorKind.CONFLICT
-    sentence = "pair {pair} is {state}; only a ready pair is trained"
+    sentence = "Pair {pair} is {state}; only a ready pair is trained."
 
 
 class DatasetDoesNotFit(CoterieError):
@@ -24,7 +24,7 @@ class DatasetDoesNotFit(CoterieError):
 
     code = "cloud_training.dataset_does_not_fit"
     kind = ErrorKind.INVALID
-    sentence = "data set {dataset} cannot train this pair: {problem}"
+    sentence = "Data set {dataset} cannot train this pair: {problem}."
 
 
 class JobHasEnded(CoterieError):
@@ -32,7 +32,7 @@ class JobHasEnded(CoterieError):
 
     code = "cloud_training.job_has_ended"
     kind = ErrorKind.CONFLICT
-    sentence = "job {job} is {state} already"
+    sentence = "Job {job} is {state} already."
 
 
 class JobHasNotFailed(CoterieError):
@@ -40,4 +40,4 @@ class JobHasNotFailed(CoterieError):
 
     code = "cloud_training.job_has_not_failed"
     kind = ErrorKind.CONFLICT
-    sentence = "job {job} is {state}; only one that failed or was cancelled is tried again"
+    sentence = "Job {job} is {state}; only one that failed or was cancelled is tried again."

@@ -8,7 +8,7 @@ class NameTaken(CoterieError):
 
     code = "federations.name_taken"
     kind = ErrorKind.CONFLICT
-    sentence = "there is a federation called {slug} already; choose another name"
+    sentence = "There is a federation called {slug} already; choose another name."
 
 
 class PairInUse(CoterieError):
@@ -16,7 +16,7 @@ class PairInUse(CoterieError):
 
     code = "federations.pair_in_use"
     kind = ErrorKind.CONFLICT
-    sentence = "another federation that is running or paused already improves pair {pair}; finish it first"
+    sentence = "Another federation that is running or paused already improves pair {pair}; finish it first."
 
 
 class PairNotReady(CoterieError):
@@ -24,7 +24,7 @@ class PairNotReady(CoterieError):
 
     code = "federations.pair_not_ready"
     kind = ErrorKind.CONFLICT
-    sentence = "pair {pair} is {state}; a federation needs a ready one"
+    sentence = "Pair {pair} is {state}; a federation needs a ready one."
 
 
 class WrongState(CoterieError):
@@ -32,7 +32,7 @@ class WrongState(CoterieError):
 
     code = "federations.wrong_state"
     kind = ErrorKind.CONFLICT
-    sentence = "federation {federation} is {state}, so it cannot become {wanted}"
+    sentence = "Federation {federation} is {state}, so it cannot become {wanted}."
 
 
 class HeldOutDoesNotFit(CoterieError):
@@ -40,4 +40,4 @@ class HeldOutDoesNotFit(CoterieError):
 
     code = "federations.held_out_does_not_fit"
     kind = ErrorKind.INVALID
-    sentence = "data set {dataset} cannot measure this pair's models: {problem}"
+    sentence = "Data set {dataset} cannot measure this pair's models: {problem}."

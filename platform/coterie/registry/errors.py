@@ -8,7 +8,7 @@ class UnknownBlob(CoterieError):
 
     code = "registry.unknown_blob"
     kind = ErrorKind.NOT_FOUND
-    sentence = "there is no blob {sha256} that a device may read"
+    sentence = "There is no blob {sha256} that a device may read."
 
 
 class UnknownVersion(CoterieError):
@@ -16,7 +16,7 @@ class UnknownVersion(CoterieError):
 
     code = "registry.unknown_version"
     kind = ErrorKind.NOT_FOUND
-    sentence = "the pair has no version {version}"
+    sentence = "The pair has no version {version}."
 
 
 class NothingToRollBackTo(CoterieError):
@@ -24,7 +24,7 @@ class NothingToRollBackTo(CoterieError):
 
     code = "registry.nothing_to_roll_back_to"
     kind = ErrorKind.CONFLICT
-    sentence = "the champion of {pair} has no version before it"
+    sentence = "The champion of {pair} has no version before it."
 
 
 class NameTaken(CoterieError):
@@ -32,7 +32,7 @@ class NameTaken(CoterieError):
 
     code = "registry.name_taken"
     kind = ErrorKind.CONFLICT
-    sentence = "there is a pair called {slug} already; choose another name"
+    sentence = "There is a pair called {slug} already; choose another name."
 
 
 class NotReady(CoterieError):
@@ -40,7 +40,7 @@ class NotReady(CoterieError):
 
     code = "registry.pair_not_ready"
     kind = ErrorKind.CONFLICT
-    sentence = "pair {pair} is {state}; only a ready pair can be used"
+    sentence = "Pair {pair} is {state}; only a ready pair can be used."
 
 
 class Immutable(CoterieError):
@@ -48,7 +48,7 @@ class Immutable(CoterieError):
 
     code = "registry.immutable"
     kind = ErrorKind.CONFLICT
-    sentence = "version {version} exists and cannot be changed; publish another"
+    sentence = "Version {version} exists and cannot be changed; publish another."
 
 
 class BadDataset(CoterieError):
@@ -57,7 +57,7 @@ class BadDataset(CoterieError):
     code = "registry.bad_dataset"
     kind = ErrorKind.INVALID
     sentence = (
-        "the data set must be an .npz of x (float32 or int64, one row a sample) and y (int64, classes): {problem}"
+        "The data set must be an .npz of x (float32 or int64, one row a sample) and y (int64, classes): {problem}"
     )
 
 
@@ -66,7 +66,7 @@ class UploadTooLarge(CoterieError):
 
     code = "registry.upload_too_large"
     kind = ErrorKind.TOO_LARGE
-    sentence = "{what} has {size_bytes} bytes, at most {limit_bytes} are taken"
+    sentence = "{what} has {size_bytes} bytes, at most {limit_bytes} are taken."
 
 
 class BadLabels(CoterieError):
@@ -74,4 +74,4 @@ class BadLabels(CoterieError):
 
     code = "registry.bad_labels"
     kind = ErrorKind.INVALID
-    sentence = "the labels must be at least two different names: {problem}"
+    sentence = "The labels must be at least two different names: {problem}."

@@ -8,7 +8,7 @@ class UnknownAssignment(CoterieError):
 
     code = "rounds.unknown_assignment"
     kind = ErrorKind.NOT_FOUND
-    sentence = "there is no assignment {assignment}"
+    sentence = "There is no assignment {assignment}."
 
 
 class NotYourAssignment(CoterieError):
@@ -16,7 +16,7 @@ class NotYourAssignment(CoterieError):
 
     code = "rounds.not_your_assignment"
     kind = ErrorKind.FORBIDDEN
-    sentence = "assignment {assignment} belongs to another device"
+    sentence = "Assignment {assignment} belongs to another device."
 
 
 class AssignmentClosed(CoterieError):
@@ -24,7 +24,7 @@ class AssignmentClosed(CoterieError):
 
     code = "rounds.assignment_closed"
     kind = ErrorKind.GONE
-    sentence = "assignment {assignment} takes no update any more: {state}"
+    sentence = "Assignment {assignment} takes no update any more: {state}."
 
 
 class AlreadyDelivered(CoterieError):
@@ -32,7 +32,7 @@ class AlreadyDelivered(CoterieError):
 
     code = "rounds.already_delivered"
     kind = ErrorKind.CONFLICT
-    sentence = "assignment {assignment} has delivered another update, which counts"
+    sentence = "Assignment {assignment} has delivered another update, which counts."
 
 
 class NotOffered(CoterieError):
@@ -40,7 +40,7 @@ class NotOffered(CoterieError):
 
     code = "rounds.not_offered"
     kind = ErrorKind.CONFLICT
-    sentence = "no update was offered for assignment {assignment}; offer it first"
+    sentence = "No update was offered for assignment {assignment}; offer it first."
 
 
 class WrongOffset(CoterieError):
@@ -48,7 +48,7 @@ class WrongOffset(CoterieError):
 
     code = "rounds.wrong_offset"
     kind = ErrorKind.CONFLICT
-    sentence = "the upload goes on at byte {offset}, not at {given}"
+    sentence = "The upload goes on at byte {offset}, not at {given}."
 
 
 class UpdateTooLarge(CoterieError):
@@ -56,7 +56,7 @@ class UpdateTooLarge(CoterieError):
 
     code = "update.too_large"
     kind = ErrorKind.TOO_LARGE
-    sentence = "an update of {size_bytes} bytes cannot be one of this model: at most {limit_bytes}"
+    sentence = "An update of {size_bytes} bytes cannot be one of this model: at most {limit_bytes}."
 
 
 class WrongHash(CoterieError):
@@ -64,7 +64,7 @@ class WrongHash(CoterieError):
 
     code = "update.wrong_hash"
     kind = ErrorKind.INVALID
-    sentence = "the update was announced as {sha256} and is {found}"
+    sentence = "The update was announced as {sha256} and is {found}."
 
 
 class Implausible(CoterieError):
@@ -72,4 +72,4 @@ class Implausible(CoterieError):
 
     code = "update.implausible"
     kind = ErrorKind.INVALID
-    sentence = "the update's figures cannot be true: {problem}"
+    sentence = "The update's figures cannot be true: {problem}."

@@ -14,7 +14,7 @@ class UpdateChanged(CoterieError):
 
     code = "merge.update_changed"
     kind = ErrorKind.UNAVAILABLE
-    sentence = "stored update {sha256} cannot be read as it was accepted: {detail}"
+    sentence = "Stored update {sha256} cannot be read as it was accepted: {detail}."
 
 
 class NotFinite(CoterieError):
@@ -22,7 +22,7 @@ class NotFinite(CoterieError):
 
     code = "merge.not_finite"
     kind = ErrorKind.INVALID
-    sentence = "the merged parameters hold a number that is not finite, in tensor {tensor}"
+    sentence = "The merged parameters hold a number that is not finite, in tensor {tensor}."
 
 
 class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
