@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime
 
 from coterie_wire.conditions import Reason
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.cloud_training.models import TrainingJob
@@ -12,12 +13,18 @@ from coterie.learning.child.job import Progress
 
 State = TrainingJob.State
 MAX_ATTEMPTS = 3
+MAX_AT_WORK = 2
+"""Jobs done at the same time: each takes a worker for long, and rounds need workers too."""
 GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 MAX_CHARACTERS = 200
 
 
+@transaction.atomic
 def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
-    """The job, ours to do for a while; None if another worker holds it or it has ended."""
+    """The job, ours to do for a while; None if another holds it, it has ended, or enough are being done."""
+    at_work = TrainingJob.objects.filter(state=State.RUNNING, lease_until__gte=now).exclude(pk=job_id)
+    if at_work.count() >= MAX_AT_WORK:
+        return None
     free = TrainingJob.objects.filter(
         Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=now), pk=job_id, attempt__lt=MAX_ATTEMPTS
     )

@@ -21,12 +21,12 @@ from coterie.rounds.transitions import explain
 def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     """Take the federation's active round as far as it goes now; plan one if there is none.
 
-    Holds the federation's row, so that workers take turns.
+    Holds the rows of federation and round, in this order, so that workers take turns.
     """
     federation = Federation.objects.select_for_update().filter(pk=federation_id).first()
     if federation is None:
         return
-    round_ = active_round(federation) or plan_round(federation=federation, now=now)
+    round_ = active_round(federation, lock=True) or plan_round(federation=federation, now=now)
     if round_ is None:
         return
     if round_.state == Round.State.PLANNED:

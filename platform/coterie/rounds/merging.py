@@ -103,8 +103,9 @@ def publish_round(*, round_id: int, result: MergeResult, parameters: Blob, merge
 
     Nothing happens if the round has ended: every merge of it has the same result.
     """
-    federation = Federation.objects.select_for_update().get(rounds=round_id)
-    round_ = Round.objects.select_related("federation", "base_version").get(pk=round_id)
+    federation = Federation.objects.select_for_update(of=("self",)).get(rounds=round_id)
+    rounds = Round.objects.select_for_update(of=("self",)).select_related("federation", "base_version")
+    round_ = rounds.get(pk=round_id)
     if round_.state != Round.State.MERGING:
         return
     assert round_.base_version is not None

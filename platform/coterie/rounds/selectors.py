@@ -15,9 +15,10 @@ from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
 
 
-def active_round(federation: Federation) -> Round | None:
-    """The round that is planned or under way; a federation has at most one."""
-    return federation.rounds.filter(state__in=Round.ACTIVE).select_related("federation", "base_version").first()
+def active_round(federation: Federation, *, lock: bool = False) -> Round | None:
+    """The round that is planned or under way; a federation has at most one. With `lock` its row is held."""
+    rounds = federation.rounds.filter(state__in=Round.ACTIVE).select_related("federation", "base_version")
+    return (rounds.select_for_update(of=("self",)) if lock else rounds).first()
 
 
 def live_assignment(device: Device) -> Assignment | None:

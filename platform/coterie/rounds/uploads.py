@@ -120,7 +120,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
 @transaction.atomic
 def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState:
     """Count the update that was verified, unless the round has closed or another request was quicker."""
-    round_ = Round.objects.select_for_update().select_related("federation").get(pk=assignment.round_id)
+    round_ = Round.objects.select_for_update(of=("self",)).select_related("federation").get(pk=assignment.round_id)
     assignment = Assignment.objects.select_related("round").get(pk=assignment.pk)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, upload.sha256)

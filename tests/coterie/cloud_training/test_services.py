@@ -84,6 +84,19 @@ class TestLease:
         assert state_of(job) == "failed"
         assert job.error_code == "cloud_training.gave_up"
 
+    def test_is_given_for_two_jobs_at_a_time(self) -> None:
+        jobs = [
+            bootstrap_pair(
+                pair=make_pair(f"pair-{number}"), dataset=make_dataset(), options=TrainingOptions(), now=later(0)
+            )
+            for number in range(3)
+        ]
+        leases = [uuid.uuid4() for _ in jobs]
+        taken = [take_lease(job.pk, lease, later(0)) for job, lease in zip(jobs, leases, strict=True)]
+        assert [job is not None for job in taken] == [True, True, False]
+        succeed(jobs[0].pk, leases[0], later(1))
+        assert take_lease(jobs[2].pk, leases[2], later(1)) is not None
+
     def test_shows_progress(self, job: TrainingJob, lease: uuid.UUID) -> None:
         take_lease(job.pk, lease, later(0))
         record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}))
