@@ -1,0 +1,87 @@
+"""Prepare a platform without PyTorch, and print who may use it: ``python -m tests.system.seed DIRECTORY PAIRS``.
+
+The settings come from the environment, as the platform's own do. DIRECTORY is for files that are needed on the way.
+"""
+
+import sys
+from pathlib import Path
+
+import django
+import msgspec
+import numpy as np
+
+HELD_OUT_SAMPLES = 4200
+"""17 MB, so much that merges are done in child processes, however small the model."""
+
+
+class Seeded(msgspec.Struct, frozen=True):
+    """What a test needs to know of a prepared state."""
+
+    token: str
+    """Of an operator, for the REST API."""
+    pairs: tuple[str, ...]
+    """Ready model pairs; their device models' first versions are equal."""
+    held_out: str
+    """A large data set that measures them."""
+
+
+def seed(directory: Path, *, pairs: int) -> Seeded:
+    """Tables, an operator, a data set and model pairs with a first device version each; Django is set up."""
+    from coterie.accounts.services import create_operator, issue_token
+    from coterie.registry.models import ModelPair, ModelVersion, Role
+    from coterie.registry.services import add_dataset, keep_file, publish_version
+    from coterie_wire.tensors import encode_tensors
+    from django.core.management import call_command
+    from django.utils import timezone
+
+    from tests.coterie_agent.bundles import predict_graph, train_step_graph
+    from tests.system.model import LABELS, SPEC, samples, tensors
+
+    now = timezone.now()
+    call_command("migrate", verbosity=0)
+    operator, _ = create_operator(username="tester")
+
+    def keep(content: bytes) -> object:
+        path = directory / "kept"
+        path.write_bytes(content)
+        return keep_file(path=path, now=now)
+
+    graphs = {"train_step": keep(train_step_graph(SPEC)), "predict": keep(predict_graph(SPEC))}
+    program, parameters = keep(b"a program that nobody opens"), keep(encode_tensors(tensors(0)))
+    x, y = samples(HELD_OUT_SAMPLES, seed=99)
+    np.savez(directory / "held-out.npz", x=x, y=y)
+    made = []
+    for number in range(pairs):
+        pair = ModelPair.objects.create(
+            name=f"pair {number}",
+            slug=f"pair-{number}",
+            state=ModelPair.State.READY,
+            labels=list(LABELS),
+            batch_size=SPEC.batch_size,
+            device_program=program,
+            cloud_program=program,
+            spec=msgspec.to_builtins(SPEC),
+            initial_parameters=parameters,
+            created_at=now,
+            **graphs,
+        )
+        publish_version(
+            pair_id=pair.pk,
+            role=Role.DEVICE,
+            origin=ModelVersion.Origin.DISTILLATION,
+            parent=None,
+            parameters=parameters,
+            metrics={},
+            now=now,
+        )
+        made.append(str(pair.pk))
+    return Seeded(
+        token=issue_token(operator=operator, name="system tests", now=now).secret,
+        pairs=tuple(made),
+        held_out=str(add_dataset(name="held out", path=directory / "held-out.npz", now=now).pk),
+    )
+
+
+if __name__ == "__main__":
+    django.setup()
+    sys.stdout.write(msgspec.json.encode(seed(Path(sys.argv[1]), pairs=int(sys.argv[2]))).decode())
