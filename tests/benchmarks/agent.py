@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import torch
-from coterie.demo.models import IMAGE, DeviceModel
+from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
 from coterie_wire.bundle import BlobRef, Manifest, new_signing_key, sign_manifest, verify_key_of

@@ -180,7 +180,7 @@ def _federation(operator: httpx.Client, directory: Path) -> str:
     """A running federation of the demo's pair, which has been trained for one epoch."""
     # Here, not above: the process whose memory is measured imports this module, and PyTorch with it.
     from coterie.demo.digits import deal
-    from coterie.demo.models import export_pair
+    from coterie.demo.pair import export_pair
 
     files = export_pair(directory)
     dealt = deal(devices=DEVICES, seed=0)

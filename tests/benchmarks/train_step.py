@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from coterie.demo.models import IMAGE, DeviceModel
+from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset

@@ -19,4 +19,4 @@ class Exported(msgspec.Struct, frozen=True):
     cloud: str
 
 
-JOB = ChildJob(module=__name__, work="coterie.demo.models:export", arguments=ExportArguments, result=Exported)
+JOB = ChildJob(module=__name__, work="coterie.demo.pair:export", arguments=ExportArguments, result=Exported)
