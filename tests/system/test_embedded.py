@@ -133,9 +133,7 @@ def test_a_killed_server_is_started_again_at_the_same_address(
     assert _signs_in(after.url, operator)
 
 
-def test_stops_goes_on_where_it_was_and_leaves_nothing_behind(
-    up: Callable[..., Platform], tmp_path: Path
-) -> None:
+def test_stops_goes_on_where_it_was_and_leaves_nothing_behind(up: Callable[..., Platform], tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = up(state)
     operator = first.told(FirstOperator)
