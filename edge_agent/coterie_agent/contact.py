@@ -21,6 +21,8 @@ from coterie_agent.store.samples import Samples
 
 log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
+_SHORTEST_S = 0.1
+"""Between check-ins, whatever the platform says."""
 
 
 class Caller(Protocol):
@@ -118,7 +120,7 @@ class Contact:
                 self._drop_socket()  # and check in over HTTPS at once
         else:
             at = time.monotonic()
-            self.check_in_s = directive.check_in_s
+            self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
             self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # so that a fleet does not keep step
             self._backoff, self._told = Backoff(), told
             if self.situation.now.link == "offline":

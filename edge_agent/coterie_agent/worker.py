@@ -193,7 +193,7 @@ class Worker:
     def _wait_out(self, error: AgentError) -> None:
         """Stay off the platform for a while; only the end of the agent cuts it short."""
         self._backoff = self._backoff.failed()
-        until = time.monotonic() + self._backoff.delay_s(longest_s=self.identity.check_in_s, rng=self.rng)
+        until = time.monotonic() + self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
         log.warning("%s; trying again", error.detail)
         while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
             self.situation.wait(now.edition, left)

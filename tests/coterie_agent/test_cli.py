@@ -13,7 +13,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from coterie_agent.errors import Exit
+from coterie_agent.errors import MEANINGS, Exit
 
 from tests.coterie_agent.bundles import samples
 from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform
@@ -128,6 +128,12 @@ def test_errors_have_codes_and_exit_codes(
 ) -> None:
     status, failure = ask(tmp_path / "agent", *arguments)
     assert (status, failure["code"], failure["exit_code"]) == (exit_code, code, exit_code)
+
+
+def test_every_exit_code_is_documented() -> None:
+    text = (EDGE_AGENT.parent / "docs" / "how-to" / "device-owner.md").read_text()
+    assert all(f"| {code:d} | {meaning} |" in text for code, meaning in MEANINGS.items())
+    assert MEANINGS.keys() == set(Exit)
 
 
 def test_a_used_token_and_a_second_join(home: Path, platform: FakePlatform, tmp_path: Path) -> None:
