@@ -248,3 +248,33 @@ def test_infinite_parameter_is_refused() -> None:
 def test_what_is_no_classifier_is_refused(module: nn.Module) -> None:
     with pytest.raises(UnsupportedSignature):
         compiled(module, torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        nn.MaxPool2d(2),
+        nn.MaxPool2d((4, 2)),
+        nn.MaxPool2d(3),
+        nn.MaxPool2d(3, stride=2, padding=1),
+        nn.MaxPool2d(2, stride=1, dilation=2),
+        nn.MaxPool2d(3, stride=2, ceil_mode=True),
+        nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
+        nn.AdaptiveAvgPool2d((4, 2)),
+    ],
+    ids=str,
+)
+def test_pool_over_equal_values_shares_gradients_as_pytorch_does(pool: nn.Module) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(1, 3, 3, padding=1), pool, nn.Flatten(), nn.LazyLinear(CLASSES))
+    # Few distinct values: windows full of ties, as in images with a plain background.
+    images = torch.randint(0, 2, (BATCH, 1, 8, 8)).float()
+    module(images)
+    model = compiled(module, images)
+    steps, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
+    labels = np.arange(BATCH) % CLASSES
+    batch = Batch(Dataset({"input": images.numpy()}, labels), np.full((BATCH, CLASSES), 0.1, np.float32))
+    training = steps.step(steps.begin(model.parameters), batch, WEIGHTS).training
+    reference.step(batch, WEIGHTS)
+    for name, tensor in reference.parameters.items():
+        np.testing.assert_allclose(training.parameters[name], tensor.detach().numpy(), rtol=1e-4, atol=1e-6)
