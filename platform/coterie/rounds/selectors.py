@@ -6,10 +6,12 @@ from uuid import UUID
 
 from coterie_wire.conditions import Reason
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models.fields.json import KT
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
 from coterie.fleet.models import Device
+from coterie.fleet.selectors import present_devices
 from coterie.learning.pace import Standing
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
@@ -55,22 +57,18 @@ def standing(round_: Round, *, now: datetime) -> Standing:
 
 def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason:
     """What the members are doing, when too few of them are ready."""
-    eligible, others = 0, Counter[str]()
-    busy = set(
-        Assignment.objects.filter(state__in=Assignment.LIVE)
-        .exclude(round__federation=federation)
-        .values_list("device", flat=True)
-    )
-    for device in members(federation).only("id", "state", "present_until", "blockers"):
-        blockers = device.reported_blockers()
-        if not device.is_present(now):
-            others["absent"] += 1
-        elif blockers:
-            others[reasons.what_keeps(blockers[0].code)] += 1
-        elif device.pk in busy:
-            others["busy with another federation"] += 1
-        else:
-            eligible += 1
+    present = present_devices(now=now, tag=federation.device_tag)
+    blocked = present.exclude(blockers=[]).order_by().values_list(KT("blockers__0__code"))
+    others = Counter[str]()
+    for code, count in blocked.annotate(count=Count("id")):
+        others[reasons.what_keeps(code)] += count
+    eligible = eligible_devices(federation, now=now).count()
+    for what, count in (
+        ("absent", members(federation).count() - present.count()),
+        ("busy with another federation", ready_members(federation, now=now).count() - eligible),
+    ):
+        if count > 0:
+            others[what] += count
     return reasons.needs_devices(needed=needed, eligible=eligible, others=others)
 
 
