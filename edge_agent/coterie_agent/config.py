@@ -21,6 +21,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Samples kept; the oldest go first."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Processor threads of one train step."""
+    processor_share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """Share of the time that training keeps its threads busy; it rests between steps, and the device stays cool."""
     chunk_bytes: Annotated[int, Meta(ge=1024, le=16 << 20)] = 256 << 10
     """Size of one piece of an upload, in bytes; what a broken link can cost at most."""
     checkpoint_s: Annotated[float, Meta(gt=0, le=3600)] = 5.0
@@ -56,6 +58,9 @@ TEMPLATE = """\
 
 # Processor threads that training may use.
 # threads = 1
+
+# Share of the time that training keeps them busy; less keeps the device cool and quick, and takes longer.
+# processor_share = 1.0
 
 # The local API on 127.0.0.1 for programs on this device; port 0 takes a free one (see local-api.json).
 # local_api = true

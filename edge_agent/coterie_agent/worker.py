@@ -131,6 +131,7 @@ class Worker:
             checkpoint_s=self.config.checkpoint_s,
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
+            rest=self._rest,
         ).run()
         if done:
             self._report(assignment, "uploading")
@@ -227,6 +228,11 @@ class Worker:
         self.situation.report(
             Progress(assignment=assignment.assignment, stage=stage, steps_done=done, steps_total=total)
         )
+
+    def _rest(self, worked_s: float) -> None:
+        """Leave the processor to others as the owner asks; whatever changes cuts the rest short."""
+        if self.config.processor_share < 1:
+            self.situation.wait(self.situation.now.edition, worked_s * (1 / self.config.processor_share - 1))
 
     def _report_steps(self, assignment: Assignment, done: int, total: int) -> None:
         """Not each of hundreds of steps a second: every report wakes the other threads."""

@@ -35,11 +35,13 @@ class Training:
     """Asked between steps, with the seconds that finishing takes: whether to go on."""
     report: Callable[[int, int], None]
     """Told steps done and in total."""
+    rest: Callable[[float], None]
+    """Told after each step how many seconds it took; returns when the next may begin."""
 
     def run(self) -> bool:
         """Whether the update is spooled; if not, training was paused and a checkpoint is kept.
 
-        Raises AgentError ``data.*``, ``model.*``, ``training.*``, WireError ``tensors.*`` or ``update.*``.
+        Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*`` or ``update.*``.
         """
         spec, received = self.model.manifest.model, self.model.parameters()
         checkpoint = self.store.work.checkpoint()
@@ -72,7 +74,7 @@ class Training:
         if not finished:
             return False
         if trainer.steps_done == 0:
-            raise AgentError("training.too_late", "the round closes before a first step could be finished")
+            raise AgentError("agent.too_late", "the round closes before a first step could be finished")
         predictor.set_parameters(trainer.parameters())
         after = predictor.measure(self.store.samples, loss_of=ids, accuracy_of=(), stop=self._paused)
         if after is None:
@@ -110,8 +112,10 @@ class Training:
             if halt is Halt.PAUSE:
                 self._save(trainer, before)
                 return False
+            worked_s = trainer.train_s
             trainer.step()
             self.report(trainer.steps_done, total)
+            self.rest(trainer.train_s - worked_s)
             if time.monotonic() - saved_at >= self.checkpoint_s:
                 self._save(trainer, before)
                 saved_at = time.monotonic()

@@ -52,7 +52,7 @@ class Trainer:
     def step(self) -> None:
         """One optimisation step.
 
-        Raises AgentError ``data.does_not_fit``, ``model.broken`` or ``training.diverged``.
+        Raises AgentError ``data.does_not_fit``, ``model.broken`` or ``agent.diverged``.
         """
         started = time.perf_counter()
         ids = batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._spec.batch_size)
@@ -60,7 +60,7 @@ class Trainer:
         loss, *tensors = self._graph.run(["loss", *self._next], self._feeds(batch))
         if not np.isfinite(loss.numpy()):
             detail = f"the loss of step {self.steps_done} is not finite; the plan's learning rate may be too high"
-            raise AgentError("training.diverged", detail)
+            raise AgentError("agent.diverged", detail)
         count = len(self._names)
         self._parameters, self._velocities = tensors[:count], tensors[count:]
         self.steps_done += 1

@@ -14,8 +14,14 @@ from coterie.demo.digits import Samples
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
 ON_BATTERY = msgspec.structs.replace(GOOD, charging="no")
 METERED = msgspec.structs.replace(GOOD, network="metered")
-OFFLINE_S = 10.0
-"""How long a command of the agent may take."""
+SETTINGS = """\
+conditions_file = "conditions.json"
+local_api = false
+checkpoint_s = 0.5
+processor_share = 0.1  # a phone's pace, so that there is training to be interrupted
+"""
+STOP_S = 10.0
+"""How long an agent that was asked to end may take."""
 
 
 class AgentFailed(Exception):
@@ -35,10 +41,7 @@ class DemoDevice:
     def join(self, url: str, token: str) -> None:
         """Enrol the device and give it its samples. Raises AgentFailed."""
         self._home.mkdir(parents=True)
-        (self._home / "agent.toml").write_text(
-            'conditions_file = "conditions.json"\nlocal_api = false\ncheckpoint_s = 0.5\n',
-            encoding="utf-8",
-        )
+        (self._home / "agent.toml").write_text(SETTINGS, encoding="utf-8")
         self.set_conditions(GOOD)
         data = self._home / "digits.npz"
         np.savez(data, x=self.samples.x, y=self.samples.y)
@@ -74,7 +77,7 @@ class DemoDevice:
         """Until a stopped agent has ended."""
         if self._process is not None:
             try:
-                self._process.wait(timeout=OFFLINE_S)
+                self._process.wait(timeout=STOP_S)
             except subprocess.TimeoutExpired:
                 self.kill()
 

@@ -1,5 +1,6 @@
 """One assignment: the same bytes however often it is interrupted, and nothing the codec lost is lost twice."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], H
         checkpoint_s=1000,
         halt=halt,
         report=lambda done, total: None,
+        rest=lambda worked_s: None,
     )
 
 
@@ -70,7 +72,17 @@ def test_an_interrupted_assignment_gives_the_same_bytes(tmp_path: Path, bundle: 
 def test_no_time_for_a_single_step_gives_the_assignment_back(stocked: Store, home: Home, bundle: Bundle) -> None:
     with pytest.raises(AgentError) as caught:
         training(stocked, home.root, bundle, lambda _: Halt.ENOUGH).run()
-    assert caught.value.code == "training.too_late"
+    assert caught.value.code == "agent.too_late"
+
+
+def test_training_rests_after_each_step_for_as_long_as_it_is_told(stocked: Store, home: Home, bundle: Bundle) -> None:
+    worked: list[float] = []
+    once = dataclasses.replace(training(stocked, home.root, bundle, lambda _: None), rest=worked.append)
+    assert once.run()
+    offer = stocked.work.offer()
+    assert offer is not None and len(worked) == offer.steps_done
+    assert all(worked_s > 0 for worked_s in worked)
+    assert sum(worked) == pytest.approx(offer.train_s)
 
 
 def test_what_one_update_lost_the_next_one_carries() -> None:

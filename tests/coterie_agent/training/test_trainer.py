@@ -74,7 +74,7 @@ def test_a_loss_that_is_not_finite_ends_training(stocked: Store) -> None:
     with pytest.raises(AgentError, match="learning rate") as caught:
         for _ in range(5):
             training.step()
-    assert caught.value.code == "training.diverged"
+    assert caught.value.code == "agent.diverged"
 
 
 def test_a_graph_with_other_inputs_is_refused() -> None:
