@@ -1,9 +1,10 @@
 """Gradients of convolution and pooling in operators that ONNX has.
 
-PyTorch computes them with operators of their own (``convolution_backward``, ``max_pool2d_with_indices_backward``, ...),
+PyTorch computes them with operators of their own (``convolution_backward``, ``avg_pool2d_backward``, ...),
 for which ONNX has no counterpart.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from torch._ops import OpOverload
 aten = torch.ops.aten
 
 
+@functools.cache
 def decompositions() -> Mapping[OpOverload, Callable[..., object]]:
     """What tracing replaces: everything outside the core of ATen, and the gradients below."""
     return {
@@ -183,12 +185,6 @@ class _Window:
             (self.places[axis] - 1) * self.stride[axis] + (self.kernel[axis] - 1) * self.dilation[axis] + 1
             for axis in range(2)
         ]
-
-    def pad(self, x: Tensor, value: float) -> Tensor:
-        """`x` with its padding, as far as the windows reach."""
-        ends = [max(0, self.reach[axis] - self.shape[2 + axis] - self.padding[axis]) for axis in range(2)]
-        amounts = [self.padding[1], ends[1], self.padding[0], ends[0]]
-        return torch.nn.functional.pad(x, amounts, value=value) if any(amounts) else x
 
     def gather(self, shares: Mapping[tuple[int, ...], Tensor]) -> Tensor:
         """The sum of what each tap gives to the element it sees.
