@@ -1,0 +1,97 @@
+"""A real agent: ``coterie-agent`` processes on a home of their own, driven by a conditions file."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from coterie_wire.conditions import Conditions
+
+from tests.system.model import samples
+from tests.system.processes import ROOT, environment
+
+READY = Conditions(charging="yes", network="wifi", idle="yes")
+UNPLUGGED = Conditions(charging="no", network="wifi", idle="yes")
+SAMPLES = 200
+COMMAND_S = 30
+# Any: the tests read a few fields of what the commands print.
+Json = dict[str, Any]
+
+
+class RealAgent:
+    """One device; its owner set short checkpoints and small chunks."""
+
+    def __init__(self, home: Path, url: str, token: str, *, chunk_bytes: int = 256 << 10) -> None:
+        self.home = home
+        home.mkdir()
+        (home / "agent.toml").write_text(
+            'conditions_file = "conditions.json"\nlocal_api = false\n'
+            f"checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\n",
+            encoding="utf-8",
+        )
+        self.set_conditions(READY)
+        x, y = samples(SAMPLES, seed=7)
+        np.savez(home / "samples.npz", x=x, y=y)
+        self.id: str = self.command("join", url, token, "--name", home.name)["device"]
+        self.command("ingest", str(home / "samples.npz"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+
+    def set_conditions(self, conditions: Conditions) -> None:
+        """What its probes say from now on."""
+        draft = self.home / "conditions.json.new"
+        draft.write_bytes(msgspec.json.encode(conditions))
+        draft.replace(self.home / "conditions.json")
+
+    def start(self) -> None:
+        self._started_at = time.time()
+        with (self.home / "agent.log").open("ab") as log:
+            self._process = subprocess.Popen(self._arguments("run"), stderr=log, env=environment(), cwd=ROOT)
+
+    def kill(self) -> None:
+        """As a flat battery would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(COMMAND_S)
+
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    def log(self) -> str:
+        return (self.home / "agent.log").read_text(encoding="utf-8")
+
+    def status(self) -> Json:
+        """``coterie-agent status``."""
+        return self.command("status")
+
+    def why(self) -> list[str]:
+        """The codes that ``coterie-agent why`` names."""
+        return [reason["code"] for reason in self.command("why")["waits"]]
+
+    def progress(self) -> Json:
+        """What the running agent does now; empty where it has no assignment."""
+        status = self.status()["status"]
+        known = status is not None and status["at"] >= self._started_at
+        return (known and status["progress"]) or {}
+
+    def command(self, *arguments: str, expected: int = 0) -> Json:
+        """What a command prints."""
+        done = subprocess.run(
+            [*self._arguments(*arguments), "--json"],
+            env=environment(),
+            cwd=ROOT,
+            capture_output=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        assert done.returncode == expected, done.stdout + done.stderr
+        printed: Json = msgspec.json.decode(done.stdout)
+        return printed
+
+    def _arguments(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "coterie_agent", "--home", str(self.home), *arguments]
