@@ -19,6 +19,12 @@ def ready_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
     return ready_devices(now=now, tag=federation.device_tag)
 
 
+def finished_federation_of(device: Device) -> Federation | None:
+    """The youngest finished federation that the device belonged to: its model is what the device has of it."""
+    finished = Federation.objects.filter(state=Federation.State.FINISHED, device_tag__in=["", *device.tags])
+    return finished.order_by("-created_at").first()
+
+
 def federations_of(device: Device) -> QuerySet[Federation]:
     """The running and paused federations that the device belongs to, oldest first."""
     return Federation.objects.filter(

@@ -9,7 +9,7 @@ from coterie_wire.messages import Assignment as AssignmentMessage
 from coterie_wire.messages import CheckIn, Directive
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import federations_of
+from coterie.federations.selectors import federations_of, finished_federation_of
 from coterie.fleet.models import Device
 from coterie.fleet.services import expect_check_in, record_check_in
 from coterie.registry.models import Role
@@ -56,7 +56,12 @@ def direct(*, device: Device, now: datetime) -> Directive:
             requirements=plan.requirements,
         )
     if not federations:
-        return Directive(check_in_s=IDLE_CHECK_IN_S, wait=_first_blocker(device) or reasons.NO_FEDERATION)
+        finished = finished_federation_of(device)
+        return Directive(
+            check_in_s=IDLE_CHECK_IN_S,
+            manifest=None if finished is None else _news(finished, device),
+            wait=_first_blocker(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
+        )
     # A device of several federations is asked to meet the requirements of the one that began first.
     return Directive(
         check_in_s=IDLE_CHECK_IN_S,

@@ -4,7 +4,7 @@ import pytest
 from coterie.federations.services import pause_federation
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
-from coterie.registry.selectors import champion
+from coterie.registry.selectors import champion, signed_manifest
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round
@@ -157,7 +157,10 @@ def test_it_finishes_after_the_rounds_that_were_wanted() -> None:
     federation.refresh_from_db()
     assert federation.state == "finished"
     assert federation.rounds.count() == 1
-    assert device.check_in(later(5)).wait.code == "rounds.no_federation"
+    directive = device.check_in(later(5))
+    assert directive.wait.code == "rounds.federation_finished"
+    result = Round.objects.get().result_version
+    assert directive.manifest == signed_manifest(result.pk), "the last round's model goes to its devices as well"
 
 
 def test_a_champion_that_was_moved_meanwhile_is_not_overwritten() -> None:
