@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from coterie_wire.conditions import Conditions
+from numpy.typing import NDArray
 
 from tests.system.model import samples
 from tests.system.processes import ROOT, environment
@@ -24,7 +25,15 @@ Json = dict[str, Any]
 class RealAgent:
     """One device; its owner set short checkpoints and small chunks."""
 
-    def __init__(self, home: Path, url: str, token: str, *, chunk_bytes: int = 256 << 10) -> None:
+    def __init__(
+        self,
+        home: Path,
+        url: str,
+        token: str,
+        *,
+        learns: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
+        chunk_bytes: int = 256 << 10,
+    ) -> None:
         self.home = home
         home.mkdir()
         (home / "agent.toml").write_text(
@@ -33,7 +42,7 @@ class RealAgent:
             encoding="utf-8",
         )
         self.set_conditions(READY)
-        x, y = samples(SAMPLES, seed=7)
+        x, y = learns or samples(SAMPLES, seed=7)
         np.savez(home / "samples.npz", x=x, y=y)
         self.id: str = self.command("join", url, token, "--name", home.name)["device"]
         self.command("ingest", str(home / "samples.npz"))
