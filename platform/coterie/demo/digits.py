@@ -11,7 +11,7 @@ HELD_OUT_SAMPLES = 360
 CLOUD_SAMPLES = 60
 FAVOURITES = 3
 """Digits that make up most of what one device sees."""
-FAVOURITE_SHARE = 0.83
+FAVOURITE_SHARE = 0.7
 """Share of a favourite digit's samples that goes to the devices that favour it; the rest is spread over all."""
 
 
