@@ -13,7 +13,7 @@ up: $(STAMP)  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run all tests.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations.
 	$(BIN)/ruff check .

@@ -17,7 +17,6 @@ from tests.system.model import payload
 from tests.system.proxy import Proxy
 from tests.system.real_agent import READY, SAMPLES, UNPLUGGED, RealAgent
 
-pytestmark = pytest.mark.xdist_group("agents")
 UPDATE_BYTES = len(payload(1, Float32Codec()))
 CHUNK_BYTES = 1024
 """The most that a broken link makes an agent send twice."""

@@ -13,8 +13,6 @@ from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.real_agent import RealAgent
 
-pytestmark = pytest.mark.xdist_group("bad_input")
-
 
 class Trap:
     """Runs a command where it is unpickled."""

@@ -14,7 +14,6 @@ from websockets.sync.client import ClientConnection, connect
 from tests.system.conftest import Site
 from tests.system.scripted_device import CAPABILITIES, Refused, ScriptedDevice
 
-pytestmark = pytest.mark.xdist_group("bad_input")
 CHECK_IN: dict[str, Any] = {"protocol": PROTOCOL, "conditions": {}}
 
 

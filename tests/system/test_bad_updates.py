@@ -17,7 +17,6 @@ from tests.system.conftest import Site
 from tests.system.model import payload, tensors
 from tests.system.scripted_device import Refused, ScriptedDevice
 
-pytestmark = pytest.mark.xdist_group("bad_input")
 GOOD, OTHER = payload(1), payload(2)
 END = Reason("agent.no_model", "the test is over")
 INVITED = 200

@@ -35,7 +35,6 @@ from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.real_agent import RealAgent
 
-pytestmark = pytest.mark.xdist_group("whole_way")
 DEVICES, ROUNDS = 3, 2
 LOCAL = Sgd(epochs=2, learning_rate=0.03, momentum=0.9)
 
