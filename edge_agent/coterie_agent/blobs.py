@@ -5,11 +5,10 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from coterie_wire.bundle import BlobRef
-
 from coterie_agent.errors import AgentError
 from coterie_agent.home import sync_directory
 from coterie_agent.link.failure import Unreachable
+from coterie_wire.bundle import BlobRef
 
 Download = Callable[[str, int], Iterator[bytes]]
 """The bytes of blob `sha256` from an offset on."""

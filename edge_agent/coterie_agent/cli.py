@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
 import msgspec
-from coterie_wire.errors import WireError
 
 from coterie_agent import VERSION
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import MEANINGS, AgentError, Exit
 from coterie_agent.home import DEFAULT_HOME
+from coterie_wire.errors import WireError
 
 
 class Command(Protocol):

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from coterie_wire.conditions import Requirements
 from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
+from coterie_wire.conditions import Requirements
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
-from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive, Message
-from coterie_wire.version import PROTOCOL
 
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
@@ -18,6 +15,9 @@ from coterie_agent.link.failure import Refused
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.samples import Samples
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive, Message
+from coterie_wire.version import PROTOCOL
 
 log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)

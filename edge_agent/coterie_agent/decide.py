@@ -2,11 +2,10 @@
 
 from typing import NamedTuple, TypeAlias
 
+from coterie_agent.policy import blocks_network
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment
-
-from coterie_agent.policy import blocks_network
 
 
 class Facts(NamedTuple):

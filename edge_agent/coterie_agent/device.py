@@ -4,9 +4,9 @@ import os
 from platform import machine, system
 
 import psutil
-from coterie_wire.messages import Capabilities
 
 from coterie_agent import VERSION
+from coterie_wire.messages import Capabilities
 
 
 def capabilities() -> Capabilities:

@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
-from coterie_wire.messages import Problem
 from msgspec import Meta
 
 from coterie_agent.blobs import BlobCache
@@ -22,6 +21,7 @@ from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
+from coterie_wire.messages import Problem
 
 if TYPE_CHECKING:
     from coterie_agent.predicting import HeldModel, Prediction

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Callable
 
-from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
-
 from coterie_agent.blobs import BlobCache, Download
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.opened import Store
+from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
 
 
 def parts(manifest: Manifest) -> tuple[BlobRef, BlobRef, BlobRef]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from coterie_wire.bundle import Manifest
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.model import features, held_manifest
@@ -12,6 +11,7 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Predictor
+from coterie_wire.bundle import Manifest
 
 _ROWS = 256
 

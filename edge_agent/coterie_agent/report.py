@@ -3,12 +3,12 @@
 import time
 
 import msgspec
-from coterie_wire.conditions import Reason
 
 from coterie_agent.home import Home, is_running
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Finished
+from coterie_wire.conditions import Reason
 
 
 class Report(msgspec.Struct, frozen=True):

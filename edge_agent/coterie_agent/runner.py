@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
-from coterie_wire.bundle import verify_manifest
-
 from coterie_agent.blobs import BlobCache
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
@@ -26,6 +24,7 @@ from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
 from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
+from coterie_wire.bundle import verify_manifest
 
 log = logging.getLogger(__name__)
 _GRACE_S = 1.5

@@ -4,12 +4,12 @@ import threading
 from typing import Any
 
 import msgspec
-from coterie_wire.bundle import ModelSpec
-from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Directive, Progress
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.journal import Link
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Directive, Progress
 
 STARTING = Reason(code="agent.starting", sentence="the agent has just started and has not looked at its conditions yet")
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Literal
 
-from coterie_wire.messages import OfferUpdate, UploadState
-
 from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.work import WorkStore
+from coterie_wire.messages import OfferUpdate, UploadState
 
 _WRONG_OFFSET = "rounds.wrong_offset"
 

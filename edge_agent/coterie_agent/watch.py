@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
-from coterie_wire.conditions import Requirements
 
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.policy import judge, judge_data
 from coterie_agent.situation import Situation
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
+from coterie_wire.conditions import Requirements
 
 
 class _Asking(msgspec.Struct, frozen=True):

@@ -8,11 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
-from coterie_wire.conditions import Reason
-from coterie_wire.errors import WireError
-from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
-
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.decide import Accept, Action, Drop, Facts, Fetch, Rest, Train, Upload, decide
@@ -28,6 +23,10 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.upload import upload_update
+from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
 
 log = logging.getLogger(__name__)
 Stage = Literal["accepted", "training", "waiting", "uploading"]
@@ -112,10 +111,9 @@ class Worker:
 
     def _train(self, assignment: Assignment) -> None:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices rest most of the time.
-        from coterie_wire.plan import parse_device_plan
-
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
+        from coterie_wire.plan import parse_device_plan
 
         plan = parse_device_plan(assignment.plan)
         manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment))

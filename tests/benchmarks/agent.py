@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 import torch
+
 from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
 from coterie_wire.bundle import BlobRef, Manifest, new_signing_key, sign_manifest, verify_key_of
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
-
 from tests.benchmarks.report import Figure
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform, fake_platform

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import httpx
 import msgspec
 import numpy as np
+
 from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
 from coterie.learning.jobs.merge import MergeArguments, StoredUpdate
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec, verify_manifest
@@ -36,7 +37,6 @@ from coterie_wire.messages import (
 )
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
-
 from tests.benchmarks.report import Figure
 
 MODEL = ModelSpec(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch import nn
+
 from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie_wire.local import StepWeights
-from torch import nn
-
 from tests.benchmarks.report import Figure
 from tests.zoo.models import CLASSES, ZOO, Entry
 

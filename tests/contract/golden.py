@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+
 from coterie_wire.codec import Codec
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
-
 from tests.contract.samples import MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST, SEED, SIGNED_MANIFEST, UPDATE
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypedDict
 
 import msgspec
+
 from coterie.learning.plan import GROUPS, HELP, MERGE, PACE
 from coterie_wire.conditions import Requirements
 from coterie_wire.kinds import Kind, Registry

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from coterie_wire.schema import schema_text
-
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.kinds_page import kinds_page
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import numpy as np
+
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
 from coterie_wire.codec import Tensors
 from coterie_wire.conditions import Conditions, Reason, Requirements

@@ -5,7 +5,6 @@ from collections import Counter
 from coterie.core.errors import ErrorKind
 from coterie.gateway.problems import STATUS, WIRE_STATUS
 from coterie_wire.errors import CODES
-
 from tests.contract.error_catalogue import codes_given, platform_errors, rest_codes
 
 

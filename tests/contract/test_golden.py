@@ -3,9 +3,9 @@
 import msgspec
 import numpy as np
 import pytest
+
 from coterie_wire.bundle import SignedManifest, verify_key_of, verify_manifest
 from coterie_wire.messages import decode, decode_platform_frame
-
 from tests.contract.golden import CODECS, GOLDEN, golden_bytes
 from tests.contract.samples import (
     MANIFEST,

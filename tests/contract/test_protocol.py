@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
+
 from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, CheckIn, Message, decode
 from coterie_wire.version import PROTOCOL, SPOKEN
-
 from tests.contract.samples import MESSAGES
 
 ANNOUNCING = [message for message in MESSAGES if "protocol" in message.__struct_fields__]

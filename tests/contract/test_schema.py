@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
+
 from coterie_wire.messages import EXCHANGES
 from coterie_wire.plan import CODEC, LOCAL, PRIVACY
 from coterie_wire.schema import wire_schema
-from jsonschema import Draft202012Validator
-
 from tests.contract.golden import GOLDEN
 from tests.contract.samples import DEVICE_PLAN, MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
-from coterie_wire.messages import Capabilities
 
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
+from coterie_wire.messages import Capabilities
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="0.1.0")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import numpy as np
+
 from coterie.core.credentials import hash_secret
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 import onnx.parser
+from numpy.typing import NDArray
+
 from coterie_wire.bundle import (
     BlobRef,
     Manifest,
@@ -19,7 +21,6 @@ from coterie_wire.bundle import (
 )
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
-from numpy.typing import NDArray
 
 SIDE, CLASSES, BATCH = 2, 3, 4
 FEATURES = SIDE * SIDE

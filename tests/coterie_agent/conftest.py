@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
@@ -15,7 +16,6 @@ from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row
 from coterie_wire.conditions import Conditions
 from coterie_wire.messages import Enrolled
-
 from tests.coterie_agent.bundles import Bundle, make_bundle, samples
 from tests.coterie_agent.fake_platform import CREDENTIAL, TIMEOUT_S, FakePlatform, fake_platform
 

@@ -9,6 +9,12 @@ from socket import SHUT_WR
 from typing import Any
 
 import msgspec
+from websockets.datastructures import Headers
+from websockets.frames import Opcode
+from websockets.http11 import Request as UpgradeRequest
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
 from coterie_wire.messages import (
     EXCHANGES,
     Assignment,
@@ -28,12 +34,6 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
-from websockets.datastructures import Headers
-from websockets.frames import Opcode
-from websockets.http11 import Request as UpgradeRequest
-from websockets.protocol import State
-from websockets.server import ServerProtocol
-
 from tests.coterie_agent.bundles import Bundle
 
 TOKEN, CREDENTIAL = "one-time", "secret"

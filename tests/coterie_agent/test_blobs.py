@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from coterie_agent.errors import MEANINGS, Exit
 
+from coterie_agent.errors import MEANINGS, Exit
 from tests.coterie_agent.bundles import samples
 from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform
 

@@ -3,11 +3,11 @@
 import itertools
 
 import pytest
-from coterie_agent.policy import blocks_network, judge, judge_data
-from coterie_wire.conditions import Conditions, Requirements
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coterie_agent.policy import blocks_network, judge, judge_data
+from coterie_wire.conditions import Conditions, Requirements
 from tests.coterie_agent.bundles import SPEC
 
 NOTHING = Requirements(charging=False, unmetered=False)

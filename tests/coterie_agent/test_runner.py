@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from coterie_agent.errors import Exit
 from coterie_agent.store.opened import Store
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.messages import ReleaseAssignment
-
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent
 from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nacl.signing import SigningKey
+
 from coterie_wire.bundle import (
     BlobRef,
     SignedManifest,
@@ -14,10 +18,6 @@ from coterie_wire.bundle import (
 )
 from coterie_wire.errors import WireError
 from coterie_wire.version import PROTOCOL
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from nacl.signing import SigningKey
-
 from tests.contract.samples import MANIFEST, SIGNING_KEY
 
 

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.codec import Codec, Float32, Tensors
 from coterie_wire.codec.float32 import Float32Codec
@@ -11,9 +15,6 @@ from coterie_wire.codec.int8 import SMALLEST_CHANNEL, Int8
 from coterie_wire.errors import WireError
 from coterie_wire.plan import CODEC
 from coterie_wire.tensors import encode_tensors, read_header
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 CODECS: tuple[Codec, ...] = (*(kind() for kind in CODEC.kinds.values()), Int8(granularity="tensor"))
 every_codec = pytest.mark.parametrize("codec", CODECS, ids=repr)

@@ -1,6 +1,7 @@
 """Local kinds: what they ask of the train step graph."""
 
 import pytest
+
 from coterie_wire.local import StepWeights
 from coterie_wire.local.prox import Prox
 from coterie_wire.local.sgd import Sgd

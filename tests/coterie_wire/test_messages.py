@@ -2,6 +2,9 @@
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from coterie_wire.errors import MAX_DETAIL_CHARS, WireError
 from coterie_wire.messages import (
     EXCHANGES,
@@ -17,9 +20,6 @@ from coterie_wire.messages import (
     decode,
     decode_platform_frame,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.contract.samples import MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST
 
 every_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)

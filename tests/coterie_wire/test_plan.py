@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Requirements
@@ -11,7 +12,6 @@ from coterie_wire.local.prox import Prox
 from coterie_wire.plan import CODEC, LOCAL, PRIVACY, DevicePlan, parse_device_plan
 from coterie_wire.privacy.clip import Clip
 from coterie_wire.privacy.none import NoPrivacy
-
 from tests.contract.samples import DEVICE_PLAN
 
 REGISTRIES: tuple[Registry[Kind], ...] = (LOCAL, CODEC, PRIVACY)

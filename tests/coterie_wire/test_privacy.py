@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.privacy.clip import Clip
-from coterie_wire.privacy.none import NoPrivacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.privacy.clip import Clip
+from coterie_wire.privacy.none import NoPrivacy
 
 vectors = hnp.arrays(np.float32, st.integers(1, 8), elements=st.floats(-1e3, 1e3, width=32))
 THREE_FOUR: Tensors = {"a": np.array([3], np.float32), "b": np.array([[0, -4]], np.float32)}

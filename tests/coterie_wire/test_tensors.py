@@ -6,6 +6,11 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load, save
+
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import (
@@ -16,10 +21,6 @@ from coterie_wire.tensors import (
     encode_tensors,
     read_header,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from safetensors.numpy import load, save
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 arrays = st.one_of(hnp.arrays(np.float32, shapes), hnp.arrays(np.int64, shapes), hnp.arrays(np.int8, shapes))

@@ -1,10 +1,10 @@
 """The model of the system tests: softmax regression on images of 32 by 32 pixels, with its samples and updates."""
 
 import numpy as np
-from coterie_wire.codec import Codec, Tensors
-from coterie_wire.codec.int8 import Int8
 from numpy.typing import NDArray
 
+from coterie_wire.codec import Codec, Tensors
+from coterie_wire.codec.int8 import Int8
 from tests.coterie_agent.bundles import spec_of
 
 SIDE, CLASSES = 32, 10

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import msgspec
 import psutil
-from coterie.config.announce import Announcement, FirstOperator, GaveUp, Ready, Restarting, Stopped
 
+from coterie.config.announce import Announcement, FirstOperator, GaveUp, Ready, Restarting, Stopped
 from tests.system.eventually import eventually
 from tests.system.seed import Seeded
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from coterie_wire.conditions import Conditions
 from numpy.typing import NDArray
 
+from coterie_wire.conditions import Conditions
 from tests.system.model import samples
 from tests.system.processes import ROOT, environment
 

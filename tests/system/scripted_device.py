@@ -4,6 +4,7 @@ import hashlib
 
 import httpx
 import msgspec
+
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import (
     EXCHANGES,
@@ -20,7 +21,6 @@ from coterie_wire.messages import (
     UploadState,
 )
 from coterie_wire.version import PROTOCOL
-
 from tests.system.eventually import eventually
 
 NAMES = {exchange.request: (name, exchange.reply) for name, exchange in EXCHANGES.items()}

@@ -27,13 +27,13 @@ class Seeded(msgspec.Struct, frozen=True):
 
 def seed(directory: Path, *, pairs: int) -> Seeded:
     """Tables, an operator, a data set and model pairs with a first device version each; Django is set up."""
+    from django.core.management import call_command
+    from django.utils import timezone
+
     from coterie.accounts.services import create_operator, issue_token
     from coterie.registry.models import ModelPair, ModelVersion, Role
     from coterie.registry.services import add_dataset, keep_file, publish_version
     from coterie_wire.tensors import encode_tensors
-    from django.core.management import call_command
-    from django.utils import timezone
-
     from tests.coterie_agent.bundles import predict_graph, train_step_graph
     from tests.system.model import LABELS, SPEC, samples, tensors
 

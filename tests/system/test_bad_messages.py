@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from coterie_wire.messages import MAX_MESSAGE_BYTES, Enrol
-from coterie_wire.version import PROTOCOL
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from coterie_wire.messages import MAX_MESSAGE_BYTES, Enrol
+from coterie_wire.version import PROTOCOL
 from tests.system.conftest import Site
 from tests.system.scripted_device import CAPABILITIES, Refused, ScriptedDevice
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import ReleaseAssignment
-
 from tests.system.conftest import Site
 from tests.system.model import payload, tensors
 from tests.system.scripted_device import Refused, ScriptedDevice

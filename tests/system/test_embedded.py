@@ -14,6 +14,7 @@ from typing import TypeVar
 import httpx
 import msgspec
 import pytest
+
 from coterie.config.announce import Announcement, FirstOperator, GaveUp, Ready, Restarting, Stopped
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,10 +15,11 @@ import httpx
 import msgspec
 import psycopg
 import pytest
-from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
-from coterie_wire.version import PROTOCOL
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
+
+from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
+from coterie_wire.version import PROTOCOL
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL = "postgresql://postgres:postgres@127.0.0.1:5432"

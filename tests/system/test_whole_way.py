@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pytest
+
 from coterie.demo.baselines import Start, read_start
 from coterie.demo.digits import CLASSES, Deal, Samples, deal
 from coterie.demo.export import JOB, ExportArguments
@@ -30,7 +31,6 @@ from coterie_wire.local.sgd import Sgd
 from coterie_wire.messages import OfferUpdate
 from coterie_wire.plan import DevicePlan
 from coterie_wire.privacy.none import NoPrivacy
-
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.real_agent import RealAgent

@@ -5,8 +5,6 @@ from datetime import date
 from urllib.parse import urlsplit
 
 import msgspec
-from coterie_wire.messages import Enrol, Enrolled
-from coterie_wire.version import PROTOCOL
 
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import TEMPLATE, load_config
@@ -15,6 +13,8 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, write_private
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import open_store
+from coterie_wire.messages import Enrol, Enrolled
+from coterie_wire.version import PROTOCOL
 
 
 class Joined(msgspec.Struct, frozen=True):

@@ -3,7 +3,6 @@
 from datetime import date
 
 import msgspec
-from coterie_wire.messages import Done, Leave
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.commands import Arguments, Output
@@ -13,6 +12,7 @@ from coterie_agent.home import Home, RunLock
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import Store, open_store
+from coterie_wire.messages import Done, Leave
 
 
 class Left(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Charging, from psutil, where the system has no /sys/class/power_supply (macOS, Windows, BSD)."""
 
 import psutil
+
 from coterie_wire.conditions import Answer
 
 

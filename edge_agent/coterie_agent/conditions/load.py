@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import psutil
+
 from coterie_wire.conditions import Answer
 
 BUSY_SHARE = 0.25

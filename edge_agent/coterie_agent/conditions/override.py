@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import msgspec
+
 from coterie_wire.conditions import Conditions
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from coterie_wire.conditions import Conditions
-
 from coterie_agent.conditions import termux
 from coterie_agent.conditions.battery import probe_battery
 from coterie_agent.conditions.load import IdleProbe
@@ -14,6 +12,7 @@ from coterie_agent.conditions.network import NetworkProbe
 from coterie_agent.conditions.override import OverrideFile
 from coterie_agent.conditions.power_supply import probe_power_supply
 from coterie_agent.conditions.temperature import probe_temperature
+from coterie_wire.conditions import Conditions
 
 _TERMUX_TTL_S = 15.0
 """Each Termux command starts an Android service; asking every second would drain the battery it asks about."""

@@ -5,6 +5,7 @@ import subprocess
 from typing import Literal, TypeVar
 
 import msgspec
+
 from coterie_wire.conditions import Answer, Network
 
 _TIMEOUT_S = 5

@@ -3,6 +3,7 @@
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+
 from coterie_wire.errors import WireError
 from coterie_wire.messages import PlatformFrame, Request, decode_platform_frame
 

@@ -1,8 +1,7 @@
 """What can go wrong between device and platform, and the one judgement of whether trying again can help."""
 
-from coterie_wire.messages import Problem
-
 from coterie_agent.errors import AgentError, Exit
+from coterie_wire.messages import Problem
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that say nothing about the request itself."""

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import msgspec
 import urllib3
-from coterie_wire.errors import WireError
-from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Message, Problem, UploadState, decode
 
 from coterie_agent import VERSION
 from coterie_agent.link.failure import Refused, Unreachable
+from coterie_wire.errors import WireError
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Message, Problem, UploadState, decode
 
 R = TypeVar("R", bound=Message)
 RecordSent = Callable[[str, int], None]

@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 import msgspec
-from coterie_wire.errors import WireError
-from coterie_wire.messages import MAX_MESSAGE_BYTES, Message, Refusal, Reply, decode
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
@@ -18,6 +16,8 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.conversation import Broken, Conversation
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import NAMES, RecordSent
+from coterie_wire.errors import WireError
+from coterie_wire.messages import MAX_MESSAGE_BYTES, Message, Refusal, Reply, decode
 
 R = TypeVar("R", bound=Message)
 _ANSWER_TIMEOUT_S = 30.0

@@ -1,10 +1,9 @@
 """Who this device is: the platform it joined, the key it pinned, the credential it holds."""
 
-from coterie_wire.messages import Enrolled, Message
-
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.store.database import Database
+from coterie_wire.messages import Enrolled, Message
 
 
 class Identity(Message, frozen=True):

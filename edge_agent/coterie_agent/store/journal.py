@@ -3,10 +3,10 @@
 from typing import Literal
 
 import msgspec
-from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Progress
 
 from coterie_agent.store.database import Database
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Progress
 
 Link = Literal["socket", "https", "offline"]
 

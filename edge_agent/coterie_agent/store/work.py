@@ -3,11 +3,11 @@
 from typing import Literal
 
 import msgspec
-from coterie_wire.bundle import SignedManifest
-from coterie_wire.messages import Assignment, OfferUpdate
 
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Snapshot
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.messages import Assignment, OfferUpdate
 
 Outcome = Literal["accepted", "dropped", "released"]
 _KEPT_OUTCOMES = 50

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
-from coterie_wire.messages import Assignment, OfferUpdate
-from coterie_wire.plan import DevicePlan
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.opened import Store
@@ -19,6 +17,8 @@ from coterie_agent.training.model import Model, Parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
+from coterie_wire.messages import Assignment, OfferUpdate
+from coterie_wire.plan import DevicePlan
 
 
 @dataclass(frozen=True, kw_only=True)

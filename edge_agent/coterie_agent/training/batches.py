@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32
 
 from coterie_agent.errors import AgentError
 from coterie_agent.model import features
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.graph import Array
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.codec import Float32
 
 HELD_OUT_ONE_IN = 5
 _FEWEST_TO_SPLIT = 10

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from coterie_agent.blobs import BlobCache
 from coterie_wire.bundle import Manifest
 from coterie_wire.codec import Float32
 from coterie_wire.tensors import check_finite, decode_tensors
-
-from coterie_agent.blobs import BlobCache
 
 Parameters = Mapping[str, Float32]
 

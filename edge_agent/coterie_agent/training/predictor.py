@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
-from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32, Tensors
 
 from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.batches import Batch, make_batch
 from coterie_agent.training.graph import Graph, value
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.codec import Float32, Tensors
 
 _ROWS = 32
 

@@ -6,15 +6,15 @@ from typing import cast
 
 import numpy as np
 import onnxruntime as ort
-from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.local import StepWeights
-from coterie_wire.tensors import check_finite, decode_tensors, encode_tensors
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
 from coterie_agent.training.batches import Batch, batch_ids, make_batch
 from coterie_agent.training.graph import Array, Graph, value
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.local import StepWeights
+from coterie_wire.tensors import check_finite, decode_tensors, encode_tensors
 
 _TIMED_STEPS = 100
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.codec import Tensors
 from coterie_wire.errors import WireError

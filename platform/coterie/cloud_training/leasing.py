@@ -3,13 +3,13 @@
 import uuid
 from datetime import datetime
 
-from coterie_wire.conditions import Reason
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.lease import LEASE
 from coterie.learning.child.job import Progress
+from coterie_wire.conditions import Reason
 
 State = TrainingJob.State
 MAX_ATTEMPTS = 3

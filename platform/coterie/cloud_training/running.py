@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from coterie_wire.conditions import Reason
 from django.db import transaction
 
 from coterie.cloud_training import work
@@ -20,6 +19,7 @@ from coterie.learning.child.job import Progress
 from coterie.learning.child.run import run_child
 from coterie.learning.jobs import bootstrap, distill, preflight
 from coterie.registry.services import reject_pair
+from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
 

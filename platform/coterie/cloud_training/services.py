@@ -4,7 +4,6 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from coterie_wire.conditions import Reason
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
@@ -22,6 +21,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie.registry.services import reject_pair
+from coterie_wire.conditions import Reason
 
 CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
 

@@ -13,13 +13,13 @@ from types import FrameType
 import django
 import msgspec
 import uvicorn
-from coterie_wire.messages import MAX_MESSAGE_BYTES
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.server_options import ServerOptions
+from coterie_wire.messages import MAX_MESSAGE_BYTES
 
 ORPHANED = 3
 CLOSE_CONNECTIONS_S = 2

@@ -3,10 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from coterie_wire.bundle import verify_key_of
 from django.conf import settings
 
 from coterie.core.secret import load_or_make
+from coterie_wire.bundle import verify_key_of
 
 SEED_BYTES = 32
 

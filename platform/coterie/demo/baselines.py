@@ -14,6 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+
+from coterie.demo.digits import Samples
+from coterie.learning.datasets import Dataset
+from coterie.learning.evaluate import evaluate
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Row
 from coterie_agent.store.samples import Samples as StoredSamples
@@ -24,10 +28,6 @@ from coterie_wire.codec import Tensors
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.local import Local
 from coterie_wire.tensors import decode_tensors
-
-from coterie.demo.digits import Samples
-from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import evaluate
 
 
 class Start(NamedTuple):

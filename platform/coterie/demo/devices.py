@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from coterie_wire.conditions import Conditions
 
 from coterie.demo.digits import Samples
+from coterie_wire.conditions import Conditions
 
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
 ON_BATTERY = msgspec.structs.replace(GOOD, charging="no")

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from coterie_wire.local.sgd import Sgd
 
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import sign_in_path
@@ -27,6 +26,7 @@ from coterie.demo.server import DemoServer
 from coterie.demo.view import RoundRow, View
 from coterie.learning.child.run import run_child
 from coterie.learning.plan import Document
+from coterie_wire.local.sgd import Sgd
 
 LOCAL = Sgd(epochs=5, learning_rate=0.03, momentum=0.9)
 BATCH_SIZE = 16

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
+
 from coterie_wire.conditions import Reason
 
 

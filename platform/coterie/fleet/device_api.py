@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from coterie_wire.messages import Done, Enrol, Enrolled, Leave
-
 from coterie.core.identity import verify_key
 from coterie.fleet import services
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
+from coterie_wire.messages import Done, Enrol, Enrolled, Leave
 
 
 def enrol(message: Enrol, now: datetime) -> Enrolled:

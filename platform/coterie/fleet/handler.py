@@ -4,9 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from coterie_wire.messages import Message
-
 from coterie.fleet.models import Device
+from coterie_wire.messages import Message
 
 # Any: each handler takes the message of its own exchange, and the gateway decodes to exactly that type.
 Handler = Callable[[Device, Any, datetime], Message]

@@ -4,10 +4,11 @@ import uuid
 from datetime import datetime
 
 import msgspec
-from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Capabilities, DataMetadata
 from django.db import models
 from django.db.models import F, Q
+
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Capabilities, DataMetadata
 
 
 class EnrolmentToken(models.Model):

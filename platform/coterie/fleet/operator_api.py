@@ -3,7 +3,6 @@
 from uuid import UUID
 
 import msgspec
-from coterie_wire.conditions import Reason
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -16,6 +15,7 @@ from rest_framework.viewsets import GenericViewSet
 from coterie.fleet import services
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.selectors import present_devices, ready_devices, why_not_ready, with_tag
+from coterie_wire.conditions import Reason
 
 
 class ReasonSerializer(serializers.Serializer[Reason]):

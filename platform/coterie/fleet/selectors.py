@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from coterie_wire.conditions import Reason
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
+from coterie_wire.conditions import Reason
 
 
 class CredentialUnknown(CoterieError):

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
-from coterie_wire.messages import Capabilities, CheckIn
 from django.db import transaction
 from django.db.models import F
 
@@ -15,6 +14,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
+from coterie_wire.messages import Capabilities, CheckIn
 
 MISSED_CHECK_INS = 2.5
 """A device counts as present until it has let this many of its check-in intervals pass."""

@@ -7,9 +7,6 @@ from typing import Final
 
 import msgspec
 from channels.layers import BaseChannelLayer, get_channel_layer
-from coterie_wire.errors import WireError
-from coterie_wire.messages import PlatformFrame, Refusal, Reply, Wake, decode
-from coterie_wire.messages import Request as RequestFrame
 
 from coterie.core.errors import CoterieError
 from coterie.core.events import device_group
@@ -18,6 +15,9 @@ from coterie.gateway.http import Event, Receive, Scope, Send, bearer, reply_with
 from coterie.gateway.messages import answer
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
+from coterie_wire.errors import WireError
+from coterie_wire.messages import PlatformFrame, Refusal, Reply, Wake, decode
+from coterie_wire.messages import Request as RequestFrame
 
 POLICY: Final = 1008  # RFC 6455, 7.4.1: the credential has ended
 BAD_FRAME: Final = 1007

@@ -5,10 +5,10 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from coterie_wire.errors import WireError
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.gateway.problems import CONTENT_TYPE, problem_of
+from coterie_wire.errors import WireError
 
 # Any: ASGI's events are untyped dictionaries by specification.
 Scope = dict[str, Any]

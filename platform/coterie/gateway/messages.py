@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import msgspec
-from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
 from django.utils import timezone
 
 from coterie.core.errors import CoterieError, ErrorKind
@@ -13,6 +12,7 @@ from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, bearer, reply
 from coterie.gateway.threads import in_thread
 from coterie.rounds import device_api as rounds
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
 
 ENROL = "enrol"
 HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS}

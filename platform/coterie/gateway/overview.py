@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from coterie_wire.conditions import Reason
 from django.db.models import Prefetch
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, why_not_ready
 from coterie.rounds.models import Assignment, Round
+from coterie_wire.conditions import Reason
 
 DEVICES_SHOWN = 200
 ROUNDS_SHOWN = 8

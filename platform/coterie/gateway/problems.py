@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 
+from coterie.core.errors import CoterieError, ErrorKind
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
-
-from coterie.core.errors import CoterieError, ErrorKind
 
 logger = logging.getLogger(__name__)
 

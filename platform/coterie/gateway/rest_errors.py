@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
-from coterie_wire.errors import WireError
-from coterie_wire.messages import Problem
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
@@ -13,6 +11,8 @@ from rest_framework.views import set_rollback
 
 from coterie.core.errors import CoterieError
 from coterie.gateway.problems import CONTENT_TYPE, problem, problem_of
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Problem
 
 CODES: Mapping[type[exceptions.APIException], str] = {
     exceptions.ParseError: "rest.malformed",

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from coterie_wire.messages import UploadState
 from django.utils import timezone
 
 from coterie.core.errors import CoterieError, ErrorKind
@@ -15,6 +14,7 @@ from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import blocking, in_thread
 from coterie.rounds.uploads import UploadTarget, complete_upload, open_upload
+from coterie_wire.messages import UploadState
 
 WRITE_BYTES = 256 << 10
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from coterie_wire.bundle import ModelSpec, TensorSpec
 from numpy.typing import NDArray
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie_wire.bundle import ModelSpec, TensorSpec
 
 Inputs = Mapping[str, NDArray[np.float32] | NDArray[np.int64]]
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.local import StepWeights
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
 from coterie.learning.evaluate import open_session
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.local import StepWeights
 
 Arrays = Mapping[str, NDArray[np.generic]]
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
-from coterie_wire.codec import Tensors
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
+from coterie_wire.codec import Tensors
 
 BATCH = 256
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from coterie_wire.tensors import decode_tensors
 
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.datasets import read_model_dataset
 from coterie.learning.evaluate import evaluate
 from coterie.learning.jobs.evaluate import EvaluateArguments, EvaluateResult
+from coterie_wire.tensors import decode_tensors
 
 
 def evaluate_stored(arguments: EvaluateArguments, report: ReportProgress) -> EvaluateResult:  # noqa: ARG001 - seconds of work

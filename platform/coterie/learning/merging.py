@@ -6,11 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from coterie_wire.bundle import BlobRef, ModelSpec
-from coterie_wire.codec import Codec, Tensors
-from coterie_wire.errors import WireError
-from coterie_wire.plan import CODEC
-from coterie_wire.tensors import decode_tensors, encode_tensors
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.datasets import read_model_dataset
@@ -27,6 +22,11 @@ from coterie.learning.jobs.merge import (
 from coterie.learning.merge import Contribution, Merge
 from coterie.learning.plan import MERGE
 from coterie.learning.weighted_sum import WeightedSum
+from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.codec import Codec, Tensors
+from coterie_wire.errors import WireError
+from coterie_wire.plan import CODEC
+from coterie_wire.tensors import decode_tensors, encode_tensors
 
 BLOCK = 64
 """Updates summed apart before they join the total; fixed, so that the order of additions is, wherever blocks run."""

@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+
+from coterie.learning import groups, help, merge, pace
+from coterie.learning.groups import Groups
+from coterie.learning.help import Help
+from coterie.learning.merge import Merge
+from coterie.learning.pace import Pace
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
@@ -14,12 +20,6 @@ from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.plan import CODEC, LOCAL, PRIVACY, DevicePlan
 from coterie_wire.privacy import Privacy
-
-from coterie.learning import groups, help, merge, pace
-from coterie.learning.groups import Groups
-from coterie.learning.help import Help
-from coterie.learning.merge import Merge
-from coterie.learning.pace import Pace
 
 Document: TypeAlias = dict[str, object]
 """JSON: a plan, or a schema."""

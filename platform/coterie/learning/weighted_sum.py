@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from coterie_wire.codec import Tensors
 from numpy.typing import NDArray
+
+from coterie_wire.codec import Tensors
 
 Float64 = NDArray[np.float64]
 

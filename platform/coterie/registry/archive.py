@@ -6,11 +6,11 @@ import zipfile
 from typing import BinaryIO, cast
 
 import msgspec
-from coterie_wire.bundle import Manifest
 
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import signed_manifest
+from coterie_wire.bundle import Manifest
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every member's time, so that the same version is the same file."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from coterie_wire.bundle import BlobRef
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, storages
+
+from coterie_wire.bundle import BlobRef
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import uuid
 from collections.abc import Iterable
 
 import msgspec
-from coterie_wire.bundle import BlobRef, ModelSpec
 from django.db import models
 from django.db.models import Q
 from django.db.models.base import ModelBase
 
 from coterie.registry.errors import Immutable
+from coterie_wire.bundle import BlobRef, ModelSpec
 
 
 class Blob(models.Model):

@@ -3,13 +3,13 @@
 from functools import lru_cache
 from uuid import UUID
 
-from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
-from coterie_wire.version import PROTOCOL
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.core.identity import signing_key
 from coterie.registry.errors import UnknownBlob
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
+from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
+from coterie_wire.version import PROTOCOL
 
 
 def champion(pair_id: UUID, role: Role) -> ModelVersion | None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from uuid import UUID
 
 import msgspec
-from coterie_wire.bundle import BlobRef, ModelSpec
-from coterie_wire.conditions import Reason
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
@@ -25,6 +23,8 @@ from coterie.registry.jobs import CHECK_PAIR
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
 from coterie.registry.selectors import champion
+from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.conditions import Reason
 
 MAX_PROGRAM_BYTES = 1 << 30
 

@@ -3,8 +3,6 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from coterie_wire.conditions import Reason
-from coterie_wire.messages import Progress
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
@@ -14,6 +12,8 @@ from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.transitions import end_assignment
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import Progress
 
 
 def own_assignment(*, device: Device, assignment_id: str) -> Assignment:

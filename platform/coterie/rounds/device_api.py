@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from coterie_wire.messages import CheckIn, Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
-
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.rounds import assigning, directives, uploads
+from coterie_wire.messages import CheckIn, Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
 
 
 def check_in(device: Device, message: CheckIn, now: datetime) -> Directive:

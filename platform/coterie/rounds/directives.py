@@ -3,10 +3,6 @@
 from datetime import datetime
 
 import msgspec
-from coterie_wire.bundle import SignedManifest
-from coterie_wire.conditions import Reason
-from coterie_wire.messages import Assignment as AssignmentMessage
-from coterie_wire.messages import CheckIn, Directive
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of, finished_federation_of
@@ -19,6 +15,10 @@ from coterie.rounds.advancing import advance_federation
 from coterie.rounds.assigning import record_progress, revive_dropped
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.selectors import active_round, eligible_devices, live_assignment, own_assignment_of, standing
+from coterie_wire.bundle import SignedManifest
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import Assignment as AssignmentMessage
+from coterie_wire.messages import CheckIn, Directive
 
 BUSY_CHECK_IN_S = 2.0
 """While a device works on an assignment: its progress is shown, and its silence noticed."""

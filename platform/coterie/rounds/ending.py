@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from coterie_wire.conditions import Reason
 from django.db import transaction
 
 from coterie.rounds import reasons
@@ -11,6 +10,7 @@ from coterie.rounds.jobs import ADVANCE, MERGE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
 from coterie.rounds.transitions import end_assignment, step
+from coterie_wire.conditions import Reason
 
 MAX_MERGE_ATTEMPTS = 5
 """Workers that may fail or die over a round before it is abandoned."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from time import perf_counter
 
 import msgspec
-from coterie_wire.conditions import Reason
 from django.db import transaction
 from django.db.models import F, FloatField, Q, Sum
 from django.db.models.functions import Cast
@@ -36,6 +35,7 @@ from coterie.rounds.files import UPDATES
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Round, Update
 from coterie.rounds.transitions import step
+from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ one compare-and-set on its row, so that any number of workers may try.
 
 import uuid
 
-from coterie_wire.conditions import Reason
 from django.db import models
 from django.db.models import Q
 
@@ -14,6 +13,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.learning.plan import Plan, parse_plan
 from coterie.registry.models import ModelVersion
+from coterie_wire.conditions import Reason
 
 
 class Round(models.Model):

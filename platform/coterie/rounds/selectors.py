@@ -4,7 +4,6 @@ from collections import Counter
 from datetime import datetime
 from uuid import UUID
 
-from coterie_wire.conditions import Reason
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KT
 
@@ -15,6 +14,7 @@ from coterie.fleet.selectors import present_devices
 from coterie.learning.pace import Standing
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
+from coterie_wire.conditions import Reason
 
 
 def active_round(federation: Federation, *, lock: bool = False) -> Round | None:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from coterie_wire.conditions import Reason
-
 from coterie.core.events import wake_device
 from coterie.rounds.models import Assignment, Round
+from coterie_wire.conditions import Reason
 
 State = Round.State
 

@@ -5,10 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from coterie_wire.bundle import ModelSpec
-from coterie_wire.conditions import Reason
-from coterie_wire.errors import WireError
-from coterie_wire.messages import OfferUpdate, UploadState
 from django.db import transaction
 from django.forms import model_to_dict
 
@@ -29,6 +25,10 @@ from coterie.rounds.files import UPDATES, arrived_bytes, discard_part, part_path
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Update, UpdateFacts, Upload
 from coterie.rounds.transitions import end_assignment
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.messages import OfferUpdate, UploadState
 
 TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
 TENSOR_OVERHEAD_BYTES = 512

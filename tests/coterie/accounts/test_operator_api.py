@@ -3,10 +3,11 @@ import json
 from io import StringIO
 
 import pytest
-from coterie.accounts.selectors import ApiTokenInvalid, live_token
-from coterie.accounts.services import NewOperator, create_operator
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
+
+from coterie.accounts.selectors import ApiTokenInvalid, live_token
+from coterie.accounts.services import NewOperator, create_operator
 
 pytestmark = pytest.mark.django_db
 

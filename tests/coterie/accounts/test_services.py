@@ -1,6 +1,8 @@
 from datetime import datetime, timedelta
 
 import pytest
+from django.test import Client
+
 from coterie.accounts.models import ApiToken, Operator
 from coterie.accounts.selectors import (
     ApiTokenInvalid,
@@ -19,7 +21,6 @@ from coterie.accounts.services import (
     revoke_token,
     sign_in_path,
 )
-from django.test import Client
 
 pytestmark = pytest.mark.django_db
 

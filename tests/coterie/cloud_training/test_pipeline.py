@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
@@ -12,7 +13,6 @@ from coterie.cloud_training.services import bootstrap_pair, sweep
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
 from coterie.registry.services import add_dataset, submit_pair
-
 from tests.coterie.world import later
 
 # Committed for real: the heartbeat extends leases from a thread of its own.

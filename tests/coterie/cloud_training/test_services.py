@@ -1,6 +1,7 @@
 import uuid
 
 import pytest
+
 from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
 from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
 from coterie.cloud_training.models import TrainingJob
@@ -10,7 +11,6 @@ from coterie.cloud_training.services import bootstrap_pair, cancel_job, check_pa
 from coterie.learning.child.job import Progress
 from coterie.registry.models import Dataset, ModelPair
 from coterie_wire.conditions import Reason
-
 from tests.coterie.world import START, keep, later, make_pair
 
 pytestmark = pytest.mark.django_db

@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
-from coterie.config.database import postgresql, sqlite
 from django.db import connection
+
+from coterie.config.database import postgresql, sqlite
 
 
 def test_reads_a_url_with_escapes() -> None:

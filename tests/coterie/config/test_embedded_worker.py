@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 from celery import Celery
+
 from coterie.config.celery import app as platform_app
 from coterie.config.embedded_worker import EmbeddedWorker
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from coterie.config.env import Env
 
 SCALED = {

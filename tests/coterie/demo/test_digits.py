@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from coterie.demo.digits import CLOUD_SAMPLES, HELD_OUT_SAMPLES, Samples, deal
 
 

@@ -1,6 +1,7 @@
-from coterie.demo.scenario import Act, write_script
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coterie.demo.scenario import Act, write_script
 
 
 @given(devices=st.integers(1, 40), rounds=st.integers(1, 30), seed=st.integers(0, 1000))

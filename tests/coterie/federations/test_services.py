@@ -1,4 +1,6 @@
 import pytest
+from django.db import IntegrityError, transaction
+
 from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of, members
@@ -11,8 +13,6 @@ from coterie.federations.services import (
 )
 from coterie.registry.models import Dataset, ModelPair
 from coterie_wire.errors import WireError
-from django.db import IntegrityError, transaction
-
 from tests.coterie.world import START, keep, make_device, make_pair
 
 pytestmark = pytest.mark.django_db

@@ -2,6 +2,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
 from coterie.accounts.services import create_operator
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import DeviceRevoked, device_of_credential
@@ -9,8 +12,6 @@ from coterie.fleet.services import EnrolledDevice, record_check_in
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
-from django.utils import timezone
-from rest_framework.test import APIClient
 
 pytestmark = pytest.mark.django_db
 

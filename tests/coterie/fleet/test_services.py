@@ -1,6 +1,7 @@
 from datetime import datetime, timedelta
 
 import pytest
+
 from coterie.core.errors import CoterieError
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import (

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
+
 from coterie.gateway.asgi import in_front_of
 from coterie.gateway.http import Event, Receive, Scope, Send
 

@@ -1,4 +1,5 @@
 import pytest
+
 from coterie.gateway.byte_range import RangeNotSatisfiable, parse_range
 
 

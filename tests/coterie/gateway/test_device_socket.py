@@ -3,6 +3,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
+
 from coterie.core.events import wake_device
 from coterie.fleet.services import EnrolledDevice, revoke_device
 from coterie.gateway.threads import in_thread

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 import httpx
 import msgspec
 import pytest
+from django.utils import timezone
+
 from coterie.core.identity import verify_key
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
@@ -13,7 +15,6 @@ from coterie.gateway.messages import ENROL, HANDLERS
 from coterie.gateway.threads import in_thread
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
 from coterie_wire.version import PROTOCOL
-from django.utils import timezone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

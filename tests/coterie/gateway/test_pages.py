@@ -1,11 +1,11 @@
 import re
 
 import pytest
-from coterie.accounts.services import create_operator
 from django.contrib import admin
 from django.test import Client
 from django.utils import timezone
 
+from coterie.accounts.services import create_operator
 from tests.coterie.world import fleet_of, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,5 @@
 import pytest
+
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.gateway.problems import STATUS, problem_of
 from coterie_wire.errors import WireError

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from coterie.gateway.threads import in_thread
-from coterie.rounds.models import Update
 from django.utils import timezone
 
+from coterie.gateway.threads import in_thread
+from coterie.rounds.models import Update
 from tests.coterie.gateway.conftest import application
 from tests.coterie.world import ScriptedDevice, fleet_of, make_federation, make_pair, make_version
 

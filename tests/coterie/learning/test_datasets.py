@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from coterie.learning.datasets import MalformedDataset, read_dataset
 from coterie_wire.bundle import TensorSpec
 

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+
 from coterie.learning.evaluate import score
 
 

@@ -7,6 +7,8 @@ import msgspec
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from coterie.core.errors import CoterieError
 from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
@@ -15,7 +17,6 @@ from coterie.learning.compile.preflight import preflight_stored
 from coterie.learning.compile.program import export_module
 from coterie.learning.jobs import bootstrap, distill, evaluate, preflight
 from coterie.learning.jobs.preflight import LabelsMismatch, PairMismatch, PreflightArguments, PreflightResult
-from torch import nn
 
 LABELS = ("low", "middle", "high")
 

@@ -3,6 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from coterie.learning.child.run import run_child
 from coterie.learning.jobs import merge
 from coterie.learning.jobs.merge import MergeArguments, NotFinite, StoredUpdate, UpdateChanged
@@ -11,8 +14,6 @@ from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.tensors import encode_tensors
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 MODEL = ModelSpec(
     inputs=(TensorSpec("x", "float32", (4,)),),

@@ -1,5 +1,6 @@
 import msgspec
 import pytest
+
 from coterie.learning.plan import parse_plan, plan_document, plan_schema, presets
 from coterie_wire.errors import WireError
 from coterie_wire.local.prox import Prox

@@ -1,8 +1,9 @@
 from collections import Counter
 
-from coterie.learning.selection import choose, derive_seed
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coterie.learning.selection import choose, derive_seed
 
 DEVICES = [f"device-{number}" for number in range(20)]
 

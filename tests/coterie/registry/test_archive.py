@@ -3,10 +3,10 @@ from typing import BinaryIO
 
 import msgspec
 import pytest
+
 from coterie.registry.archive import archive
 from coterie.registry.models import Role
 from coterie_wire.bundle import BlobRef, Manifest
-
 from tests.coterie.world import make_pair, make_version
 
 pytestmark = pytest.mark.django_db

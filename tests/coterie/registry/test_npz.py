@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coterie.registry.errors import BadDataset
-from coterie.registry.npz import inspect_dataset
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coterie.registry.errors import BadDataset
+from coterie.registry.npz import inspect_dataset
 
 X = np.zeros((6, 1, 4, 4), np.float32)
 Y = np.array([0, 1, 2, 0, 1, 2])

@@ -1,4 +1,5 @@
 import pytest
+
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.registry.errors import BadLabels, Immutable, NameTaken, NothingToRollBackTo, NotReady, UnknownVersion
@@ -6,7 +7,6 @@ from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest
 from coterie.registry.services import publish_version, roll_back, submit_pair
 from coterie_wire.bundle import verify_manifest
-
 from tests.coterie.world import MODEL, START, keep, make_pair, make_version
 
 pytestmark = pytest.mark.django_db

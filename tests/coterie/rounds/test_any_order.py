@@ -6,6 +6,10 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from django.db import transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.federations.services import finish_federation
@@ -19,10 +23,6 @@ from coterie.rounds.models import Assignment, Round, Update
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.messages import Progress
 from coterie_wire.tensors import decode_tensors
-from django.db import transaction
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.coterie.world import (
     MODEL,
     ON_BATTERY,

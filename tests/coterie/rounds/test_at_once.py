@@ -6,13 +6,13 @@ from functools import partial
 from typing import TypeVar
 
 import pytest
+from django.db import connection
+
 from coterie.registry.models import ModelVersion
 from coterie.rounds.advancing import sweep
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round, Update
 from coterie.rounds.uploads import complete_upload, open_upload
-from django.db import connection
-
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
 
 # Committed for real: threads see what others have done.

@@ -1,6 +1,7 @@
 """A round from its plan to its published version, step by step."""
 
 import pytest
+
 from coterie.federations.services import pause_federation
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
@@ -9,7 +10,6 @@ from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.messages import Progress
-
 from tests.coterie.world import (
     ON_BATTERY,
     fleet_of,

@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from onnx import TensorProto, checker, helper
+
 from coterie.learning.child.errors import Crashed
 from coterie.learning.jobs.merge import MergeArguments, MergeResult
 from coterie.registry.content import BLOBS
@@ -16,8 +18,6 @@ from coterie.rounds.files import UPDATES
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round, Update
 from coterie.rounds.tidying import tidy
-from onnx import TensorProto, checker, helper
-
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,

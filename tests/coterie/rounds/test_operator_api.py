@@ -4,14 +4,14 @@ import io
 
 import numpy as np
 import pytest
-from coterie.accounts.models import Operator
-from coterie.rounds.advancing import sweep
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Round
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
+from coterie.accounts.models import Operator
+from coterie.rounds.advancing import sweep
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Round
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pytest
+
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.rounds.advancing import sweep
@@ -17,7 +18,6 @@ from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import encode_tensors
-
 from tests.coterie.world import (
     ON_BATTERY,
     ScriptedDevice,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from coterie_agent.conditions.network import NetworkProbe
 from coterie_agent.conditions.power_supply import probe_power_supply
 from coterie_agent.conditions.temperature import probe_temperature

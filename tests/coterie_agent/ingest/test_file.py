@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck

@@ -3,6 +3,9 @@
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.conversation import Broken, Conversation
@@ -11,9 +14,6 @@ from coterie_agent.link.http import HttpLink
 from coterie_wire.conditions import Conditions
 from coterie_wire.messages import CheckIn, Directive, Problem, Wake
 from coterie_wire.version import PROTOCOL
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.coterie_agent.fake_platform import CREDENTIAL, Denied, FakePlatform
 
 

@@ -3,13 +3,13 @@
 import stat
 
 import pytest
+
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home, RunLock, is_running
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_wire.messages import Enrolled, OfferUpdate
-
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.fake_platform import FakePlatform
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+
 from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
@@ -19,7 +20,6 @@ from coterie_agent.training.model import Model
 from coterie_agent.training.update import make_update
 from coterie_wire.messages import Assignment
 from coterie_wire.plan import DevicePlan, parse_device_plan
-
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
 from tests.coterie_agent.fake_platform import PLAN
 

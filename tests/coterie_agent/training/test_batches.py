@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from coterie_agent.errors import AgentError
-from coterie_agent.store.samples import StoredRow
-from coterie_agent.training.batches import batch_ids, make_batch, split, steps_per_epoch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie_agent.errors import AgentError
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.batches import batch_ids, make_batch, split, steps_per_epoch
 from tests.coterie_agent.bundles import SPEC
 
 

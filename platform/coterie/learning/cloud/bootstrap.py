@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from coterie_wire.bundle import BlobRef
 
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.epochs import batches, run_epochs, split
@@ -13,6 +12,7 @@ from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset, read_dataset
 from coterie.learning.evaluate import score
 from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
+from coterie_wire.bundle import BlobRef
 
 
 def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:

@@ -7,10 +7,6 @@ temperature 1). It runs the very train step that devices run.
 from pathlib import Path
 
 import numpy as np
-from coterie_wire.bundle import BlobRef
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.local import StepWeights
-from coterie_wire.tensors import decode_tensors, encode_tensors
 
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.epochs import batches, run_epochs, split
@@ -20,6 +16,10 @@ from coterie.learning.datasets import Dataset, read_model_dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session, predict_logits, score
 from coterie.learning.jobs.distill import DistillArguments, DistillResult
+from coterie_wire.bundle import BlobRef
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.local import StepWeights
+from coterie_wire.tensors import decode_tensors, encode_tensors
 
 
 def distill_stored(arguments: DistillArguments, report: ReportProgress) -> DistillResult:

@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from coterie_wire.bundle import TensorSpec
-from coterie_wire.codec import Float32
-from coterie_wire.tensors import decode_tensors, encode_tensors
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -14,6 +11,9 @@ from torch.fx import GraphModule
 
 from coterie.learning.compile.signature import Signature, check_signature, in_service
 from coterie.learning.datasets import Dataset
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.codec import Float32
+from coterie_wire.tensors import decode_tensors, encode_tensors
 
 EVALUATION_BATCH = 256
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import torch
-from coterie_wire.bundle import ModelSpec, TensorSpec
 from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor
@@ -17,6 +16,7 @@ from coterie.learning.compile.errors import BatchOutOfRange
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
+from coterie_wire.bundle import ModelSpec, TensorSpec
 
 SCALARS = StepScalars._fields
 

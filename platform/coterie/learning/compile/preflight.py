@@ -7,10 +7,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
-from coterie_wire.codec import Tensors
-from coterie_wire.local import StepWeights
-from coterie_wire.tensors import decode_tensors, encode_tensors
 from numpy.typing import NDArray
 
 from coterie.learning.child.job import Progress, ReportProgress
@@ -23,6 +19,10 @@ from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session, predict_logits
 from coterie.learning.jobs.preflight import LabelsMismatch, PairMismatch, PreflightArguments, PreflightResult
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.codec import Tensors
+from coterie_wire.local import StepWeights
+from coterie_wire.tensors import decode_tensors, encode_tensors
 
 STAGES = ("loading", "compiling", "training", "cloud model")
 TIMED_STEPS = 5

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from coterie_wire.bundle import Dtype, TensorSpec
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -12,6 +11,7 @@ from torch.fx import Graph, GraphModule
 from torch.fx.node import Node
 
 from coterie.learning.compile.errors import FixedBatch, UnsupportedSignature
+from coterie_wire.bundle import Dtype, TensorSpec
 
 DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
 

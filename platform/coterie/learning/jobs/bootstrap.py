@@ -3,13 +3,13 @@
 from typing import Annotated
 
 import msgspec
-from coterie_wire.bundle import BlobRef
 from msgspec import Meta
 
 from coterie.learning.child.job import ChildJob
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.compile.errors import ERRORS
 from coterie.learning.datasets import MalformedDataset
+from coterie_wire.bundle import BlobRef
 
 
 class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

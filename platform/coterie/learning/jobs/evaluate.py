@@ -1,10 +1,10 @@
 """Job: measure a device model on held-out samples; NumPy and onnxruntime, never PyTorch."""
 
 import msgspec
-from coterie_wire.bundle import ModelSpec
 
 from coterie.learning.child.job import ChildJob
 from coterie.learning.datasets import MalformedDataset
+from coterie_wire.bundle import ModelSpec
 
 
 class EvaluateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

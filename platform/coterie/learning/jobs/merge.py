@@ -1,12 +1,12 @@
 """Job: merge the updates of a round into new parameters, and measure them; NumPy and onnxruntime, never PyTorch."""
 
 import msgspec
-from coterie_wire.bundle import BlobRef, ModelSpec, Sha256
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob
 from coterie.learning.datasets import MalformedDataset
 from coterie.learning.plan import Document
+from coterie_wire.bundle import BlobRef, ModelSpec, Sha256
 
 
 class UpdateChanged(CoterieError):

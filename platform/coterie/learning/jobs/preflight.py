@@ -3,12 +3,12 @@
 from typing import Annotated
 
 import msgspec
-from coterie_wire.bundle import BlobRef, ModelSpec
 from msgspec import Meta
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob, Limits
 from coterie.learning.compile.errors import ERRORS
+from coterie_wire.bundle import BlobRef, ModelSpec
 
 LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
 """An upload comes from outside: it gets neither a network nor much time."""

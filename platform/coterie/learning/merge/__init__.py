@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
+from coterie.learning.weighted_sum import WeightedSum
 from coterie_wire.codec import Tensors
 from coterie_wire.kinds import Kind
-
-from coterie.learning.weighted_sum import WeightedSum
 
 
 class Contribution(NamedTuple):

@@ -6,11 +6,11 @@ McMahan et al. 2017, arXiv 1602.05629, Algorithm 1; as a step of the server: Red
 from typing import Annotated, Literal
 
 import numpy as np
-from coterie_wire.codec import Tensors
 from msgspec import Meta
 
 from coterie.learning.merge import Contribution, Merge
 from coterie.learning.weighted_sum import WeightedSum, add_sums, add_weighted, empty_sum
+from coterie_wire.codec import Tensors
 
 
 class FedAvg(Merge, frozen=True, tag="fed_avg"):

@@ -3,6 +3,7 @@
 from typing import ClassVar, Literal
 
 import msgspec
+
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob
 

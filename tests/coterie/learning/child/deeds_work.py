@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 from coterie.learning.child.job import Progress, ReportProgress
-
 from tests.coterie.learning.child.deeds import Answer, Arguments, Refused, Undeclared
 
 

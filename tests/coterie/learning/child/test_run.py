@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from coterie.learning.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
 from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
-
 from tests.coterie.learning.child.deeds import JOB, Arguments, Refused
 
 

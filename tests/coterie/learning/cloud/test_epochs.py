@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from coterie.learning.child.job import Progress
 from coterie.learning.cloud.epochs import batches, run_epochs, split
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.evaluate import Evaluation
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @given(samples=st.integers(1, 200), share=st.floats(0, 0.99), seed=st.integers(0, 10))

@@ -3,13 +3,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from coterie.learning.cloud.program import CloudProgram
 from coterie.learning.cloud.trial import try_cloud
 from coterie.learning.compile.errors import FixedBatch, NotTrainable
 from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset
-from torch import nn
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from torch import Tensor, nn
+
 from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.errors import (
     BatchOutOfRange,
@@ -17,8 +19,6 @@ from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session
 from coterie_wire.local import StepWeights
-from torch import Tensor, nn
-
 from tests.zoo.models import CLASSES, ZOO, Entry
 
 BATCH = 8

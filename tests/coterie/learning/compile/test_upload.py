@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
+
 from coterie.core.errors import CoterieError
 from coterie.learning.compile import upload
 from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
 from coterie.learning.compile.signature import check_signature
 from coterie.learning.compile.upload import load_upload
-from torch import nn
 
 MODEL = "m/models/model.json"
 WEIGHTS = "m/data/weights/model_weights_config.json"

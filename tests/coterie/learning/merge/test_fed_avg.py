@@ -1,4 +1,5 @@
 import numpy as np
+
 from coterie.learning.merge import Contribution
 from coterie.learning.merge.fed_avg import FedAvg
 from coterie.learning.merging import merge_blocks

@@ -1,8 +1,9 @@
 import pytest
-from coterie.learning.pace import Standing
-from coterie.learning.pace.sync import Sync
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coterie.learning.pace import Standing
+from coterie.learning.pace.sync import Sync
 
 PACE = Sync(target_updates=10, over_selection=1.3, min_updates=3, deadline_s=60)
 
