@@ -219,6 +219,7 @@ def test_killed_while_merging(disturbed: Cohort, quiet: Cohort, kill: Kill, data
     kill()
     eventually(lambda: all(has_ended(child) for child in children))  # the merge ends with its server
     assert_as_quiet(disturbed, quiet, number)
+    eventually(lambda: not list((disturbed.site.platform.state / "temporary").iterdir()))  # and leaves nothing
 
 
 @kills("all")

@@ -3,11 +3,14 @@
 import asyncio
 import gc
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 import django
@@ -50,6 +53,7 @@ def main() -> None:
     options = msgspec.json.decode(sys.argv[1], type=ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
+    _use_own_temporary(Path(options.state) / "temporary")
     django.setup()
     _prepare(options)
     if not _serve(options, lifeline):
@@ -91,6 +95,13 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     finally:
         finished = worker.stop(within_s=FINISH_TASKS_S)
     return finished
+
+
+def _use_own_temporary(directory: Path) -> None:
+    """Keep temporary files with the state, and begin without those that a killed server left behind."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    tempfile.tempdir = str(directory)
 
 
 def _prepare(options: ServerOptions) -> None:
