@@ -141,7 +141,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
     """Holds rounds in this process with the agent's training and the platform's merging."""
 
     def hold_rounds(codec: Codec) -> Learned:
-        start, local = published.start, Sgd(epochs=5, learning_rate=0.03, momentum=0.9)
+        start, local = published.start, Sgd(epochs=3, learning_rate=0.03, momentum=0.9)
         plan = DevicePlan(local=local, codec=codec, privacy=NoPrivacy(), requirements=Requirements())
         parameters, residuals, sizes = start.parameters, [None] * DEVICES, []
         with ExitStack() as opened:
@@ -151,7 +151,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                 stores.append(opened.enter_context(open_store(home)))
                 rows = [Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True)]
                 stores[-1].samples.add(rows, max_samples=len(rows))
-            for round_ in range(8):
+            for round_ in range(6):
                 contributions = []
                 for number, store in enumerate(stores):
                     trained, count = train(store, start, parameters, local, seed=10 * round_ + number)
