@@ -143,6 +143,7 @@ class Api:
 
     def view(self, federation: str) -> View:
         """What is going on."""
+        finished = self._get(f"federations/{federation}/", Federation).state == "finished"  # before its last round
         devices = self._list("devices/", DeviceRow, state="enrolled")
         rounds = [
             self._over.get(row.id) or self._get(f"rounds/{row.id}/", RoundRow)
@@ -152,7 +153,7 @@ class Api:
         return View(
             devices=sorted(devices, key=lambda device: device.name),
             rounds=sorted(rounds, key=lambda row: row.number),
-            is_finished=self._get(f"federations/{federation}/", Federation).state == "finished",
+            is_finished=finished,
         )
 
     def _get(self, path: str, kind: type[T]) -> T:
