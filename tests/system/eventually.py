@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T | None], *, within_s: float = 30.0, every_s: float = 0.02) -> T:
+def eventually(look: Callable[[], T | None], *, within_s: float = 30.0, every_s: float = 0.05) -> T:
     """What `look` gives once that is true. Raises AssertionError when it has not become so in time."""
     deadline = time.monotonic() + within_s
     while True:

@@ -20,7 +20,7 @@ from tests.system.real_agent import READY, SAMPLES, UNPLUGGED, RealAgent
 UPDATE_BYTES = len(payload(1, Float32Codec()))
 CHUNK_BYTES = 1024
 """The most that a broken link makes an agent send twice."""
-SHORT, LONG, ENDLESS = 1, 400, 1000
+SHORT, LONG, ENDLESS = 1, 250, 1000
 """Epochs: nothing, seconds, and longer than a test takes."""
 
 
@@ -81,16 +81,26 @@ def steps(agent: RealAgent, stage: str) -> int | None:
     return progress.get("steps_done") if progress.get("stage") == stage else None
 
 
+def until(agent: RealAgent, stage: str, *, more_than: int = 0, within_s: float = 30) -> int:
+    """How many steps the agent has done, once it is in `stage` with more than so many."""
+
+    def look() -> int | None:
+        done = steps(agent, stage)
+        return done if done is not None and done > more_than else None
+
+    return eventually(look, within_s=within_s, every_s=0.15)  # each look starts a process
+
+
 def test_agent_killed_in_mid_training_goes_on_where_it_was(new_case: Callable[..., Case]) -> None:
     case = new_case(LONG)
     case.agent.start()
-    eventually(lambda: steps(case.agent, "training"))
+    until(case.agent, "training")
     case.agent.kill()
     with open_store(Home(case.agent.home)) as store:
         checkpoint = store.work.checkpoint()
     assert checkpoint is not None
     case.agent.start()
-    resumed = eventually(lambda: steps(case.agent, "training"))
+    resumed = until(case.agent, "training")
     assert resumed >= checkpoint.progress.steps_done > 0
     case.assert_published_with_its_one_update()
     update = case.delivered()
@@ -150,16 +160,16 @@ def test_device_whose_sockets_are_refused_takes_part_over_https(new_case: Callab
 def test_unplugged_agent_stops_says_why_and_goes_on_when_it_is_plugged_in(new_case: Callable[..., Case]) -> None:
     case = new_case(ENDLESS)
     case.agent.start()
-    eventually(lambda: steps(case.agent, "training"))
+    until(case.agent, "training")
     assert (case.device()["present"], case.agent.why()) == (True, [])
     case.agent.set_conditions(UNPLUGGED)
-    done = eventually(lambda: steps(case.agent, "waiting"), within_s=4)  # 2 s, and two commands to see it
+    done = until(case.agent, "waiting", within_s=4)  # 2 s, and two commands to see it
     assert case.agent.why() == ["conditions.on_battery"]
     (reason,) = eventually(lambda: case.device()["reasons"])
     assert reason["code"] == "conditions.on_battery"
     assert steps(case.agent, "waiting") == done
     case.agent.set_conditions(READY)
-    eventually(lambda: (steps(case.agent, "training") or 0) > done)
+    until(case.agent, "training", more_than=done)
     assert case.agent.why() == []
     eventually(lambda: case.device()["ready"])
 
@@ -169,7 +179,7 @@ def test_presence_follows_the_heartbeat(new_case: Callable[..., Case]) -> None:
     assert not case.device()["present"]
     case.agent.start()
     eventually(lambda: case.device()["present"])
-    eventually(lambda: steps(case.agent, "training"))
+    until(case.agent, "training")
     heartbeat_s = case.device()["check_in_s"]
     case.agent.kill()
     eventually(lambda: not case.device()["present"], within_s=3 * heartbeat_s + 2)
@@ -181,7 +191,7 @@ def test_presence_follows_the_heartbeat(new_case: Callable[..., Case]) -> None:
 def test_revoked_agent_ends_and_keeps_its_samples(new_case: Callable[..., Case]) -> None:
     case = new_case(ENDLESS)
     case.agent.start()
-    eventually(lambda: steps(case.agent, "training"))
+    until(case.agent, "training")
     case.site.operator.post(f"/devices/{case.agent.id}/revoke/")
     assert eventually(case.agent.exit_status) == 9
     assert case.agent.status()["samples"] == SAMPLES

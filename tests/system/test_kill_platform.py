@@ -1,6 +1,8 @@
 """Kill the platform in each state of a round: it ends once, and its model is that of a quiet run, bit for bit."""
 
+import random
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -16,6 +18,7 @@ from tests.system.scripted_device import ScriptedDevice
 DEVICES = 3
 CATCHES = 10
 """Rounds in which a state of a few milliseconds is waited for; nearly every one shows it."""
+RANDOM_KILLS = 4
 Kill = Callable[[], None]
 
 
@@ -246,3 +249,22 @@ def test_killed_when_just_published(disturbed: Cohort, quiet: Cohort, kill: Kill
     eventually(lambda: state_of(database, disturbed, number) == "published", every_s=0.001)
     kill()
     assert_as_quiet(disturbed, quiet, number)
+
+
+def test_killed_at_random_moments(disturbed: Cohort, quiet: Cohort, sender: ThreadPoolExecutor) -> None:
+    moments = random.Random(7)
+    first = disturbed.planned_round()
+    numbers = range(first, first + 2)
+
+    def hold_rounds() -> None:
+        for number in numbers:
+            disturbed.hold(number)
+            disturbed.planned_round()
+
+    held = sender.submit(hold_rounds)
+    for _ in range(RANDOM_KILLS):
+        time.sleep(moments.uniform(0, 1))  # waits for nothing: any moment is as good
+        disturbed.site.platform.kill_server()
+    held.result()
+    assert_as_quiet(disturbed, quiet, numbers[-1])
+    assert disturbed.published.items() <= quiet.published.items()
