@@ -111,7 +111,7 @@ class Api:
                 if job.state == "failed":
                     raise ApiFailed(f"{job.kind} failed: {job.error_sentence}")
                 if job.state == "running":
-                    tell(f"{job.kind}: {job.progress:.0%} {job.progress_sentence}")
+                    tell(f"{job.kind}: {job.progress_sentence or 'starting'} ({job.progress:.0%})")
             time.sleep(POLL_S)
         return found
 

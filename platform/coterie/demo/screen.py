@@ -39,7 +39,7 @@ class Screen:
         self._doing = ""
         self._view = View()
         self._holdings: Mapping[str, str] = {}
-        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -68,10 +68,16 @@ class Screen:
     def doing(self, sentence: str) -> None:
         """What is going on before there are rounds."""
         self._doing = sentence
+        self._refresh()
 
     def show(self, view: View) -> None:
         """Bring the tables up to date."""
         self._view = view
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._live.is_started:
+            self._live.update(self._render(), refresh=True)
 
     def _render(self) -> RenderableType:
         parts: list[RenderableType] = [Text(self._doing, style="cyan")] if self._doing else []
