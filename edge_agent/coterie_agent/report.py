@@ -35,14 +35,13 @@ def make_report(home: Home, store: Store) -> Report:
     identity = store.identity.get()
     running = is_running(home)
     status = store.journal.status()
-    counts = store.samples.class_counts()
     return Report(
         device=identity.device,
         name=identity.name,
         url=identity.url,
         running=running,
-        samples=sum(counts),
-        class_counts=counts,
+        samples=store.samples.count(),
+        class_counts=store.samples.class_counts(),
         status=status,
         outcomes=store.work.outcomes()[:10],
         sent=store.journal.sent_totals(),
@@ -90,6 +89,6 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
         waits += status.blockers
         if status.link_problem is not None:
             waits.append(status.link_problem)
-        elif status.progress is None and status.wait is not None:
+        elif status.progress is None and status.wait is not None and status.wait not in waits:
             waits.append(status.wait)
     return tuple(waits)

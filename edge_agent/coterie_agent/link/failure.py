@@ -5,6 +5,7 @@ from coterie_wire.messages import Problem
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that say nothing about the request itself."""
+_CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", "fleet.credential_unknown"})
 _FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
 """A damaged blob was removed, so the next attempt downloads it."""
 
@@ -20,7 +21,7 @@ class Refused(AgentError):
     """The platform's answer is no; `code` and `detail` are its own."""
 
     def __init__(self, problem: Problem) -> None:
-        revoked = problem.status == 401 or problem.code == "fleet.revoked"
+        revoked = problem.code in _CREDENTIAL_ENDED
         super().__init__(problem.code, problem.detail, exit_code=Exit.REVOKED if revoked else Exit.REFUSED)
         self.status = problem.status
 

@@ -45,9 +45,10 @@ def test_what_can_be_tried_again(error: AgentError, retryable: bool) -> None:
 
 
 def test_only_the_platform_can_revoke() -> None:
-    assert refused(401).exit_code is Exit.REVOKED
+    assert refused(401, "fleet.credential_unknown").exit_code is Exit.REVOKED
     assert refused(403, "fleet.revoked").is_revoked
-    assert not refused(403).is_revoked
+    assert not refused(401, "fleet.token_unknown").is_revoked
+    assert not refused(401).is_revoked
 
 
 def test_a_conversation_numbers_its_requests_and_never_raises() -> None:
