@@ -1,12 +1,12 @@
 """How operators sign in."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
-from coterie.accounts.views import sign_in_by_link
+from coterie.accounts.views import SignIn, sign_in_by_link
 
 urlpatterns: list[URLPattern] = [
-    path("sign-in/", LoginView.as_view(template_name="accounts/sign_in.html"), name="sign-in"),
+    path("sign-in/", SignIn.as_view(), name="sign-in"),
     path("sign-in/<str:link>/", sign_in_by_link, name="sign-in-by-link"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
 ]

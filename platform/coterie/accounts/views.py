@@ -1,12 +1,29 @@
-"""Signing in with a link that works once."""
+"""Signing in with name and password, or with a link that works once."""
 
 from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from coterie.accounts.passwords import TooManyAttempts
 from coterie.accounts.selectors import SignInLinkInvalid, operator_of_sign_in
+
+
+class SignIn(LoginView):
+    """The form for name and password."""
+
+    template_name = "accounts/sign_in.html"
+
+    def post(self, request: HttpRequest, *args: str, **kwargs: object) -> HttpResponse:
+        """Sign in and go where the operator wanted to."""
+        try:
+            return super().post(request, *args, **kwargs)
+        except TooManyAttempts as error:
+            empty = self.get_context_data(form=AuthenticationForm(request), refusal=error)
+            return self.render_to_response(empty, status=429)
 
 
 @never_cache
@@ -17,5 +34,5 @@ def sign_in_by_link(request: HttpRequest, link: str) -> HttpResponse:
         operator = operator_of_sign_in(link)
     except SignInLinkInvalid as error:
         return render(request, "accounts/sign_in_link_invalid.html", {"error": error}, status=410)
-    login(request, operator, backend="django.contrib.auth.backends.ModelBackend")
+    login(request, operator)
     return redirect("fleet")

@@ -70,6 +70,7 @@ TEMPLATES = [
     }
 ]
 
+AUTHENTICATION_BACKENDS = ["coterie.accounts.passwords.PasswordBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -98,6 +99,12 @@ STORAGES = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20  # bytes
 FILE_UPLOAD_TEMP_DIR = None
+
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 10_000}}
+    if EMBEDDED
+    else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ENV.redis_url, "KEY_PREFIX": "coterie"}
+}
 
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "coterie.gateway.channel_layer.ThreadSafeChannelLayer"}

@@ -18,6 +18,7 @@ class ErrorKind(StrEnum):
     GONE = "gone"
     TOO_LARGE = "too_large"
     RANGE = "range"
+    THROTTLED = "throttled"
     UNAVAILABLE = "unavailable"
 
 

@@ -23,6 +23,7 @@ STATUS: Mapping[ErrorKind, HTTPStatus] = MappingProxyType(
         ErrorKind.GONE: HTTPStatus.GONE,
         ErrorKind.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         ErrorKind.RANGE: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        ErrorKind.THROTTLED: HTTPStatus.TOO_MANY_REQUESTS,
         ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     }
 )

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie.accounts.selectors import ApiTokenInvalid, live_token
 from coterie.accounts.services import NewOperator, create_operator
 
@@ -66,3 +67,39 @@ def test_the_command_prints_a_link_that_signs_in(ada: NewOperator) -> None:
     client = APIClient()
     assert client.get(out.getvalue().strip()).status_code == 302
     assert client.get("/").status_code == 200
+
+
+def test_who_guesses_passwords_has_to_wait(ada: NewOperator) -> None:
+    client, guesser = APIClient(), {"REMOTE_ADDR": "192.0.2.1"}
+    for _ in range(WRONG_ALLOWED):
+        assert client.get("/api/tokens/", **basic("ada", "guessed"), **guesser).status_code == 401
+    refused = client.get("/api/tokens/", **basic("ada", ada.password), **guesser)
+    assert (refused.status_code, refused.json()["code"]) == (429, "accounts.too_many_attempts")
+    form = client.post("/sign-in/", {"username": "ada", "password": ada.password}, format="multipart", **guesser)
+    assert (form.status_code, b"Too many wrong passwords" in form.content) == (429, True)
+    assert client.get("/api/tokens/", **basic("ada", ada.password)).status_code == 200, "others may still sign in"
+
+
+def test_the_right_password_never_has_to_wait(ada: NewOperator) -> None:
+    home = {"REMOTE_ADDR": "192.0.2.2"}
+    for _ in range(WRONG_ALLOWED + 1):
+        assert APIClient().get("/api/tokens/", **basic("ada", ada.password), **home).status_code == 200
+
+
+def test_one_ipv6_network_is_one_guesser(ada: NewOperator) -> None:
+    client = APIClient()
+    answers = [
+        client.get("/api/tokens/", **basic("ada", "guessed"), REMOTE_ADDR=f"2001:db8::{number:x}").status_code
+        for number in range(WRONG_ALLOWED + 1)
+    ]
+    assert answers == [*[401] * WRONG_ALLOWED, 429]
+
+
+def test_the_admin_has_no_way_in_of_its_own() -> None:
+    assert APIClient().get("/admin/login/?next=/admin/").headers["Location"] == "/sign-in/?next=/admin/"
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000, "-1", "x"])
+def test_a_sign_in_link_may_read_like_anything(number: str) -> None:
+    link = base64.urlsafe_b64encode(number.encode()).decode().rstrip("=")
+    assert APIClient().get(f"/sign-in/{link}.token/").status_code == 410

@@ -1,0 +1,52 @@
+"""Signing in with name and password, on whatever way: who guesses has to wait."""
+
+from ipaddress import ip_address, ip_network
+
+from django.contrib.auth.backends import ModelBackend
+from django.core.cache import cache
+from django.http import HttpRequest
+
+from coterie.accounts.models import Operator
+from coterie.core.errors import CoterieError, ErrorKind
+
+WRONG_ALLOWED = 10
+WINDOW_S = 300
+"""After so many seconds an address begins anew."""
+IPV6_PREFIX = 64
+"""One subscriber has so many bits of an address; the rest are his to choose."""
+
+
+class TooManyAttempts(CoterieError):
+    """Fields: wait_s (at most)."""
+
+    code = "accounts.too_many_attempts"
+    kind = ErrorKind.THROTTLED
+    sentence = "Too many wrong passwords came from your address; wait {wait_s} seconds and try again."
+
+
+class PasswordBackend(ModelBackend):
+    """Checks passwords for forms and HTTP basic authentication alike, a few wrong ones an address."""
+
+    def authenticate(  # type: ignore[override]  # Django's own two signatures differ in the same way
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: object
+    ) -> Operator | None:
+        """The operator, or None. Raises TooManyAttempts."""
+        key = f"password-attempts:{_origin(request)}"
+        cache.add(key, 0, WINDOW_S)
+        # An attempt counts until it has succeeded, or many at once would all get in before the first has failed.
+        if cache.incr(key) > WRONG_ALLOWED:
+            raise TooManyAttempts(wait_s=WINDOW_S)
+        operator = super().authenticate(request, username=username, password=password, **kwargs)
+        if operator is not None:
+            cache.decr(key)
+        return operator
+
+
+def _origin(request: HttpRequest | None) -> str:
+    """Who asks: an IPv4 address, or the network of an IPv6 one."""
+    address = "" if request is None else request.META.get("REMOTE_ADDR", "")
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address  # a socket of this machine has no address
+    return str(ip_network((parsed, IPV6_PREFIX), strict=False)) if parsed.version == 6 else address
