@@ -16,5 +16,5 @@ class Job:
     name: str
 
     def send(self, **arguments: str | int) -> None:
-        """Enqueue once the current transaction commits."""
-        transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments))
+        """Enqueue once the current transaction commits; a broker that does not answer is logged and fails nobody."""
+        transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments), robust=True)
