@@ -92,7 +92,7 @@ def start(settings: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., ps
             log = running.enter_context((tmp_path / f"{arguments[0]}.log").open("ab"))
             process = subprocess.Popen(
                 [sys.executable, "-m", *arguments],
-                env=environment(**settings),
+                env={**environment(**settings), "TMPDIR": str(tmp_path)},  # what is killed leaves files behind
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
