@@ -11,6 +11,7 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 from coterie_wire.conditions import Requirements
+from coterie_wire.errors import UNREADABLE
 
 
 class _Asking(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ class Watch:
             *judge(self._asked(), self.owner, conditions, datetime.now().astimezone().hour),
             *judge_data(
                 features=self.samples.features(),
-                classes=len(self.samples.class_counts()),
+                classes=self.samples.classes(),
                 model=self.situation.now.model,
             ),
         )
@@ -59,7 +60,7 @@ class Watch:
         if in_hand is not None:
             try:
                 return msgspec.json.decode(in_hand.plan, type=_Asking).requirements
-            except msgspec.DecodeError:  # training it will say so, and give it back
+            except UNREADABLE:  # training it will say so, and give it back
                 return None
         directive = self.situation.now.directive
         return directive.requirements if directive else None

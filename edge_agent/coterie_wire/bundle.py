@@ -9,11 +9,12 @@ from msgspec import Meta
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.version import SPOKEN
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Dtype = Literal["float32", "int64", "int8"]
+MAX_CLASSES = 1_000_000
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31)], ...], Meta(max_length=16)]
 
 
@@ -59,7 +60,7 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     inputs: tuple[TensorSpec, ...]
     """Shapes of one sample, without the batch axis."""
-    classes: Annotated[int, Meta(ge=2, le=1_000_000)]
+    classes: Annotated[int, Meta(ge=2, le=MAX_CLASSES)]
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     parameters: tuple[TensorSpec, ...]
 
@@ -116,7 +117,7 @@ def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
         if protocol not in SPOKEN:
             raise WireError("bundle.protocol", f"the manifest speaks protocol {protocol}, this side {list(SPOKEN)}")
         return msgspec.json.decode(signed.manifest, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise WireError("bundle.malformed", f"manifest: {error}") from error
 
 

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 Answer = Literal["yes", "no", "unknown"]
 Network = Literal["wifi", "ethernet", "metered", "none", "unknown"]
+TemperatureC = Annotated[float, Meta(ge=-100, le=200)]
 
 
 class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,7 +16,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     charging: Answer = "unknown"
     network: Network = "unknown"
     idle: Answer = "unknown"
-    temperature_c: Annotated[float, Meta(ge=-100, le=200)] | None = None
+    temperature_c: TemperatureC | None = None
 
 
 class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

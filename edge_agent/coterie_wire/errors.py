@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON from outside can raise: of another shape, not UTF-8, nested too deep."""
 MAX_DETAIL_CHARS = 400
 """A detail quotes what was found, which may be as long as its sender likes."""
 
@@ -17,6 +21,8 @@ CODES: Mapping[str, str] = {
     "tensors.malformed": "The bytes are not a canonical safetensors file: truncated, padded, overlapping or repeated.",
     "tensors.wrong_shape": "The file holds other tensors than the model has, or other dtypes or shapes.",
     "tensors.not_finite": "A tensor holds NaN or infinity.",
+    "arrays.malformed": "The file is not an NPZ archive of numbers as numpy.savez writes it.",
+    "arrays.too_large": "The arrays unpack to more bytes than are read.",
     "update.malformed": "The update is not a canonical safetensors file: truncated, padded, overlapping or repeated.",
     "update.wrong_codec": "The update was encoded by another codec, or with other settings, than the plan asks.",
     "update.wrong_shape": "The update holds other tensors than the model has, or other shapes.",

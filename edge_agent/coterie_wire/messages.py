@@ -11,12 +11,14 @@ from msgspec import Meta
 
 from coterie_wire.bundle import Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.version import SPOKEN
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Seconds = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+"""Up to thirty years; what is waited for must fit a timer."""
 Identifier = Annotated[str, Meta(max_length=64)]
+MAX_CLASS_COUNTS = 10_000
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,7 +51,8 @@ class Enrolled(Message, frozen=True):
     """The device's identity. The platform keeps only a hash of the credential."""
 
     device: Identifier
-    credential: str
+    credential: Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,500}$")]
+    """Goes into a header."""
     platform_key: Annotated[bytes, Meta(min_length=32, max_length=32)]
     """Ed25519 public key that every manifest must verify against."""
     check_in_s: Seconds
@@ -59,7 +62,8 @@ class DataMetadata(Message, frozen=True):
     """What a device tells about its data, never the data."""
 
     samples: Count = 0
-    class_counts: Annotated[tuple[Count, ...], Meta(max_length=10_000)] = ()
+    class_counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
+    """Of class 0, 1, …; where a model has more classes than are told, `samples` still counts all."""
 
 
 class Progress(Message, frozen=True):
@@ -229,7 +233,7 @@ def decode(struct: type[S], data: bytes | memoryview | msgspec.Raw) -> S:
         if "protocol" in struct.__struct_fields__:
             _check_protocol(msgspec.json.decode(raw, type=_Announcement).protocol)
         return msgspec.json.decode(raw, type=struct)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise WireError("wire.malformed", f"{struct.__name__}: {error}") from error
 
 
@@ -241,7 +245,7 @@ def decode_platform_frame(data: bytes | memoryview) -> PlatformFrame:
     raw = _bounded(data)
     try:
         frame: PlatformFrame = msgspec.json.decode(raw, type=PlatformFrame)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise WireError("wire.malformed", f"frame: {error}") from error
     return frame
 

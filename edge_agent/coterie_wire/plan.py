@@ -5,7 +5,7 @@ import msgspec
 from coterie_wire import codec, local, privacy
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.privacy import Privacy
@@ -31,7 +31,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
     """
     try:
         slots = msgspec.json.decode(raw, type=_Slots)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise WireError("plan.invalid", f"device plan: {error}") from error
     return DevicePlan(
         local=LOCAL.parse(slots.local),

@@ -14,7 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from coterie_wire.bundle import Dtype, Shape, TensorSpec
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 
 Array: TypeAlias = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
 
@@ -77,7 +77,7 @@ def read_header(data: bytes | memoryview) -> Header:
         fields = msgspec.json.decode(data[8:body], type=dict[str, msgspec.Raw])
         metadata = msgspec.json.decode(fields.pop("__metadata__", b"{}"), type=dict[str, str])
         entries = {name: msgspec.json.decode(field, type=_Entry) for name, field in fields.items()}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise _malformed(f"header: {error}") from error
     if _packed({"__metadata__": metadata, **entries} if metadata else entries) != data[:body]:
         raise _malformed("the header is not in canonical form: a name may be repeated, or blanks may have been added")

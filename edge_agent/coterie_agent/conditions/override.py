@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from coterie_wire.conditions import Conditions
+from coterie_wire.errors import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class OverrideFile:
                 self._seen = seen
         except FileNotFoundError:
             self._seen = self._conditions = None
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, *UNREADABLE) as error:
             if self._conditions != Conditions():
                 log.error("%s is not a conditions file, so all conditions are unknown: %s", self._path, error)
             self._seen, self._conditions = None, Conditions()

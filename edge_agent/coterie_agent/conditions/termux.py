@@ -6,7 +6,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from coterie_wire.conditions import Answer, Network
+from coterie_wire.conditions import Answer, Network, TemperatureC
+from coterie_wire.errors import UNREADABLE
 
 _TIMEOUT_S = 5
 T = TypeVar("T", bound=msgspec.Struct)
@@ -16,7 +17,7 @@ class Battery(msgspec.Struct, frozen=True):
     """``termux-battery-status``."""
 
     plugged: str = "UNKNOWN"
-    temperature: float | None = None
+    temperature: TemperatureC | None = None
 
     @property
     def charging(self) -> Answer:
@@ -68,5 +69,5 @@ def _ask(command: _Command, answer: type[T]) -> T | None:
     try:
         output = subprocess.run([path], capture_output=True, timeout=_TIMEOUT_S, check=False).stdout
         return msgspec.json.decode(output, type=answer)
-    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError):
+    except (OSError, subprocess.TimeoutExpired, *UNREADABLE):
         return None

@@ -1,17 +1,19 @@
 """Reads samples from a CSV, NPZ or JSON lines file."""
 
 import csv
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 
 from coterie_agent.ingest.row import JsonRow, RowCheck, refusal
 from coterie_agent.store.samples import Row
+from coterie_wire.errors import UNREADABLE, WireError
 
 LABEL = "label"
-MAX_LINE_BYTES = 16 << 20
+MAX_LINE = 16 << 20
+"""Characters of CSV, bytes of JSON."""
 MAX_ARRAY_BYTES = 1 << 30
 
 
@@ -36,7 +38,7 @@ def read_rows(path: Path, check: RowCheck) -> Iterator[Row]:
 def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
     """A header, then one sample a line: the column "label" and the features in the order of their columns."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(_lines(path, file), strict=True)
         try:
             header = next(reader, None)
             if header is None:
@@ -48,7 +50,7 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
                 )
             if check.features is None:
                 check.features = len(header) - (label is not None)
-            for fields in reader:
+            for fields in filter(None, reader):  # a blank line has no fields
                 where = f"{path.name}, line {reader.line_num}"
                 if len(fields) != len(header):
                     raise refusal("ingest.wrong_width", f"{where}: {len(fields)} columns, the header has {len(header)}")
@@ -58,43 +60,51 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
             raise refusal("ingest.malformed", f"{path.name}, line {reader.line_num}: {error}") from error
 
 
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    """The lines of `file`, none of which fills the memory."""
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise refusal("ingest.malformed", f"{path.name}, line {number}: longer than {MAX_LINE} characters")
+        yield line
+
+
 def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
     """One object a line: ``{"x": [0.1, ...], "y": 3}``; blank lines are skipped."""
     decoder = msgspec.json.Decoder(JsonRow)
     with path.open("rb") as file:
         number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
+        while line := file.readline(MAX_LINE + 1):
             number += 1
             where = f"{path.name}, line {number}"
-            if len(line) > MAX_LINE_BYTES:
-                raise refusal("ingest.malformed", f"{where}: longer than {MAX_LINE_BYTES} bytes")
+            if len(line) > MAX_LINE:
+                raise refusal("ingest.malformed", f"{where}: longer than {MAX_LINE} bytes")
             if line.isspace():
                 continue
             try:
                 row = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except UNREADABLE as error:
                 raise refusal("ingest.malformed", f"{where}: {error}") from error
             yield check.row(where, row.x, row.y)
 
 
 def _read_npz(path: Path, check: RowCheck) -> Iterator[Row]:
     """Arrays x [samples, ...] and y [samples], as numpy.savez writes them."""
-    import numpy as np  # the other formats do without
+    from coterie_wire.archives import read_arrays  # only here: it loads NumPy
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            size_bytes = sum(member.file_size for member in archive.infolist())
-        if size_bytes > MAX_ARRAY_BYTES:
-            raise refusal("ingest.too_large", f"{path.name} unpacks to {size_bytes} bytes; at most {MAX_ARRAY_BYTES}")
-        with np.load(path, allow_pickle=False) as arrays:
-            x = np.asarray(arrays["x"], dtype=np.float32)
-            y = np.asarray(arrays["y"]) if "y" in arrays or check.labelled else None
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        arrays = read_arrays(path, max_bytes=MAX_ARRAY_BYTES)
+    except WireError as error:
+        too_large = error.code == "arrays.too_large"
         raise refusal(
-            "ingest.malformed", f"{path.name}: not arrays x and y as numpy.savez writes them: {error}"
+            "ingest.too_large" if too_large else "ingest.malformed", f"{path.name}: {error.detail}"
         ) from error
+    x, y = arrays.get("x"), arrays.get("y")
+    if x is None or (y is None and check.labelled):
+        raise refusal("ingest.malformed", f"{path.name}: needs the arrays x and y, has {sorted(arrays)}")
     if x.ndim < 1 or (y is not None and y.shape != x.shape[:1]):
         shapes = f"x {list(x.shape)}" + ("" if y is None else f" and y {list(y.shape)}")
         raise refusal("ingest.malformed", f"{path.name}: {shapes} are not samples and their labels")
-    for index, row in enumerate(x.reshape(len(x), -1)):
-        yield check.row(f"{path.name}, row {index}", row, None if y is None else y[index].item())
+    for index, row in enumerate(x):
+        yield check.row(f"{path.name}, row {index}", row.reshape(-1), None if y is None else y[index].item())

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.samples import Row
+from coterie_wire.bundle import MAX_CLASSES
 
 
 class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +29,7 @@ class RowCheck:
     features: int | None
     """Features of every row; None: as many as the first has."""
     classes: int | None = None
-    """Labels are 0 to classes - 1; None: no upper end is known."""
+    """Labels are 0 to classes - 1; None: no model is known yet."""
     labelled: bool = True
 
     def row(self, where: str, values: Iterable[float | str], label: float | str | None) -> Row:
@@ -40,7 +41,7 @@ class RowCheck:
             x = array("f", map(float, values))
         except (ValueError, TypeError, OverflowError) as error:
             raise refusal("ingest.not_a_number", f"{where}: {error}") from error
-        if not math.isfinite(math.fsum(x)):
+        if not all(map(math.isfinite, x)):
             raise refusal("ingest.not_a_number", f"{where}: a feature is not a finite number")
         if self.features is None:
             self.features = len(x)
@@ -51,12 +52,12 @@ class RowCheck:
     def _label(self, where: str, label: float | str | None) -> int:
         try:
             number = float(label)  # type: ignore[arg-type]  # None raises TypeError, as meant
-            if number == int(number) and 0 <= number < (self.classes or 2**31):
+            if number == int(number) and 0 <= number < (self.classes or MAX_CLASSES):
                 return int(number)
         except (TypeError, ValueError, OverflowError):
             pass
-        end = f"0 to {self.classes - 1}" if self.classes else "0 or more"
-        raise refusal("ingest.bad_label", f"{where}: label {label!r}, expected a whole number, {end}")
+        end = (self.classes or MAX_CLASSES) - 1
+        raise refusal("ingest.bad_label", f"{where}: label {str(label)[:60]!r}, expected a whole number, 0 to {end}")
 
 
 def refusal(code: str, detail: str) -> AgentError:

@@ -9,7 +9,7 @@ import urllib3
 
 from coterie_agent import VERSION
 from coterie_agent.link.failure import Refused, Unreachable
-from coterie_wire.errors import WireError
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Message, Problem, UploadState, decode
 
 R = TypeVar("R", bound=Message)
@@ -120,7 +120,7 @@ def _problem(status: int, body: bytes) -> Problem:
     """The platform's own words; an error page of a proxy or a captive portal is not an answer."""
     try:
         return msgspec.json.decode(body, type=Problem)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise Unreachable(f"HTTP {status} from something that is not the platform") from error
 
 

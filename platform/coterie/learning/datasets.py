@@ -1,6 +1,5 @@
 """Data sets as NPZ files: arrays, never objects."""
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie_wire.archives import Numbers, read_arrays
 from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.errors import WireError
 
 Inputs = Mapping[str, NDArray[np.float32] | NDArray[np.int64]]
+
+MAX_BYTES = 2 << 30
+"""Of all arrays, unpacked."""
 
 
 class MalformedDataset(CoterieError):
@@ -46,7 +50,10 @@ def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], classes: int) ->
 
     Raises MalformedDataset.
     """
-    arrays = _read_arrays(path)
+    try:
+        arrays = read_arrays(path, max_bytes=MAX_BYTES)
+    except WireError as error:
+        raise MalformedDataset(detail=error.detail) from error
     labels = arrays.get("y")
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer) or not len(labels):
         raise MalformedDataset(detail="y is missing, empty, or not a vector of whole numbers")
@@ -64,19 +71,8 @@ def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
     return read_dataset(path, inputs=model.inputs, classes=model.classes)
 
 
-def _read_arrays(path: Path) -> Mapping[str, NDArray[np.generic]]:
-    try:
-        with path.open("rb") as content:
-            arrays = np.load(content, allow_pickle=False)
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise MalformedDataset(detail="it is a single array")
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise MalformedDataset(detail=str(error)[:200] or type(error).__name__) from error
-
-
 def _samples(
-    arrays: Mapping[str, NDArray[np.generic]], name: str, spec: TensorSpec, count: int
+    arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: int
 ) -> NDArray[np.float32] | NDArray[np.int64]:
     array = arrays.get(name)
     if array is None:

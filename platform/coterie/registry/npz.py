@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from coterie.registry.errors import BadDataset
+from coterie_wire.archives import BROKEN
 
 MAX_BYTES = 2 << 30
 """Of all arrays together, unpacked."""
@@ -39,7 +40,7 @@ def inspect_dataset(path: Path, *, max_bytes: int = MAX_BYTES) -> DatasetFacts:
     try:
         with zipfile.ZipFile(path) as archive:
             return _inspect(archive, max_bytes)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
+    except BROKEN as error:
         raise BadDataset(problem=f"it cannot be read ({error})") from error
 
 

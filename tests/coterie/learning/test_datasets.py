@@ -56,5 +56,5 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_single_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", X)
-    with pytest.raises(MalformedDataset, match="single array"):
+    with pytest.raises(MalformedDataset, match="no NPZ file"):
         read_dataset(tmp_path / "d.npy", inputs=IMAGE, classes=3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.ingest.file import read_rows
+from coterie_agent.ingest.file import MAX_ARRAY_BYTES, MAX_LINE, read_rows
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.samples import Row
 
@@ -16,7 +16,7 @@ ROWS = [Row(np.array([0.5, -1, 2], dtype=np.float32).tobytes(), 1), Row(np.array
 
 def csv(path: Path) -> Path:
     path = path.with_suffix(".csv")
-    path.write_text("a,label,b,c\n0.5,1,-1,2\n1,0,2,3\n")
+    path.write_text("a,label,b,c\n0.5,1,-1,2\n\n1,0,2,3\n\n")
     return path
 
 
@@ -47,6 +47,7 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, write: Callable[[Path]
         ("a.csv", "a,label\n1,0\nx,1\n", "ingest.not_a_number", "line 3"),
         ("a.csv", "a,label\nnan,0\n", "ingest.not_a_number", "line 2"),
         ("a.csv", "a,label\n1e39,0\n", "ingest.not_a_number", "line 2"),
+        ("a.csv", "a,b,label\n1e39,-1e39,0\n", "ingest.not_a_number", "line 2"),
         ("a.csv", "a,label\n1,0\n1,0,3\n", "ingest.wrong_width", "line 3"),
         ("a.csv", "a,label\n1,-1\n", "ingest.bad_label", "line 2"),
         ("a.csv", "a,label\n1,0.5\n", "ingest.bad_label", "line 2"),
@@ -67,9 +68,31 @@ def test_a_broken_file_is_refused_with_its_line(tmp_path: Path, name: str, text:
     assert (caught.value.code, caught.value.exit_code) == (code, Exit.BAD_DATA)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_line_without_end_is_not_read_whole(tmp_path: Path, name: str) -> None:
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(MAX_LINE + 10)
+    with pytest.raises(AgentError, match="longer than") as caught:
+        list(read_rows(tmp_path / name, RowCheck(features=None)))
+    assert caught.value.code == "ingest.malformed"
+
+
+def test_a_label_that_no_model_can_have_is_refused_before_a_model_is_known(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,label\n1,2000000000\n")
+    with pytest.raises(AgentError, match="999999"):
+        list(read_rows(tmp_path / "a.csv", RowCheck(features=None)))
+
+
+def test_arrays_that_unpack_to_too_much(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", x=np.zeros((MAX_ARRAY_BYTES // 1000, 1001), np.int8), y=np.zeros(1))
+    with pytest.raises(AgentError) as caught:
+        list(read_rows(tmp_path / "a.npz", RowCheck(features=None)))
+    assert caught.value.code == "ingest.too_large"
+
+
 def test_a_pickle_inside_an_npz_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.array([[object()]], dtype=object), y=np.array([0]), allow_pickle=True)
-    with pytest.raises(AgentError, match="x and y"):
+    with pytest.raises(AgentError, match="no numbers"):
         list(read_rows(tmp_path / "a.npz", RowCheck(features=None)))
 
 
