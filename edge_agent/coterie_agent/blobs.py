@@ -1,6 +1,7 @@
 """Downloaded bytes by their SHA-256: resumed where a link broke, verified before use, removed when not needed."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,7 +22,11 @@ class BlobCache:
         self._directory = directory
 
     def has(self, ref: BlobRef) -> bool:
-        return self._path(ref).exists()
+        """Whether it is there, in its size; its content is verified when it is read."""
+        try:
+            return self._path(ref).stat().st_size == ref.size_bytes
+        except FileNotFoundError:
+            return False
 
     def fetch(self, ref: BlobRef, download: Download, *, stop: Callable[[], bool]) -> bool:
         """Have `ref` on the disk; False when `stop` said so before it was complete. What arrived is kept either way.
@@ -36,16 +41,20 @@ class BlobCache:
         if ref.size_bytes - arrived > free:
             detail = f"a download of {ref.size_bytes} bytes does not fit: {free} bytes are free on the device"
             raise AgentError("bundle.no_space", detail)
-        with part.open("ab") as file:
-            if arrived < ref.size_bytes:
-                for chunk in download(ref.sha256, arrived):
-                    arrived += len(chunk)
-                    if arrived > ref.size_bytes:
-                        break  # more than was announced: the hash below cannot match
-                    file.write(chunk)
-                    if stop():
-                        return False
-            file.flush()
+        try:
+            with part.open("ab") as file:
+                if arrived < ref.size_bytes:
+                    for chunk in download(ref.sha256, arrived):
+                        arrived += len(chunk)
+                        if arrived > ref.size_bytes:
+                            break  # more than was announced: the hash below cannot match
+                        file.write(chunk)
+                        if stop():
+                            return False
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise AgentError("bundle.no_space", f"a download cannot be stored: {error.strerror or error}") from error
         if arrived < ref.size_bytes:
             raise Unreachable(f"the download of {ref.sha256[:12]} ended after {arrived} of {ref.size_bytes} bytes")
         with part.open("rb") as file:

@@ -46,7 +46,7 @@ def load_config(path: Path) -> Config:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Config)
     except FileNotFoundError:
         return Config()
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise AgentError("config.invalid", f"{path}: {error}", exit_code=Exit.BAD_CONFIG) from error
 
 

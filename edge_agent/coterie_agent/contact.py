@@ -144,7 +144,6 @@ class Contact:
         self.situation.link("offline", Reason(code=error.code[:64], sentence=error.detail[:400]))
 
     def _message(self, now: Now) -> CheckIn:
-        counts = self.samples.class_counts()
         train_step_s = self.journal.measured("train_step_s")
         return CheckIn(
             protocol=PROTOCOL,
@@ -152,7 +151,7 @@ class Contact:
             blockers=now.blockers[:16],
             progress=now.progress,
             version=now.version,
-            metadata=DataMetadata(samples=sum(counts), class_counts=counts[:10_000]),
+            metadata=DataMetadata(samples=self.samples.count(), class_counts=self.samples.class_counts()),
             capabilities=msgspec.structs.replace(self.capabilities, train_step_s=train_step_s),
         )
 

@@ -18,9 +18,12 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
+from coterie_agent.link.failure import FETCHED_ANEW
+from coterie_agent.model import features
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
+from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.messages import Problem
 
 if TYPE_CHECKING:
@@ -86,22 +89,34 @@ class LocalApi:
     def add_samples(self, body: bytes) -> Added:
         request = _decode(body, AddSamples)
         model = self.situation.now.model
-        check = RowCheck(features=self.store.samples.features(), classes=model.classes if model else None)
+        check = (
+            RowCheck(features=features(model), classes=model.classes)
+            if model
+            else RowCheck(features=self.store.samples.features())
+        )
         rows = [check.row(f"sample {index}", row.x, row.y) for index, row in enumerate(request.samples)]
         stored = self.store.samples.add(rows, max_samples=self.config.max_samples)
         return Added(stored=stored, samples=self.store.samples.count())
 
     def predict(self, body: bytes) -> Predicted:
-        from coterie_agent.predicting import load_held_model  # only here, as in Worker
-
         request = _decode(body, Predict)
         with self._lock:
             if self._held is None or self._held.manifest.version != self.situation.now.version:
-                self._held = load_held_model(self.store, self.blobs, threads=self.config.threads)
+                self._held = self._load()
             held = self._held
         check = RowCheck(features=held.features, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
         return Predicted(version=held.manifest.version, predictions=held.predict(rows))
+
+    def _load(self) -> "HeldModel":
+        from coterie_agent.predicting import load_held_model  # only here, as in Worker
+
+        try:
+            return load_held_model(self.store, self.blobs, threads=self.config.threads)
+        except AgentError as error:
+            if error.code in FETCHED_ANEW:
+                self.situation.lose_model()
+            raise
 
     def status(self, _: bytes) -> Report:
         return make_report(self.home, self.store)
@@ -162,6 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
         except AgentError as error:
             status = HTTPStatus.UNPROCESSABLE_ENTITY if error.exit_code is Exit.BAD_DATA else HTTPStatus.CONFLICT
             self._refuse(status, error.code, error.detail)
+        except WireError as error:
+            self._refuse(HTTPStatus.CONFLICT, error.code, error.detail)
 
     def _authorise(self) -> None:
         """The token, and a Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own."""
@@ -202,5 +219,5 @@ class _Handler(BaseHTTPRequestHandler):
 def _decode(body: bytes, request: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=request)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise RequestError(HTTPStatus.BAD_REQUEST, "local_api.malformed", str(error)) from error

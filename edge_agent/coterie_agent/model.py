@@ -19,6 +19,11 @@ def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, sto
     return all(blobs.fetch(ref, download, stop=stop) for ref in parts(manifest))
 
 
+def is_complete(manifest: Manifest, blobs: BlobCache) -> bool:
+    """Whether every part of the version is on the device."""
+    return all(blobs.has(ref) for ref in parts(manifest))
+
+
 def held_manifest(store: Store) -> Manifest:
     """The version that the device holds.
 

@@ -18,6 +18,7 @@ from coterie_agent.home import Home
 from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
 from coterie_agent.local_api import LocalApi, LocalApiServer
+from coterie_agent.model import is_complete
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
@@ -43,8 +44,8 @@ class Runner:
     situation: Situation
     look_every_s: float = PERIOD_S
 
-    def run(self) -> bool:
-        """Until the situation says stop; False if a thread was left behind, waiting for the network.
+    def run(self) -> None:
+        """Until the situation says stop. A thread that waits for the network may be left behind.
 
         Raises AgentError ``agent.not_joined``, ``agent.no_credential``, ``local_api.port_taken``, and what the
         situation ended with: the credential's end, or a failure of the agent's own.
@@ -76,13 +77,14 @@ class Runner:
             thread.join(max(0.0, until - time.monotonic()))
         if self.situation.now.ending is not None:
             raise self.situation.now.ending
-        return not any(thread.is_alive() for thread in threads)
 
     def _hold_model(self, identity: Identity) -> None:
+        """A version that has lost a part is not held, so that the platform sends it again."""
         held = self.store.work.held_model()
         if held is not None:
             manifest = verify_manifest(held, identity.platform_key)
-            self.situation.hold(manifest.version, manifest.model)
+            if is_complete(manifest, BlobCache(self.home.blobs)):
+                self.situation.hold(manifest.version, manifest.model)
 
     def _watch(self) -> Watch:
         return Watch(
@@ -145,7 +147,8 @@ class Runner:
         except Exception as error:  # the outermost loop of each thread
             if not self.situation.now.stopping:
                 log.exception("thread %s failed", threading.current_thread().name)
-                self.situation.end(AgentError("agent.failed", f"{type(error).__name__}: {error}"))
+                failure = AgentError("agent.failed", f"{type(error).__name__}: {error}")
+                self.situation.end(error if isinstance(error, AgentError) else failure)
 
     def _publish_status(self) -> None:
         """Write the status whenever it changes, for `status` and `why`, until the situation says stop."""

@@ -66,6 +66,10 @@ class Situation:
     def hold(self, version: str, model: ModelSpec) -> None:
         self._replace(version=version, model=model)
 
+    def lose_model(self) -> None:
+        """A part of the version turned out to be damaged; the platform sends it again when it is told of none."""
+        self._replace(version=None)
+
     def end(self, error: AgentError) -> None:
         self._replace(ending=error, stopping=True)
 

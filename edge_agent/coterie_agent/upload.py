@@ -25,7 +25,9 @@ def upload_update(
                 return "stopped"
             if state.offset >= offer.size_bytes:
                 raise Unreachable("the platform has the whole update and has not accepted it yet")
-            state = _send_chunk(link, work, offer, state.offset, chunk_bytes)
+            sent_from, state = state.offset, _send_chunk(link, work, offer, state.offset, chunk_bytes)
+            if state.offset == sent_from and not state.accepted:
+                raise Unreachable("the platform keeps nothing of what it is sent")
     except Refused as refusal:
         if refusal.is_revoked or is_retryable(refusal):
             raise

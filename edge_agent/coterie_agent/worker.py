@@ -18,6 +18,7 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, parts
 from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now, Situation
+from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
@@ -69,7 +70,7 @@ class Worker:
         if assigned is not None and self.store.work.is_finished(assigned.assignment):
             assigned = None
         champion = directive.manifest if directive else None
-        if champion is not None and champion in (self.store.work.held_model(), self._refused):
+        if champion == self._refused or (now.version is not None and champion == self.store.work.held_model()):
             champion = None
         return Facts(
             in_hand=in_hand,
@@ -84,10 +85,12 @@ class Worker:
         try:
             self._perform(action)
             self._backoff = Backoff()
+        except StoreFailed:
+            raise  # no fault of the assignment's, and nothing could be written down about it
         except (AgentError, WireError) as error:
             if isinstance(error, Refused) and error.is_revoked:
                 self.situation.end(error)
-            elif isinstance(error, AgentError) and is_retryable(error):
+            elif isinstance(error, AgentError) and (is_retryable(error) or _can_wait(action, error)):
                 self._wait_out(error)
             elif isinstance(action, Train | Upload | Drop):
                 self._release(action.assignment, error)
@@ -239,3 +242,8 @@ class Worker:
             self.situation.report(
                 Progress(assignment=assignment.assignment, stage="training", steps_done=done, steps_total=total)
             )
+
+
+def _can_wait(action: Action, error: AgentError) -> bool:
+    """Whether the device can wait until its owner has made room; a round cannot."""
+    return isinstance(action, Fetch) and error.code == "bundle.no_space"

@@ -101,6 +101,21 @@ def codes_given(*constructors: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def agent_codes() -> tuple[str, ...]:
+    """The codes of AgentError, those that its subclasses give themselves among them."""
+    given = {
+        code.value
+        for _path, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and "AgentError" in map(_last_name, node.bases)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and _last_name(call.func) == "__init__"
+        for code in call.args[:1]
+        if isinstance(code, ast.Constant)
+    }
+    return tuple(sorted(given.union(codes_given("AgentError", "refusal"))))
+
+
 def rest_codes() -> tuple[str, ...]:
     """The codes that stand for exceptions of Django REST framework."""
     texts = {
@@ -116,7 +131,7 @@ def errors_page() -> str:
     """docs/reference/errors.md."""
     platform = (_row(f"`{e.code}`", e.kind, STATUS[e.kind], e.sentence) for e in platform_errors())
     wire = (_row(f"`{code}`", WIRE_STATUS.get(code, STATUS[ErrorKind.INVALID]), CODES[code]) for code in CODES)
-    agent = (f"- `{code}`" for code in codes_given("AgentError", "refusal"))
+    agent = (f"- `{code}`" for code in agent_codes())
     exits = (_row(str(code.value), MEANINGS[code]) for code in Exit)
     reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason"))
     rest = (f"- `{code}`" for code in rest_codes())

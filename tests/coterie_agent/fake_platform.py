@@ -74,6 +74,8 @@ class FakePlatform:
         """Called with each request's path first; it raises Denied, or ConnectionError to cut the link."""
         self.chunk_limit: int | None = None
         """Bytes of a chunk that are stored before the link is cut, once."""
+        self.forgetful = False
+        """Answers chunks without storing them."""
         self.check_in_s = 30.0
         self._connections: list[tuple[ServerProtocol, Any]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -155,6 +157,8 @@ class FakePlatform:
             stored = self.uploads[name]
             if offset != len(stored):
                 raise Denied(409, "rounds.wrong_offset")
+            if self.forgetful:
+                return UploadState(offset=len(stored))
             if self.chunk_limit is not None:
                 stored += chunk[: self.chunk_limit]
                 self.chunk_limit = None

@@ -55,6 +55,15 @@ def test_what_is_there_is_not_fetched_again(tmp_path: Path) -> None:
     assert server.offsets == [0]
 
 
+def test_what_a_loss_of_power_cut_short_is_fetched_again(tmp_path: Path) -> None:
+    blobs, server = BlobCache(tmp_path), Server()
+    assert blobs.fetch(REF, server, stop=go_on)
+    (tmp_path / REF.sha256).write_bytes(b"")
+    assert not blobs.has(REF)
+    assert blobs.fetch(REF, server, stop=go_on)
+    assert blobs.read(REF) == CONTENT
+
+
 @pytest.mark.parametrize("content", [bytes(200), CONTENT + b"more"])
 def test_another_content_is_refused_and_removed(tmp_path: Path, content: bytes) -> None:
     blobs = BlobCache(tmp_path)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from coterie_agent.errors import Exit
+from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
 from coterie_wire.codec.int8 import Int8
-from coterie_wire.messages import ReleaseAssignment
+from coterie_wire.messages import OfferUpdate, ReleaseAssignment
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent
 from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform
@@ -194,6 +195,33 @@ def test_the_champion_is_fetched_and_not_over_a_missing_network(
     assert stocked.work.held_model() == platform.bundle.signed
 
 
+def test_a_version_that_lost_a_part_is_fetched_again(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, home: Home
+) -> None:
+    platform.champion = True
+    first = new_agent().start()
+    platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
+    first.stop()
+    (home.blobs / platform.bundle.manifest.predict.sha256).write_bytes(b"cut short")
+    check_ins = len(platform.check_ins)
+    new_agent().start()
+    platform.wait_for(lambda: len(platform.check_ins) > check_ins and platform.check_ins[-1].version == "v1")
+    assert platform.check_ins[check_ins].version is None
+
+
+def test_a_platform_that_keeps_nothing_is_left_alone_for_a_while(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    platform.forgetful = True
+    platform.check_in_s = 0.2
+    agent = new_agent().start()
+    platform.assign("a1")
+    platform.wait_for(lambda: sum(isinstance(message, OfferUpdate) for message in platform.received) > 1)
+    platform.forgetful = False
+    platform.wait_for(lambda: "a1" in platform.accepted)
+    until(agent, lambda: stocked.work.is_finished("a1"))
+
+
 def test_a_revoked_device_ends_and_keeps_its_samples(
     platform: FakePlatform, new_agent: NewAgent, stocked: Store
 ) -> None:
@@ -215,14 +243,6 @@ def test_a_lost_socket_is_opened_again(platform: FakePlatform, new_agent: NewAge
     platform.wait_for(lambda: platform.socket_count == 1 and platform.check_ins)
     platform.cut_sockets()
     platform.wait_for(lambda: platform.socket_count == 2)
-
-
-def test_a_device_without_samples_says_so(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:
-    with stocked.samples._database.transaction() as cursor:
-        cursor.execute("DELETE FROM sample")
-    new_agent().start()
-    platform.wait_for(lambda: platform.check_ins)
-    assert [reason.code for reason in platform.check_ins[-1].blockers] == ["data.no_samples"]
 
 
 def test_everything_that_leaves_is_recorded(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:

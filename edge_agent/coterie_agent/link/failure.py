@@ -6,7 +6,7 @@ from coterie_wire.messages import Problem
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that say nothing about the request itself."""
 _CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", "fleet.credential_unknown"})
-_FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
+FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
 """A damaged blob was removed, so the next attempt downloads it."""
 
 
@@ -35,4 +35,4 @@ def is_retryable(error: AgentError) -> bool:
     """Whether the same request can succeed later."""
     if isinstance(error, Refused):
         return error.status in _PASSING
-    return isinstance(error, Unreachable) or error.code in _FETCHED_ANEW
+    return isinstance(error, Unreachable) or error.code in FETCHED_ANEW

@@ -9,6 +9,8 @@ from typing import Literal
 
 from coterie_agent.errors import AgentError
 
+_PATIENCE_S = 60.0
+"""While another process writes."""
 SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE identity (
@@ -40,23 +42,32 @@ CREATE TABLE sent (
 """
 
 
+class StoreFailed(AgentError):
+    """The file cannot be read or written: damaged, on a full disk, closed. Nothing that was acknowledged is lost."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("store.failed", detail)
+
+
 class Database:
     """One connection, shared by the threads of a process.
 
     `durability`: "power" commits to the disk itself, "process" leaves the moment of writing to the operating system;
-    both keep the file whole. Opening creates the file.
+    both keep the file whole. Opening creates the file. Raises StoreFailed, or AgentError ``store.schema``.
     """
 
     def __init__(self, path: Path, *, durability: Literal["power", "process"] = "power") -> None:
+        self._path = path
         self._lock = threading.RLock()
-        self.connection = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-        self.connection.execute("PRAGMA cache_size = -256")  # KiB
-        self.connection.execute("PRAGMA journal_size_limit = 4194304")
-        self._create(path)
+        with self._failing():
+            self._connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+            self._connection.execute("PRAGMA cache_size = -256")  # KiB
+            self._connection.execute("PRAGMA journal_size_limit = 4194304")
+        self._create()
 
-    def _create(self, path: Path) -> None:
+    def _create(self) -> None:
         with self.transaction() as cursor:
             (version,) = cursor.execute("PRAGMA user_version").fetchone()
             if version == 0:
@@ -64,31 +75,45 @@ class Database:
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:
-                detail = f"{path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
+                detail = (
+                    f"{self._path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
+                )
                 raise AgentError("store.schema", detail + "; install the agent that wrote it, or a newer one")
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """A write transaction: all of it, or nothing when the block raises."""
-        with self._lock:
-            cursor = self.connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
+    def transaction(self, *, staging: bool = False) -> Iterator[sqlite3.Cursor]:
+        """A write transaction: all of it, or nothing when the block raises.
+
+        One that is `staging` writes to temporary tables alone, and keeps no other process from writing to the store.
+        Raises StoreFailed.
+        """
+        with self._lock, self._failing():
+            cursor = self._connection.cursor()
+            cursor.execute("BEGIN" if staging else "BEGIN IMMEDIATE")
             try:
                 yield cursor
+                cursor.execute("COMMIT")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                if self._connection.in_transaction:  # a full disk may have ended it already
+                    cursor.execute("ROLLBACK")
                 raise
-            cursor.execute("COMMIT")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:
-        """Single statements that only read."""
-        with self._lock:
-            yield self.connection.cursor()
+        """Single statements that only read. Raises StoreFailed."""
+        with self._lock, self._failing():
+            yield self._connection.cursor()
 
     def close(self) -> None:
         with self._lock:
-            self.connection.close()
+            self._connection.close()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreFailed(f"the store {self._path} cannot be used: {error}") from error
 
 
 def _statements(script: str) -> Iterator[str]:

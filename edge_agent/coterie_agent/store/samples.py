@@ -1,11 +1,11 @@
 """The device's own samples: float32 rows and labels, bounded, the oldest dropped first."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.database import Database
+from coterie_wire.messages import MAX_CLASS_COUNTS
 
 FLOAT_BYTES = 4
 _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
@@ -45,16 +45,23 @@ class Samples:
         `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when the width differs from that
         of the samples that are there, ``ingest.empty`` when there are none.
         """
+        # Reading a large file takes minutes, in which a running agent must be able to write.
+        with self._database.transaction(staging=True) as cursor:
+            cursor.execute("DROP TABLE IF EXISTS temp.incoming")
+            cursor.execute("CREATE TEMP TABLE incoming (x BLOB NOT NULL, label INTEGER NOT NULL)")
+            cursor.executemany("INSERT INTO temp.incoming VALUES (?, ?)", _same_width(rows, None))
         with self._database.transaction() as cursor:
             if replace:
                 cursor.execute("DELETE FROM sample")
             width = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
-            checked = _same_width(rows, width[0] if width else None)
-            last = _last_id(cursor)
-            cursor.executemany("INSERT INTO sample (x, label) VALUES (?, ?)", checked)
-            stored = _last_id(cursor) - last
-            if stored == 0:
+            first = cursor.execute("SELECT x, label FROM temp.incoming LIMIT 1").fetchone()
+            if first is None:
                 raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
+            for _ in _same_width([Row(*first)], width[0] if width else None):
+                pass
+            cursor.execute("INSERT INTO sample (x, label) SELECT x, label FROM temp.incoming ORDER BY rowid")
+            stored = cursor.rowcount
+            cursor.execute("DROP TABLE temp.incoming")
             cursor.execute(
                 "DELETE FROM sample WHERE id <= (SELECT id FROM sample ORDER BY id DESC LIMIT 1 OFFSET ?)",
                 (max_samples,),
@@ -67,10 +74,22 @@ class Samples:
         return int(count)
 
     def class_counts(self) -> tuple[int, ...]:
-        """How many samples each class has, from class 0 to the highest that occurs."""
+        """How many samples each class has, from class 0 to the highest that occurs, but of 10,000 classes at most."""
         with self._database.reading() as cursor:
-            counts = dict(cursor.execute("SELECT label, samples FROM label_count WHERE samples > 0"))
+            counts = dict(
+                cursor.execute(
+                    "SELECT label, samples FROM label_count WHERE samples > 0 AND label < ?", (MAX_CLASS_COUNTS,)
+                )
+            )
         return tuple(counts.get(label, 0) for label in range(max(counts, default=-1) + 1))
+
+    def classes(self) -> int:
+        """One more than the highest label."""
+        with self._database.reading() as cursor:
+            (classes,) = cursor.execute(
+                "SELECT coalesce(max(label), -1) + 1 FROM label_count WHERE samples > 0"
+            ).fetchone()
+        return int(classes)
 
     def features(self) -> int | None:
         """Features of one sample; None while there is no sample."""
@@ -99,12 +118,6 @@ class Samples:
                 for row in cursor.execute(f"SELECT id, x, label FROM sample WHERE id IN ({marks})", part):  # noqa: S608
                     found[row[0]] = StoredRow(*row)
         return [found[id_] for id_ in ids if id_ in found]
-
-
-def _last_id(cursor: sqlite3.Cursor) -> int:
-    """The highest number that a sample ever had."""
-    row = cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'sample'").fetchone()
-    return int(row[0]) if row else 0
 
 
 def _same_width(rows: Iterable[Row], width: int | None) -> Iterable[Row]:

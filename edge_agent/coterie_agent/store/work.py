@@ -95,7 +95,8 @@ class WorkStore:
         """End the assignment in hand.
 
         An accepted update carried what the last one lost, so its own loss takes that place; any other outcome leaves
-        the pair's residual as it was.
+        the pair's residual as it was. Outcomes are told in the order in which they came, not by `now`: the clock of a
+        device may start in the past.
         """
         with self._database.transaction() as cursor:
             if outcome == "accepted":
@@ -105,7 +106,7 @@ class WorkStore:
             )
             cursor.execute(
                 "DELETE FROM finished WHERE assignment NOT IN"
-                " (SELECT assignment FROM finished ORDER BY at DESC LIMIT ?)",
+                " (SELECT assignment FROM finished ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_OUTCOMES,),
             )
             for table in ("work", "checkpoint", "spool"):
@@ -119,7 +120,9 @@ class WorkStore:
     def outcomes(self) -> tuple[Finished, ...]:
         """How the latest assignments ended, newest first."""
         with self._database.reading() as cursor:
-            rows = cursor.execute("SELECT assignment, outcome, sentence, at FROM finished ORDER BY at DESC").fetchall()
+            rows = cursor.execute(
+                "SELECT assignment, outcome, sentence, at FROM finished ORDER BY rowid DESC"
+            ).fetchall()
         return tuple(Finished(*row) for row in rows)
 
     def residual(self, pair: str) -> bytes | None:

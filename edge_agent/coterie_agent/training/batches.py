@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie_agent.errors import AgentError
 from coterie_agent.model import features
-from coterie_agent.store.samples import StoredRow
+from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
 from coterie_agent.training.graph import Array
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32
@@ -74,15 +74,19 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
 
     Raises AgentError ``data.does_not_fit``.
     """
-    x = np.zeros((size, features(spec)), dtype=np.float32)
+    width = features(spec)
+    for row in rows:
+        if len(row.x) != width * FLOAT_BYTES:
+            detail = f"samples have {len(row.x) // FLOAT_BYTES} features, the model takes {width}"
+            raise AgentError("data.does_not_fit", detail)
+        if row.label >= spec.classes:
+            detail = f"a label is {row.label}, the model's classes end at {spec.classes - 1}"
+            raise AgentError("data.does_not_fit", detail)
+    x = np.zeros((size, width), dtype=np.float32)
     target = np.zeros(size, dtype=np.int64)
     weight = np.zeros(size, dtype=np.float32)
     if rows:
-        try:
-            x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
-        except ValueError as error:
-            detail = f"samples have {len(rows[0].x) // x.itemsize} features, the model takes {x.shape[1]}"
-            raise AgentError("data.does_not_fit", detail) from error
+        x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
         target[: len(rows)] = [row.label for row in rows]
         weight[: len(rows)] = 1
     inputs: dict[str, Array] = {}

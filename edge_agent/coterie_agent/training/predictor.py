@@ -1,10 +1,12 @@
 """Prediction, and what it says about a set of samples: loss and accuracy."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
+from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.batches import Batch, make_batch
 from coterie_agent.training.graph import Graph, value
@@ -43,7 +45,10 @@ class Predictor:
     def measure(
         self, samples: Samples, *, loss_of: Sequence[int], accuracy_of: Sequence[int], stop: Callable[[], bool]
     ) -> Measure | None:
-        """Mean loss over the samples `loss_of`, accuracy over their part `accuracy_of`; None if `stop` said so."""
+        """Mean loss over the samples `loss_of`, accuracy over their part `accuracy_of`; None if `stop` said so.
+
+        Raises AgentError ``agent.diverged``, ``data.does_not_fit`` or ``model.broken``.
+        """
         counted = frozenset(accuracy_of)
         loss = 0.0
         seen = right = judged = 0
@@ -57,11 +62,15 @@ class Predictor:
             hits = log_probabilities.argmax(axis=1) == batch.target
             chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
             seen, judged, right = seen + len(rows), judged + int(chosen.sum()), right + int(hits[chosen].sum())
+        if not math.isfinite(loss):
+            detail = "the model's loss on the device's samples is not finite; the plan's learning rate may be too high"
+            raise AgentError("agent.diverged", detail)
         return Measure(loss / max(seen, 1), right / max(judged, 1))
 
     def _log_probabilities(self, batch: Batch) -> Float32:
         inputs = {name: value(array) for name, array in batch.inputs.items()}
         (output,) = self._graph.run(["logits"], {**inputs, **self._parameters})
         logits = output.numpy().astype(np.float64)
-        logits -= logits.max(axis=1, keepdims=True)
-        return cast(Float32, (logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float32))
+        with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: whoever asks sees what is not finite
+            logits -= logits.max(axis=1, keepdims=True)
+            return cast(Float32, (logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float32))

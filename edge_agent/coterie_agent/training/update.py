@@ -28,16 +28,17 @@ def make_update(
     seed: int,
     specs: tuple[TensorSpec, ...],
 ) -> Update:
-    """The protected and encoded difference of the parameters, together with the `residual` of the pair's last update.
+    """The difference of the parameters, with the `residual` of the pair's last update, protected and encoded.
+
+    The protection comes after the residual, so that what it promises holds for all that leaves the device.
 
     Raises WireError ``update.not_finite``.
     """
     difference = {name: trained[name] - received[name] for name in received}
-    update = dict(plan.privacy.protect(difference))
     lost = _read_residual(residual, specs)
     if lost is not None:
-        update = {name: update[name] + lost[name] for name in update}
-    encoded = plan.codec.encode(update, seed=seed)
+        difference = {name: difference[name] + lost[name] for name in difference}
+    encoded = plan.codec.encode(plan.privacy.protect(difference), seed=seed)
     return Update(encoded.payload, encode_tensors(dict(encoded.residual)))
 
 

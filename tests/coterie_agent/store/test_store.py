@@ -1,13 +1,17 @@
 """The store: samples, work, residuals, journal."""
 
+import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home, RunLock, is_running
+from coterie_agent.store.database import Database, StoreFailed
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.store.samples import Row, Snapshot
+from coterie_agent.store.samples import Row, Samples, Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_wire.messages import Enrolled, OfferUpdate
 from tests.coterie_agent.bundles import Bundle
@@ -87,12 +91,15 @@ def test_a_spooled_update_is_read_in_pieces_and_replaces_the_checkpoint(working:
 
 
 @pytest.mark.parametrize(("outcome", "residual"), [("accepted", b"new"), ("dropped", b"old"), ("released", b"old")])
-def test_only_an_accepted_update_replaces_the_residual(working: Store, outcome: str, residual: bytes) -> None:
+def test_only_an_accepted_update_replaces_the_residual(
+    working: Store, platform: FakePlatform, outcome: str, residual: bytes
+) -> None:
     working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"old")
     working.work.finish("accepted", "", now=1)
     assert working.work.residual("pair") == b"old"
-    with working.work._database.transaction() as cursor:
-        cursor.execute("INSERT INTO work VALUES (1, 'a2', X'')")
+    platform.assign("a2")
+    assert platform.assignment is not None
+    working.work.accept(platform.assignment)
     working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"new")
     working.work.finish(outcome, "why", now=2)  # type: ignore[arg-type]  # parametrised
     assert working.work.residual("pair") == residual
@@ -122,9 +129,50 @@ def test_what_was_sent_adds_up(store: Store) -> None:
 
 
 def test_a_store_of_another_schema_is_refused(store: Store, home: Home) -> None:
-    store.samples._database.connection.execute("PRAGMA user_version = 99")
+    with closing(sqlite3.connect(home.database)) as connection:
+        connection.execute("PRAGMA user_version = 99")
     with pytest.raises(AgentError, match="schema 99"), open_store(home):
         pass
+
+
+def test_a_file_that_is_no_store_is_refused(home: Home) -> None:
+    home.create()
+    home.database.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreFailed) as caught, open_store(home):
+        pass
+    assert caught.value.code == "store.failed"
+
+
+def test_a_full_disk_loses_nothing_that_was_stored(store: Store, home: Home) -> None:
+    store.samples.add([ROW], max_samples=10)
+    with closing(Database(home.database)) as database:
+        with database.reading() as cursor:
+            cursor.execute("PRAGMA max_page_count = 1")  # SQLite reports it as a full disk
+        for _ in range(2):
+            with pytest.raises(StoreFailed, match="full"):
+                Samples(database).add([Row(bytes(1 << 20), 0)], max_samples=10, replace=True)
+    assert store.samples.class_counts() == (0, 0, 1)
+
+
+def test_a_running_agent_writes_while_a_file_is_read(store: Store, home: Home) -> None:
+    def rows() -> Iterator[Row]:
+        with open_store(home) as agent:
+            agent.journal.record_sent("update", 1, day="2026-01-01")
+            agent.samples.add([ROW], max_samples=10)
+        yield ROW
+
+    assert store.samples.add(rows(), max_samples=10) == 1
+    assert store.samples.count() == 2
+
+
+def test_outcomes_are_in_order_though_the_clock_starts_in_the_past(store: Store, platform: FakePlatform) -> None:
+    for number in range(60):
+        platform.assign(f"a{number}")
+        assert platform.assignment is not None
+        store.work.accept(platform.assignment)
+        store.work.finish("dropped", "", now=1e9 - number)
+    assert [outcome.assignment for outcome in store.work.outcomes()] == [f"a{number}" for number in range(59, 9, -1)]
+    assert store.work.is_finished("a59")
 
 
 def test_one_agent_runs_on_a_home(home: Home) -> None:

@@ -18,8 +18,10 @@ from coterie_agent.training.assignment import Training
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model
 from coterie_agent.training.update import make_update
+from coterie_wire.bundle import BlobRef
 from coterie_wire.messages import Assignment
 from coterie_wire.plan import DevicePlan, parse_device_plan
+from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
 from tests.coterie_agent.fake_platform import PLAN
 
@@ -36,9 +38,11 @@ def payload_and_residual(
             pass
         offer = store.work.offer()
         assert offer is not None
-        with store.work._database.reading() as cursor:
-            (residual,) = cursor.execute("SELECT residual FROM spool").fetchone()
-        return store.work.read_payload(0, offer.size_bytes), residual
+        payload = store.work.read_payload(0, offer.size_bytes)
+        store.work.finish("accepted", "", now=0)
+        residual = store.work.residual(bundle.manifest.pair)
+        assert residual is not None
+        return payload, residual
 
 
 def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], Halt | None]) -> Training:
@@ -100,6 +104,28 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
         wanted = rounds * (trained[name].astype(np.float64) - received[name])
         scale = np.abs(trained[name] - received[name]).max() / 100
         np.testing.assert_allclose(sent[name], wanted, atol=2 * scale, rtol=1e-4)
+
+
+def test_what_an_update_carries_on_is_clipped_with_it() -> None:
+    plan = parse_device_plan(msgspec.json.encode({**PLAN, "privacy": {"kind": "clip", "norm": 0.5}}))
+    residual = encode_tensors({name: tensor * 100 for name, tensor in parameters(2).items()})
+    update = make_update(parameters(0), parameters(1), plan=plan, residual=residual, seed=1, specs=SPEC.parameters)
+    sent = plan.codec.decode(update.payload, expected=SPEC.parameters)
+    assert np.sqrt(sum(np.vdot(tensor, tensor) for tensor in sent.values())) == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_loss_that_is_no_number_ends_training_before_anything_is_kept(
+    stocked: Store, home: Home, bundle: Bundle
+) -> None:
+    boundless = {name: tensor * np.float32(1e38) for name, tensor in parameters(0).items()}
+    content = encode_tensors(boundless)
+    ref = BlobRef.of_bytes(content)
+    manifest = msgspec.structs.replace(bundle.manifest, parameters=ref)
+    spoiled = dataclasses.replace(bundle, manifest=manifest, blobs={**bundle.blobs, ref.sha256: content})
+    with pytest.raises(AgentError) as caught:
+        training(stocked, home.root, spoiled, lambda _: None).run()
+    assert caught.value.code == "agent.diverged"
+    assert stocked.work.checkpoint() is None
 
 
 def test_a_residual_of_other_shapes_is_dropped() -> None:

@@ -63,3 +63,9 @@ def test_samples_of_another_width_are_named() -> None:
     with pytest.raises(AgentError, match="3 features, the model takes 4") as caught:
         make_batch([StoredRow(1, bytes(12), 0)], SPEC, size=2)
     assert caught.value.code == "data.does_not_fit"
+
+
+def test_a_label_that_the_model_does_not_have_is_named() -> None:
+    with pytest.raises(AgentError, match="a label is 3, the model's classes end at 2") as caught:
+        make_batch([StoredRow(1, bytes(16), 3)], SPEC, size=2)
+    assert caught.value.code == "data.does_not_fit"
