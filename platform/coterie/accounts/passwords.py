@@ -27,7 +27,7 @@ class TooManyAttempts(CoterieError):
 class PasswordBackend(ModelBackend):
     """Checks passwords for forms and HTTP basic authentication alike, a few wrong ones an address."""
 
-    def authenticate(  # type: ignore[override]  # Django's own two signatures differ in the same way
+    def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: object
     ) -> Operator | None:
         """The operator, or None. Raises TooManyAttempts."""
