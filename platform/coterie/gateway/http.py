@@ -1,5 +1,6 @@
 """One HTTP request of a device: reading it within bounds, answering it, rendering what goes wrong."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -18,6 +19,8 @@ Send = Callable[[Event], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON = "application/json"
+SILENCE_S = 20.0
+"""Longest gap in a body: a device that lost its network leaves a connection that never ends by itself."""
 
 
 class UnknownAddress(CoterieError):
@@ -36,6 +39,14 @@ class CredentialMissing(CoterieError):
     sentence = "Send the device's credential in the header: Authorization: Bearer CREDENTIAL."
 
 
+class BodyStalled(CoterieError):
+    """The body does not go on."""
+
+    code = "gateway.body_stalled"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "Nothing of the body came for {silence_s:g} s; ask how far it came and go on from there."
+
+
 class Disconnected(Exception):
     """The other side has gone in the middle of its request; there is nobody to answer."""
 
@@ -43,11 +54,12 @@ class Disconnected(Exception):
 class Request:
     """A request's head and the stream of its body."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, *, silence_s: float = SILENCE_S) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self._headers: Mapping[bytes, bytes] = dict(scope["headers"])
         self._receive = receive
+        self._silence_s = silence_s
 
     def header(self, name: str) -> str | None:
         """A header's value; `name` in small letters."""
@@ -59,7 +71,7 @@ class Request:
         return bearer(self.header("authorization"))
 
     async def body(self, *, limit_bytes: int) -> bytes:
-        """The whole body. Raises WireError ``wire.too_large`` as soon as it is longer, or Disconnected."""
+        """The whole body. Raises WireError ``wire.too_large`` as soon as it is longer, BodyStalled or Disconnected."""
         parts: list[bytes] = []
         size_bytes = 0
         async for part in self.chunks():
@@ -70,10 +82,13 @@ class Request:
         return b"".join(parts)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises Disconnected."""
+        """The body as it arrives. Raises BodyStalled or Disconnected."""
         more = True
         while more:
-            event = await self._receive()
+            try:
+                event = await asyncio.wait_for(self._receive(), self._silence_s)
+            except TimeoutError as error:
+                raise BodyStalled(silence_s=self._silence_s) from error
             if event["type"] == "http.disconnect":
                 raise Disconnected
             yield event.get("body", b"")

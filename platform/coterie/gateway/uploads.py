@@ -23,7 +23,7 @@ class UploadBusy(CoterieError):
     """Another request writes the same upload."""
 
     code = "gateway.upload_busy"
-    kind = ErrorKind.CONFLICT
+    kind = ErrorKind.UNAVAILABLE  # it passes: the other one ends, or stalls and is ended
     sentence = "Another request is writing this upload; ask how far it came and go on from there."
 
 
@@ -46,8 +46,8 @@ class OffsetMissing(CoterieError):
 async def receive_upload(assignment: str, request: Request, send: Send) -> None:
     """``PATCH /device/v1/uploads/ASSIGNMENT`` with ``Upload-Offset``; replies with an `UploadState`.
 
-    What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong, OffsetMissing and what
-    `device_of_credential`, `open_upload` and `complete_upload` raise.
+    What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong, OffsetMissing, BodyStalled and
+    what `device_of_credential`, `open_upload` and `complete_upload` raise.
     """
     credential = request.credential()
     offset = _offset(request.header("upload-offset"))

@@ -7,7 +7,9 @@ import httpx
 import pytest
 from django.utils import timezone
 
+from coterie.gateway.http import BodyStalled, Request
 from coterie.gateway.threads import in_thread
+from coterie.gateway.uploads import receive_upload
 from coterie.rounds.models import Update
 from tests.coterie.gateway.conftest import application
 from tests.coterie.world import ScriptedDevice, fleet_of, make_federation, make_pair, make_version
@@ -107,9 +109,25 @@ async def test_one_writer_at_a_time(http: httpx.AsyncClient, offered: Offered) -
         slow = asyncio.create_task(other.patch(offered.url, content=slowly(), headers=at(0)))
         await first_arrived.wait()
         busy = await http.patch(offered.url, content=offered.payload, headers=at(0))
-        assert (busy.status_code, busy.json()["code"]) == (409, "gateway.upload_busy")
+        assert (busy.status_code, busy.json()["code"]) == (503, "gateway.upload_busy")
         go_on.set()
         assert (await slow).json()["accepted"]
+
+
+async def test_what_came_before_the_device_fell_silent_is_kept(offered: Offered, http: httpx.AsyncClient) -> None:
+    parts: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+    parts.put_nowait({"type": "http.request", "body": offered.payload[:64], "more_body": True})
+    headers = [(name.lower().encode(), value.encode()) for name, value in at(0).items()]
+    scope = {"type": "http", "method": "PATCH", "path": f"/device/v1/{offered.url}", "headers": headers}
+
+    async def send(event: object) -> None:
+        raise AssertionError(f"the caller renders the error, not {event}")
+
+    request = Request(scope, parts.get, silence_s=0.01)
+    with pytest.raises(BodyStalled):
+        await receive_upload(offered.url.removeprefix("uploads/"), request, send)
+    rest = await http.patch(offered.url, content=offered.payload[64:], headers=at(64))
+    assert rest.json()["accepted"], "nobody holds the upload any more"
 
 
 async def test_what_came_before_a_break_is_kept(offered: Offered, http: httpx.AsyncClient) -> None:
