@@ -16,6 +16,8 @@ class ContentStore:
     """The storage that the settings call `alias`, addressed by content: writing twice is writing once."""
 
     alias: str
+    folder: str = ""
+    """Part of the storage; blank: all of it."""
 
     def put_file(self, path: Path) -> BlobRef:
         """Keep a file's bytes; they are on the disk when this returns."""
@@ -32,7 +34,7 @@ class ContentStore:
 
     def open(self, sha256: str) -> BinaryIO:
         """The bytes, for reading and seeking. Raises FileNotFoundError."""
-        return cast(BinaryIO, self._storage.open(_name(sha256), "rb"))
+        return cast(BinaryIO, self._storage.open(self._name(sha256), "rb"))
 
     def local_path(self, sha256: str, directory: Path) -> Path:
         """Where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
@@ -40,7 +42,7 @@ class ContentStore:
         Raises FileNotFoundError.
         """
         try:
-            return Path(self._storage.path(_name(sha256)))
+            return Path(self._storage.path(self._name(sha256)))
         except NotImplementedError:
             copy = directory / sha256
             with self.open(sha256) as source, copy.open("wb") as target:
@@ -49,10 +51,25 @@ class ContentStore:
 
     def delete(self, sha256: str) -> None:
         """Forget the bytes; nothing happens if they are not there."""
-        self._storage.delete(_name(sha256))
+        self._storage.delete(self._name(sha256))
+
+    def clear(self) -> None:
+        """Forget everything in the folder, also what a killed process has left half-written there."""
+        assert self.folder, "a whole storage is never cleared"
+        self._clear(self.folder)
+
+    def _clear(self, folder: str) -> None:
+        try:
+            folders, files = self._storage.listdir(folder)
+        except FileNotFoundError:
+            return
+        for name in folders:
+            self._clear(f"{folder}/{name}")
+        for name in (*files, ""):
+            self._storage.delete(f"{folder}/{name}".rstrip("/"))
 
     def _put(self, blob: BlobRef, content: "File[bytes]") -> None:
-        name = _name(blob.sha256)
+        name = self._name(blob.sha256)
         if not self._storage.exists(name):
             self._storage.save(name, content)
 
@@ -60,9 +77,8 @@ class ContentStore:
     def _storage(self) -> Storage:
         return storages[self.alias]
 
-
-def _name(sha256: str) -> str:
-    return f"{sha256[:2]}/{sha256[2:4]}/{sha256}"
+    def _name(self, sha256: str) -> str:
+        return f"{self.folder}/{sha256[:2]}/{sha256[2:4]}/{sha256}".lstrip("/")
 
 
 BLOBS = ContentStore("default")

@@ -7,8 +7,10 @@ from django.conf import settings
 
 from coterie.registry.content import ContentStore
 
-UPDATES = ContentStore("updates")
-"""Accepted updates, kept until some time after their round has ended."""
+
+def updates_of(round_id: int) -> ContentStore:
+    """A round's accepted updates, kept until some time after it has ended; one of its own, so that all go at once."""
+    return ContentStore("updates", folder=str(round_id))
 
 
 def part_path(assignment_id: UUID) -> Path:
@@ -31,6 +33,6 @@ def discard_part(assignment_id: UUID) -> None:
     part_path(assignment_id).unlink(missing_ok=True)
 
 
-def parts_on_disk() -> dict[UUID, Path]:
-    """Every update that is arriving, or was."""
-    return {UUID(path.stem): path for path in part_path(UUID(int=0)).parent.glob("*.part")}
+def assignments_with_parts() -> set[UUID]:
+    """Every assignment whose update is arriving, or was."""
+    return {UUID(path.stem) for path in part_path(UUID(int=0)).parent.glob("*.part")}

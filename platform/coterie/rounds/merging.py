@@ -26,12 +26,12 @@ from coterie.learning.jobs import merge
 from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, NotFinite, StoredUpdate, UpdateChanged
 from coterie.learning.merging import merge_stored
 from coterie.registry.content import BLOBS
-from coterie.registry.models import Blob, ModelVersion, Role
+from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
 from coterie.rounds import reasons
 from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon
-from coterie.rounds.files import UPDATES
+from coterie.rounds.files import updates_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Round, Update
 from coterie.rounds.transitions import step
@@ -106,6 +106,7 @@ def publish_round(*, round_id: int, result: MergeResult, parameters: Blob, merge
     federation = Federation.objects.select_for_update(of=("self",)).get(rounds=round_id)
     rounds = Round.objects.select_for_update(of=("self",)).select_related("federation", "base_version")
     round_ = rounds.get(pk=round_id)
+    ModelPair.objects.select_for_update().get(pk=federation.pair_id)  # the champion that is judged against stays
     if round_.state != Round.State.MERGING:
         return
     assert round_.base_version is not None
@@ -184,13 +185,14 @@ def _arguments(round_: Round, directory: Path) -> MergeArguments:
     assert pair.predict_id is not None
     held_out = round_.federation.held_out
     plan = msgspec.convert(round_.plan, dict[str, dict[str, object]])
+    received = updates_of(round_.pk)
     return MergeArguments(
         model=pair.model_spec(),
         base=str(BLOBS.local_path(base.parameters_id, directory)),
         merge=plan["merge"],
         codec=plan["codec"],
         updates=tuple(
-            StoredUpdate(str(UPDATES.local_path(update.sha256, directory)), update.sha256, update.samples)
+            StoredUpdate(str(received.local_path(update.sha256, directory)), update.sha256, update.samples)
             for update in Update.objects.filter(assignment__round=round_)
         ),
         output=str(directory / "parameters"),

@@ -1,9 +1,9 @@
-"""Removes files that nobody needs: updates of rounds that ended a while ago, and uploads that were given up."""
+"""Removes files that nobody needs: updates of rounds that ended a while ago, and uploads that came to nothing."""
 
 from datetime import datetime, timedelta
 
-from coterie.rounds.files import UPDATES, discard_part, parts_on_disk
-from coterie.rounds.models import Round, Update, Upload
+from coterie.rounds.files import assignments_with_parts, discard_part, updates_of
+from coterie.rounds.models import Round, Upload
 
 RETENTION = timedelta(days=7)
 """How long after a round's end its updates stay, for whoever wants to merge them again."""
@@ -14,16 +14,15 @@ def tidy(*, now: datetime) -> None:
     """Remove what is older than the retention; what is broken off half-way is finished the next time."""
     ended = Round.objects.filter(finished_at__lt=now - RETENTION, tidied_at=None)[:ROUNDS_AT_ONCE]
     for round_ in ended:
-        _remove_updates(round_)
+        updates_of(round_.pk).clear()
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
-    arriving = set(Upload.objects.values_list("assignment_id", flat=True))
-    for assignment_id in parts_on_disk().keys() - arriving:
+    _forget_lost_uploads()
+
+
+def _forget_lost_uploads() -> None:
+    """What was offered or sent in the moment in which its round closed, or its assignment ended, or a worker died."""
+    # Files first: one that comes while we look belongs to an upload that we still see.
+    sent = assignments_with_parts()
+    Upload.objects.exclude(assignment__round__state=Round.State.OPEN).delete()
+    for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
         discard_part(assignment_id)
-
-
-def _remove_updates(round_: Round) -> None:
-    """An update's file goes unless a round that is kept has the same content."""
-    hashes = set(Update.objects.filter(assignment__round=round_).values_list("sha256", flat=True))
-    kept = Update.objects.filter(sha256__in=hashes, assignment__round__tidied_at=None).exclude(assignment__round=round_)
-    for sha256 in hashes - set(kept.values_list("sha256", flat=True)):
-        UPDATES.delete(sha256)

@@ -21,7 +21,7 @@ from coterie.rounds.errors import (
     WrongHash,
     WrongOffset,
 )
-from coterie.rounds.files import UPDATES, arrived_bytes, discard_part, part_path
+from coterie.rounds.files import arrived_bytes, discard_part, part_path, updates_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Update, UpdateFacts, Upload
 from coterie.rounds.transitions import end_assignment
@@ -36,6 +36,8 @@ TENSOR_OVERHEAD_BYTES = 512
 FIXED_OVERHEAD_BYTES = 4096
 MORE_SAMPLES = 2
 """Times the samples a device last reported that an update may be made of: it may have learned more since."""
+MAX_LOSS = 1e9
+"""No training that went well ends near it; means over devices stay finite."""
 FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
 
 
@@ -113,7 +115,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     except (WrongHash, WireError) as error:
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
-    UPDATES.put_bytes(payload)
+    updates_of(assignment.round_id).put_bytes(payload)
     return _count(assignment, upload, now)
 
 
@@ -171,6 +173,8 @@ def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
         return Implausible(problem=f"{offer.steps_done} steps done of {offer.steps_total}")
     if offer.samples > offer.steps_total * model.batch_size:
         return Implausible(problem=f"{offer.samples} samples in {offer.steps_total} steps of {model.batch_size}")
+    if max(abs(offer.loss_before), abs(offer.loss_after)) > MAX_LOSS:
+        return Implausible(problem=f"a loss of {offer.loss_before:g} before and {offer.loss_after:g} after training")
     reported = assignment.device.reported_metadata().samples
     if reported and offer.samples > MORE_SAMPLES * reported:
         return Implausible(problem=f"{offer.samples} samples where the device reported {reported}")

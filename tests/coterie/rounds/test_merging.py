@@ -1,7 +1,6 @@
 """The end of a round: measured, published or abandoned, and taken up again after crashes."""
 
 import io
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -10,14 +9,12 @@ from onnx import TensorProto, checker, helper
 
 from coterie.learning.child.errors import Crashed
 from coterie.learning.jobs.merge import MergeArguments, MergeResult
-from coterie.registry.content import BLOBS
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep
-from coterie.rounds.files import UPDATES
+from coterie.rounds.files import updates_of
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round, Update
-from coterie.rounds.tidying import tidy
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -181,15 +178,5 @@ class TestCrash:
 
 def test_an_update_that_was_lost_from_the_disk_abandons_its_round() -> None:
     round_ = merging_round(measured=False)
-    UPDATES.delete(Update.objects.get().sha256)
+    updates_of(round_.pk).delete(Update.objects.get().sha256)
     assert merged(round_).reason_code == "merge.update_changed"
-
-
-def test_updates_are_removed_a_while_after_their_round(tmp_path: Path) -> None:
-    round_ = merged(merging_round(measured=False))
-    tidy(now=later(6 * 86_400))
-    path = UPDATES.local_path(Update.objects.get().sha256, tmp_path)
-    assert path.exists()
-    tidy(now=later(8 * 86_400))
-    assert not path.exists()
-    assert BLOBS.local_path(round_.result_version.parameters_id, tmp_path).exists()

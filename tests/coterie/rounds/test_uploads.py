@@ -10,7 +10,7 @@ from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
-from coterie.rounds.files import UPDATES
+from coterie.rounds.files import updates_of
 from coterie.rounds.models import Assignment, Round, Update, Upload
 from coterie.rounds.uploads import complete_upload, open_upload
 from coterie_wire.codec.float32 import Float32Codec
@@ -64,7 +64,8 @@ def test_an_upload_goes_on_where_it_broke_off(device: ScriptedDevice, assignment
     assert (state.offset, state.accepted) == (10, False)
     assert device.offer(assignment, payload, later(3)).offset == 10
     assert device.send(assignment, payload[10:], 10, later(4)).accepted
-    with UPDATES.open(Update.objects.get().sha256) as file:
+    update = Update.objects.get()
+    with updates_of(update.assignment.round_id).open(update.sha256) as file:
         assert file.read() == payload
 
 
@@ -200,6 +201,7 @@ def test_an_update_must_be_what_was_announced(device: ScriptedDevice, assignment
         ({"size_bytes": 1 << 40}, "update.too_large"),
         ({"steps_done": 6}, "update.implausible"),
         ({"samples": 41}, "update.implausible"),
+        ({"loss_after": 1e300}, "update.implausible"),
         ({"samples": 81, "steps_done": 99, "steps_total": 99}, "update.implausible"),
     ],
 )
