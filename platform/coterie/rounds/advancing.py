@@ -43,9 +43,18 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
 
 
 def sweep(*, now: datetime) -> None:
-    """Find everything that is due in any federation; this alone is enough for every round to come to its end."""
+    """Find everything that is due in any federation; this alone is enough for every round to come to its end.
+
+    What fails in one federation holds up no other. Raises ExceptionGroup when all have had their turn.
+    """
+    failures: list[Exception] = []
     for federation_id in active_federation_ids():
-        advance_federation(federation_id=federation_id, now=now)
+        try:
+            advance_federation(federation_id=federation_id, now=now)
+        except Exception as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("rounds could not go on", failures)
 
 
 def _collect(round_: Round, now: datetime) -> None:

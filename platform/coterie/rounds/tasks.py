@@ -10,13 +10,13 @@ from coterie.rounds import advancing, merging, tidying
 
 @shared_task(name="coterie.rounds.tasks.sweep")
 def sweep() -> None:
-    """Find whatever is due; runs every second."""
+    """Find whatever is due; runs all the time."""
     advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.tidy")
 def tidy() -> None:
-    """Remove what nobody needs; runs every hour."""
+    """Remove what nobody needs; runs now and then."""
     tidying.tidy(now=timezone.now())
 
 

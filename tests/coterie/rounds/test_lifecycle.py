@@ -2,7 +2,8 @@
 
 import pytest
 
-from coterie.federations.services import pause_federation
+from coterie.federations.models import Federation
+from coterie.federations.services import create_federation, pause_federation, start_federation
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
@@ -174,3 +175,14 @@ def test_a_champion_that_was_moved_meanwhile_is_not_overwritten() -> None:
     merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3), merger=in_this_process)
     assert Round.objects.get(number=1).reason_code == "rounds.base_moved"
     assert champion(pair.pk, Role.DEVICE) == moved
+
+
+def test_a_federation_that_fails_holds_up_no_other() -> None:
+    for slug in ("broken", "sound"):
+        pair = make_pair(slug)
+        make_version(pair)
+        start_federation(federation=create_federation(name=slug, pair=pair, plan={}, now=later(0)))
+    Federation.objects.filter(slug="broken").update(plan={"merge": {"kind": "of a newer platform"}})
+    with pytest.raises(ExceptionGroup, match="rounds could not go on"):
+        sweep(now=later(1))
+    assert Round.objects.get().federation.slug == "sound"
