@@ -24,7 +24,6 @@ from coterie_wire.conditions import Reason
 logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-Finish = Callable[[datetime], None]
 PROGRESS_EVERY = timedelta(seconds=0.5)
 
 
@@ -40,7 +39,7 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
         Heartbeat(lambda: extend_lease(job_id, lease, clock())) as heartbeat,
     ):
         try:
-            finish = _do(job, Path(directory), shown, heartbeat)
+            finish = _do(job, Path(directory), shown, heartbeat, clock)
         except Cancelled:
             logger.info("%s was cancelled", job)
             return
@@ -53,26 +52,26 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     logger.info("%s is done", job)
 
 
-def _do(job: TrainingJob, directory: Path, shown: "_Shown", heartbeat: Heartbeat) -> Finish:
-    """Run the child; what is left to do is to change the registry."""
+def _do(job: TrainingJob, directory: Path, shown: "_Shown", heartbeat: Heartbeat, clock: Clock) -> work.Finish:
+    """Run the child and keep its files; what is left to do is to change the registry."""
     cancel = heartbeat.lost
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
             check = work.preflight_arguments(job, directory)
             checked = run_child(preflight.JOB, check, limits=preflight.LIMITS, on_progress=shown.show, cancel=cancel)
-            return lambda now: work.accept(job, check, checked, now)
+            return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory)
             trained = run_child(
                 bootstrap.JOB, train, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
             )
-            return lambda now: work.publish_cloud(job, train, trained, now)
+            return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory)
             distilled = run_child(
                 distill.JOB, distil, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
             )
-            return lambda now: work.publish_device(job, distil, distilled, now)
+            return work.publish_device(job, distil, distilled, clock())
 
 
 @transaction.atomic

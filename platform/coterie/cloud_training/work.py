@@ -1,5 +1,6 @@
 """What each kind of training job does: its child process, and how the registry changes with the result."""
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from coterie.registry.models import Blob, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import accept_pair, keep_file, publish_version
 
+Finish = Callable[[datetime], None]
+"""Changes the registry, within the transaction that ends the job; files are kept before, or all writers would wait."""
 TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, network=False)
 
 
@@ -33,14 +36,17 @@ def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments
     )
 
 
-def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightResult, now: datetime) -> None:
+def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightResult, now: datetime) -> Finish:
     """The pair is ready."""
-    accept_pair(
+    train_step = keep_file(path=Path(arguments.train_step), now=now)
+    predict = keep_file(path=Path(arguments.predict), now=now)
+    initial_parameters = keep_file(path=Path(arguments.parameters), now=now)
+    return lambda _now: accept_pair(
         pair=job.pair,
         spec=result.model,
-        train_step=keep_file(path=Path(arguments.train_step), now=now),
-        predict=keep_file(path=Path(arguments.predict), now=now),
-        initial_parameters=keep_file(path=Path(arguments.parameters), now=now),
+        train_step=train_step,
+        predict=predict,
+        initial_parameters=initial_parameters,
         report={
             "device_parameters": result.device_parameters,
             "cloud_parameters": result.cloud_parameters,
@@ -65,23 +71,28 @@ def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments
     )
 
 
-def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: BootstrapResult, now: datetime) -> None:
+def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: BootstrapResult, now: datetime) -> Finish:
     """A new version of the cloud model; the device model's is distilled from it next."""
-    publish_version(
-        pair_id=job.pair_id,
-        role=Role.CLOUD,
-        origin=ModelVersion.Origin.BOOTSTRAP,
-        parent=champion(job.pair_id, Role.CLOUD),
-        parameters=keep_file(path=Path(arguments.output), now=now),
-        metrics={
-            "validation_accuracy": result.validation_accuracy,
-            "validation_loss": result.validation_loss,
-            "epochs": result.epochs,
-        },
-        now=now,
-    )
-    options = msgspec.convert(job.options, TrainingOptions)
-    add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
+    parameters = keep_file(path=Path(arguments.output), now=now)
+
+    def finish(now: datetime) -> None:
+        publish_version(
+            pair_id=job.pair_id,
+            role=Role.CLOUD,
+            origin=ModelVersion.Origin.BOOTSTRAP,
+            parent=champion(job.pair_id, Role.CLOUD),
+            parameters=parameters,
+            metrics={
+                "validation_accuracy": result.validation_accuracy,
+                "validation_loss": result.validation_loss,
+                "epochs": result.epochs,
+            },
+            now=now,
+        )
+        options = msgspec.convert(job.options, TrainingOptions)
+        add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
+
+    return finish
 
 
 def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
@@ -107,22 +118,27 @@ def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
     )
 
 
-def publish_device(job: TrainingJob, arguments: DistillArguments, result: DistillResult, now: datetime) -> None:
+def publish_device(job: TrainingJob, arguments: DistillArguments, result: DistillResult, now: datetime) -> Finish:
     """A new version of the device model."""
-    publish_version(
-        pair_id=job.pair_id,
-        role=Role.DEVICE,
-        origin=ModelVersion.Origin.DISTILLATION,
-        parent=champion(job.pair_id, Role.DEVICE),
-        parameters=keep_file(path=Path(arguments.output), now=now),
-        metrics={
-            "validation_accuracy": result.validation_accuracy,
-            "validation_loss": result.validation_loss,
-            "teacher_accuracy": result.teacher_accuracy,
-            "epochs": result.epochs,
-        },
-        now=now,
-    )
+    parameters = keep_file(path=Path(arguments.output), now=now)
+
+    def finish(now: datetime) -> None:
+        publish_version(
+            pair_id=job.pair_id,
+            role=Role.DEVICE,
+            origin=ModelVersion.Origin.DISTILLATION,
+            parent=champion(job.pair_id, Role.DEVICE),
+            parameters=parameters,
+            metrics={
+                "validation_accuracy": result.validation_accuracy,
+                "validation_loss": result.validation_loss,
+                "teacher_accuracy": result.teacher_accuracy,
+                "epochs": result.epochs,
+            },
+            now=now,
+        )
+
+    return finish
 
 
 def _path(blob: Blob, directory: Path) -> str:
