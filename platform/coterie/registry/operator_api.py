@@ -23,7 +23,7 @@ from rest_framework.viewsets import GenericViewSet
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
-from coterie.registry.selectors import champion, lineage
+from coterie.registry.selectors import lineage
 
 
 class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
@@ -111,7 +111,7 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
 class PairViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ModelPair]):
     """Model pairs."""
 
-    queryset = ModelPair.objects.all()
+    queryset = ModelPair.objects.prefetch_related("aliases")
     serializer_class = PairSerializer
     parser_classes = [JSONParser, MultiPartParser]
 
@@ -237,5 +237,5 @@ def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
 
 
 def _champion_id(pair: ModelPair, role: Role) -> UUID | None:
-    version = champion(pair.pk, role)
-    return None if version is None else version.pk
+    aliases = pair.aliases.all()  # filtered here, so that a list asks the database once
+    return next((a.version_id for a in aliases if (a.role, a.name) == (role, Alias.Name.CHAMPION)), None)

@@ -1,5 +1,6 @@
 """What the registry knows."""
 
+import re
 from functools import lru_cache
 from uuid import UUID
 
@@ -10,6 +11,8 @@ from coterie.registry.errors import UnknownBlob
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
 from coterie_wire.version import PROTOCOL
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def champion(pair_id: UUID, role: Role) -> ModelVersion | None:
@@ -32,9 +35,8 @@ def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
 
 def lineage(version: ModelVersion) -> list[ModelVersion]:
     """`version` and its ancestors, youngest first."""
-    family = {
-        relative.id: relative for relative in ModelVersion.objects.filter(pair=version.pair_id, role=version.role)
-    }
+    relatives = ModelVersion.objects.filter(pair=version.pair_id, role=version.role)
+    family = {relative.id: relative for relative in relatives.select_related("parameters").prefetch_related("aliases")}
     line = [family[version.id]]
     while (parent := line[-1].parent_id) is not None:
         line.append(family[parent])
@@ -46,6 +48,8 @@ def device_blob(sha256: str) -> Blob:
 
     Raises UnknownBlob, also for blobs that exist for others.
     """
+    if SHA256.fullmatch(sha256) is None:  # PostgreSQL takes no zero bytes
+        raise UnknownBlob(sha256=sha256)
     graphs = ModelPair.objects.filter(Q(train_step=OuterRef("pk")) | Q(predict=OuterRef("pk")))
     parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
     blob = Blob.objects.filter(Exists(graphs) | Exists(parameters), pk=sha256).first()
