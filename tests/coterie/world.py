@@ -92,6 +92,19 @@ def make_version(pair: ModelPair, *, seed: int = 0, role: Role = Role.DEVICE) ->
     )
 
 
+def make_dataset(*, shape: tuple[int, ...] = (4,), classes: int = 3) -> Dataset:
+    """A data set's row; nobody opens its file."""
+    return Dataset.objects.create(
+        name="data",
+        blob=keep(b"data"),
+        rows=10,
+        feature_shape=list(shape),
+        feature_dtype="float32",
+        classes=classes,
+        created_at=START,
+    )
+
+
 def make_device(name: str, *, tags: tuple[str, ...] = ()) -> Device:
     """An enrolled device that has not checked in."""
     return Device.objects.create(name=name, tags=list(tags), credential_hash=hash_secret(name), enrolled_at=START)

@@ -73,6 +73,8 @@ def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Published
     eventually(lambda: _reached(site, pair, "state", "ready"), within_s=120, every_s=0.2)
     site.operator.post(f"/pairs/{pair}/bootstrap/", {"dataset": cloud, "epochs": 20})
     ready = eventually(lambda: _reached(site, pair, "device_champion", None), within_s=120, every_s=0.2)
+    versions = [(one["role"], one["number"], one["origin"]) for one in site.operator.list("/versions/", pair=pair)]
+    assert versions == [("device", 1, "distillation"), ("cloud", 1, "bootstrap")]
     archive = site.operator.http.get(f"/versions/{ready['device_champion']}/archive/")
     assert archive.status_code == 200, archive.text
     return Published(pair, add_dataset("digits held out", dealt.held_out), dealt, read_start(archive.content))

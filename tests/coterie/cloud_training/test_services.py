@@ -9,24 +9,12 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
 from coterie.cloud_training.services import bootstrap_pair, cancel_job, check_pair, retry_job, sweep
 from coterie.learning.child.job import Progress
-from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.models import ModelPair
 from coterie_wire.conditions import Reason
-from tests.coterie.world import START, keep, later, make_pair
+from tests.coterie.world import later, make_dataset, make_pair
 
 pytestmark = pytest.mark.django_db
 REASON = Reason("training.diverged", "it diverged")
-
-
-def make_dataset(*, shape: tuple[int, ...] = (4,), classes: int = 3) -> Dataset:
-    return Dataset.objects.create(
-        name="data",
-        blob=keep(b"data"),
-        rows=10,
-        feature_shape=list(shape),
-        feature_dtype="float32",
-        classes=classes,
-        created_at=START,
-    )
 
 
 @pytest.fixture

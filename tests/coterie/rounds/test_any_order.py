@@ -47,7 +47,7 @@ EVENTS = st.lists(
         st.tuples(st.sampled_from(("sweep", *BY_PLATFORM)), st.integers(1, 9)),
     ),
     min_size=30,
-    max_size=90,
+    max_size=80,
 )
 
 
@@ -141,7 +141,7 @@ class Story:
 
 
 @pytest.mark.django_db
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(events=EVENTS)
 def test_every_round_ends_once_and_counts_what_it_acknowledged(events: list[tuple[str, int]]) -> None:
     with transaction.atomic():

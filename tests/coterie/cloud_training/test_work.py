@@ -1,0 +1,83 @@
+"""What the registry makes of each job's files and figures; the system tests have children make them."""
+
+from pathlib import Path
+
+import pytest
+
+from coterie.cloud_training import work
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair, check_pair
+from coterie.learning.jobs.bootstrap import BootstrapResult
+from coterie.learning.jobs.distill import DistillResult
+from coterie.learning.jobs.preflight import PreflightResult
+from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie_wire.bundle import BlobRef
+from tests.coterie.world import MODEL, later, make_dataset, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def written(path: str) -> BlobRef:
+    """A child's output, different for each path."""
+    Path(path).write_bytes(path.encode())
+    return BlobRef.of_file(Path(path))
+
+
+def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
+    pair = make_pair()
+    ModelPair.objects.update(
+        state="checking", spec=None, train_step=None, predict=None, initial_parameters=None, report={}
+    )
+    check_pair(pair_id=pair.pk, now=later(0))
+    job = TrainingJob.objects.get(kind="preflight")
+    arguments = work.preflight_arguments(job, tmp_path)
+    result = PreflightResult(
+        model=MODEL,
+        train_step=written(arguments.train_step),
+        predict=written(arguments.predict),
+        parameters=written(arguments.parameters),
+        device_parameters=15,
+        cloud_parameters=99,
+        step_s=0.001,
+        peak_memory_bytes=1 << 28,
+    )
+    finish = work.accept(job, arguments, result, later(1))
+    pair.refresh_from_db()
+    assert pair.state == "checking", "until the job ends"
+    finish(later(1))
+    pair.refresh_from_db()
+    assert (pair.state, pair.model_spec()) == ("ready", MODEL)
+    assert (pair.train_step_id, pair.predict_id) == (result.train_step.sha256, result.predict.sha256)
+    assert pair.initial_parameters_id == result.parameters.sha256
+    assert pair.report["device_parameters"] == 15
+
+
+def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
+    pair = make_pair()
+    options = TrainingOptions(epochs=3, distil_epochs=4, seed=7)
+    job = bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0))
+    train = work.bootstrap_arguments(job, tmp_path)
+    assert (train.epochs, train.seed) == (3, 7)
+    trained = BootstrapResult(written(train.output), epochs=2, validation_accuracy=0.9, validation_loss=0.3)
+    finish = work.publish_cloud(job, train, trained, later(1))
+    TrainingJob.objects.update(state="succeeded")
+    finish(later(1))
+    assert newest(pair, Role.CLOUD) == (1, "bootstrap", trained.parameters.sha256)
+
+    job = TrainingJob.objects.get(kind="distill")
+    distil = work.distill_arguments(job, tmp_path)
+    assert (distil.epochs, distil.seed) == (4, 7)
+    assert Path(distil.cloud_parameters).read_bytes() == train.output.encode()
+    distilled = DistillResult(
+        written(distil.output), epochs=4, validation_accuracy=0.8, validation_loss=0.5, teacher_accuracy=0.9
+    )
+    work.publish_device(job, distil, distilled, later(2))(later(2))
+    assert newest(pair, Role.DEVICE) == (1, "distillation", distilled.parameters.sha256)
+
+
+def newest(pair: ModelPair, role: Role) -> tuple[int, str, str]:
+    version: ModelVersion | None = champion(pair.pk, role)
+    assert version is not None
+    return version.number, version.origin, version.parameters_id
