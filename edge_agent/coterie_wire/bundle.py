@@ -15,13 +15,15 @@ from coterie_wire.version import SPOKEN
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Dtype = Literal["float32", "int64", "int8"]
 MAX_CLASSES = 1_000_000
+MAX_NAME = 200
+"""Characters of a tensor's name."""
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31)], ...], Meta(max_length=16)]
 
 
 class TensorSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name, dtype and shape of one tensor."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
     dtype: Dtype
     shape: Shape
 

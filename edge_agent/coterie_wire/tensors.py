@@ -18,6 +18,8 @@ from coterie_wire.errors import UNREADABLE, WireError
 
 Array: TypeAlias = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
 
+METADATA = "__metadata__"
+"""What no tensor can be called."""
 MAX_HEADER_BYTES = 1 << 20
 ALIGNMENT_BYTES = 8
 
@@ -49,7 +51,7 @@ def encode_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, str] = {
     order = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
     header: dict[str, _Entry | Mapping[str, str]] = {}
     if metadata:
-        header["__metadata__"] = dict(sorted(metadata.items()))
+        header[METADATA] = dict(sorted(metadata.items()))
     end = 0
     for name in order:
         start, end = end, end + tensors[name].nbytes
@@ -75,11 +77,11 @@ def read_header(data: bytes | memoryview) -> Header:
         raise _malformed(f"a header of {body - 8} bytes in a file of {len(data)}; at most {MAX_HEADER_BYTES} are read")
     try:
         fields = msgspec.json.decode(data[8:body], type=dict[str, msgspec.Raw])
-        metadata = msgspec.json.decode(fields.pop("__metadata__", b"{}"), type=dict[str, str])
+        metadata = msgspec.json.decode(fields.pop(METADATA, b"{}"), type=dict[str, str])
         entries = {name: msgspec.json.decode(field, type=_Entry) for name, field in fields.items()}
     except UNREADABLE as error:
         raise _malformed(f"header: {error}") from error
-    if _packed({"__metadata__": metadata, **entries} if metadata else entries) != data[:body]:
+    if _packed({METADATA: metadata, **entries} if metadata else entries) != data[:body]:
         raise _malformed("the header is not in canonical form: a name may be repeated, or blanks may have been added")
     _check_layout(entries, size_bytes=len(data) - body)
     return Header(

@@ -11,6 +11,7 @@ import msgspec
 
 from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator
 from coterie.learning.compile.vocabulary import is_known
+from coterie_wire.errors import UNREADABLE
 
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -34,11 +35,14 @@ def scrub_program(raw: bytes) -> bytes:
     """
     try:
         program = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise MalformedUpload(detail=f"model.json: {error}") from error
     if not isinstance(program, dict):
         raise MalformedUpload(detail="model.json is no object")
-    for symbol in program.get("range_constraints") or {}:
+    ranges = program.get("range_constraints") or {}
+    if not isinstance(ranges, dict):
+        raise MalformedUpload(detail="the ranges of sizes are no object")
+    for symbol in ranges:
         if not SYMBOL.fullmatch(symbol):
             raise UnsafeUpload(detail=f"a size called {symbol[:60]!r}")
     program["guards_code"] = []
@@ -109,7 +113,7 @@ def _check_tree(item: Json) -> None:
         raise MalformedUpload(detail="a tree of arguments is missing")
     try:
         _, tree = msgspec.json.decode(item, type=tuple[int, Tree])
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise UnsafeUpload(detail=f"a tree of arguments that is not plain: {error}") from error
     _check_branch(tree)
 
@@ -127,7 +131,7 @@ def _check_branch(tree: Tree) -> None:
         raise UnsafeUpload(detail=f"arguments of type {tree.type!r}")
     try:
         names = msgspec.json.decode(tree.context or "null", type=tuple[str, ...] | None)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise UnsafeUpload(detail=f"a tree of arguments with context {str(tree.context)[:60]!r}") from error
     for name in names or ():
         _check_name(name)
@@ -152,7 +156,7 @@ def check_tensor_files(raw: bytes, stored: set[str]) -> None:
     """Every tensor is plain bytes in a file of the archive. Raises MalformedUpload or UnsafeUpload."""
     try:
         files = msgspec.json.decode(raw, type=TensorFiles)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise MalformedUpload(detail=f"a list of tensors: {error}") from error
     for name, file in files.config.items():
         if file.use_pickle:

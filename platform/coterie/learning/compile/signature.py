@@ -11,7 +11,8 @@ from torch.fx import Graph, GraphModule
 from torch.fx.node import Node
 
 from coterie.learning.compile.errors import FixedBatch, UnsupportedSignature
-from coterie_wire.bundle import Dtype, TensorSpec
+from coterie_wire.bundle import MAX_NAME, Dtype, TensorSpec
+from coterie_wire.tensors import METADATA
 
 DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
 
@@ -46,6 +47,9 @@ def check_signature(program: ExportedProgram) -> Signature:
     )
     if not inputs:
         raise UnsupportedSignature(found="it has no inputs")
+    for name in program.state_dict:
+        if name == METADATA or len(name) > MAX_NAME:  # no tensor file holds it
+            raise UnsupportedSignature(found=f"a parameter is called {name[:MAX_NAME]!r}")
     return Signature(inputs, _classes(program))
 
 

@@ -28,6 +28,10 @@ Forward = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
 """Parameters and inputs to logits."""
 
 
+_REFUSALS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
+"""What PyTorch raises on operators and arguments that it cannot run."""
+
+
 class StepScalars(NamedTuple):
     """The scalar inputs of a train step, float32 []."""
 
@@ -92,7 +96,7 @@ class _NamingInterpreter(Interpreter):
                 with self._set_current_node(n):
                     return composite(*args, **kwargs)
             return super().run_node(n)
-        except (RuntimeError, ValueError, TypeError, NotImplementedError, AssertionError) as error:
+        except _REFUSALS as error:
             reason = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
             raise UnsupportedOperator(operator=str(n.target), module=module_path(n), reason=reason) from error
 
@@ -173,7 +177,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
             _without_onednn(),
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except _REFUSALS as error:
         raise ExportFailed(detail=str(error).strip()[:400]) from error
     _forget_pool_indices(module)
     module.graph = fx_graph_cse(module.graph)

@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 
 from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UploadTooLarge
 from coterie.learning.compile.scrub import check_tensor_files, scrub_program
+from coterie_wire.archives import BROKEN
 
 MAX_BYTES = 1 << 30
 MAX_MEMBERS = 5000
@@ -54,7 +55,7 @@ def _read_members(path: Path) -> Mapping[str, bytes]:
         with zipfile.ZipFile(path) as archive:
             names = _checked_names(archive, size_bytes)
             return {name: archive.read(info) for name, info in names.items()}
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, UnicodeDecodeError, ValueError) as error:
+    except BROKEN as error:
         raise MalformedUpload(detail=str(error)[:200] or type(error).__name__) from error
 
 

@@ -11,7 +11,13 @@ from torch import nn
 
 from coterie.core.errors import CoterieError
 from coterie.learning.compile import upload
-from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
+from coterie.learning.compile.errors import (
+    MalformedUpload,
+    UnsafeUpload,
+    UnsupportedOperator,
+    UnsupportedSignature,
+    UploadTooLarge,
+)
 from coterie.learning.compile.signature import check_signature
 from coterie.learning.compile.upload import load_upload
 
@@ -160,6 +166,26 @@ def test_compressed_upload_is_refused_unread(tmp_path: Path, members: Mapping[st
         load_upload(path)
 
 
+def test_encrypted_upload_is_malformed(tmp_path: Path, members: Mapping[str, bytes]) -> None:
+    path = written(tmp_path / "m.pt2", members)
+    content = bytearray(path.read_bytes())
+    position = -1
+    while (position := content.find(b"PK\x01\x02", position + 1)) >= 0:
+        content[position + 8] |= 1  # the flag of encryption in the directory's entry
+    path.write_bytes(content)
+    with pytest.raises(MalformedUpload, match="encrypted"):
+        load_upload(path)
+
+
+def test_parameter_that_no_file_can_name_is_refused(tmp_path: Path, members: Mapping[str, bytes]) -> None:
+    renamed = {
+        name: content.replace(b'"0.weight"', b'"__metadata__"') if name.endswith(".json") else content
+        for name, content in members.items()
+    }
+    with pytest.raises(UnsupportedSignature, match="__metadata__"):
+        check_signature(load_upload(written(tmp_path / "m.pt2", renamed)))
+
+
 def test_too_many_members_are_refused(tmp_path: Path, members: Mapping[str, bytes]) -> None:
     many = {**members, **{f"m/data/weights/weight_{number}": b"" for number in range(10, upload.MAX_MEMBERS + 10)}}
     with pytest.raises(UploadTooLarge):
@@ -192,7 +218,15 @@ def test_truncated_upload_is_refused(tmp_path: Path, members: Mapping[str, bytes
 
 @pytest.mark.parametrize(
     "program",
-    ["[]", "null", "{}", '{"graph_module": 1}', "[" * 100_000, '{"graph_module": {"graph": {"nodes": [{}]}}}'],
+    [
+        "[]",
+        "null",
+        "{}",
+        '{"range_constraints": 1}',
+        '{"graph_module": 1}',
+        "[" * 100_000,
+        '{"graph_module": {"graph": {"nodes": [{}]}}}',
+    ],
 )
 def test_nonsense_in_the_program_is_a_coded_error(tmp_path: Path, members: Mapping[str, bytes], program: str) -> None:
     with pytest.raises(CoterieError) as caught:
