@@ -7,6 +7,7 @@ arXiv 1901.09847, Algorithm 2).
 
 import math
 from itertools import accumulate
+from random import Random
 from typing import Annotated, Literal, cast
 
 import numpy as np
@@ -40,8 +41,8 @@ class Int8(Codec, frozen=True, tag="int8"):
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         check_update(update)
-        # Raw bits, because NumPy keeps a bit generator's stream across versions and a distribution's it does not.
-        bits = np.random.PCG64(seed)
+        # Python's generator: numpy.random would take 2.5 MB of a device's memory.
+        bits = Random(seed)  # noqa: S311  # the same bytes for the same seed
         codes: dict[str, NDArray[np.int8]] = {}
         residual: dict[str, Float32] = {}
         scales: list[Float32] = [np.empty(0, np.float32)]
@@ -81,12 +82,12 @@ class Int8(Codec, frozen=True, tag="int8"):
         return channels if fine else 1
 
 
-def _round_at_random(levels: Float32, bits: np.random.BitGenerator) -> NDArray[np.int8]:
+def _round_at_random(levels: Float32, bits: Random) -> NDArray[np.int8]:
     """floor(x + u) with u uniform in (0, 1): up with the probability of the fraction, so that the mean is x.
 
     A u has 16 bits, which biases the mean by less than 2**-17 of a level.
     """
-    drawn = bits.random_raw(-(-levels.size // 4)).astype("<u8", copy=False).view("<u2")[: levels.size]
+    drawn = np.frombuffer(bits.randbytes(2 * levels.size), "<u2")
     dither = drawn.astype(np.float32).reshape(levels.shape)
     dither += np.float32(0.5)
     dither *= np.float32(2**-16)
