@@ -46,4 +46,10 @@ def problem(
     code: str, status: HTTPStatus, detail: str, fields: Mapping[str, str | int | float | bool | None] | None = None
 ) -> Problem:
     """A problem whose title is the status in words."""
-    return Problem(code=code, title=status.phrase, status=status.value, detail=detail, fields=dict(fields or {}))
+    told = {name: _encodable(value) if isinstance(value, str) else value for name, value in (fields or {}).items()}
+    return Problem(code=code, title=status.phrase, status=status.value, detail=_encodable(detail), fields=told)
+
+
+def _encodable(text: str) -> str:
+    """Without the lone surrogates that JSON lets a client send and that UTF-8 does not know."""
+    return text.encode("utf-8", "replace").decode()

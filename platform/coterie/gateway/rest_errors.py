@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
+from django.core.exceptions import RequestDataTooBig
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
@@ -23,7 +24,6 @@ CODES: Mapping[type[exceptions.APIException], str] = {
     exceptions.MethodNotAllowed: "rest.method_not_allowed",
     exceptions.NotAcceptable: "rest.not_acceptable",
     exceptions.UnsupportedMediaType: "rest.unsupported_media_type",
-    exceptions.Throttled: "rest.throttled",
 }
 
 
@@ -47,6 +47,8 @@ def _problem(error: Exception) -> Problem:
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, detail, fields)
     if isinstance(error, DjangoValidationError):  # a key in the address or a filter that is none
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, " ".join(error.messages))
+    if isinstance(error, RequestDataTooBig):
+        return problem("rest.too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is longer than is read.")
     if isinstance(error, Http404):
         return problem("rest.not_found", HTTPStatus.NOT_FOUND, "There is no such thing here.")
     if isinstance(error, exceptions.APIException):

@@ -15,11 +15,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
-from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from coterie.core.json_body import BoundedJSONParser
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
@@ -113,7 +114,7 @@ class PairViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewS
 
     queryset = ModelPair.objects.prefetch_related("aliases")
     serializer_class = PairSerializer
-    parser_classes = [JSONParser, MultiPartParser]
+    parser_classes = [BoundedJSONParser, MultiPartParser]
 
     @extend_schema(request={"multipart/form-data": SubmittedPairSerializer}, responses={201: PairSerializer})
     def create(self, request: Request) -> Response:
