@@ -12,6 +12,7 @@ from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, bearer, reply
 from coterie.gateway.threads import in_thread
 from coterie.rounds import device_api as rounds
+from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
 
 ENROL = "enrol"
@@ -43,10 +44,18 @@ def answer(name: str, body: bytes | msgspec.Raw, credential: str) -> bytes:
     handler = HANDLERS.get(name)
     if handler is None:
         raise UnknownMessage(name=name)
+    _check_zero_bytes(body)
     return msgspec.json.encode(handler(device, decode(EXCHANGES[name].request, body), timezone.now()))
 
 
 def _answer_over_http(name: str, body: bytes, authorization: str | None) -> bytes:
     if name == ENROL:
+        _check_zero_bytes(body)
         return msgspec.json.encode(fleet.enrol(decode(Enrol, body), timezone.now()))
     return answer(name, body, bearer(authorization))
+
+
+def _check_zero_bytes(body: bytes | msgspec.Raw) -> None:
+    """PostgreSQL keeps no zero byte in a text. Raises WireError."""
+    if b"\\u0000" in bytes(body):
+        raise WireError("wire.malformed", "a text holds a zero byte, which cannot be kept")

@@ -70,6 +70,7 @@ async def test_a_device_joins_checks_in_and_leaves(http: httpx.AsyncClient) -> N
         (b'{"protocol": 1}', 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "surprise": 1}).encode(), 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "conditions": {"temperature_c": float("nan")}}).encode(), 422, "wire.malformed"),
+        (json.dumps({**CHECK_IN, "version": "zero\0byte"}).encode(), 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "protocol": 99}).encode(), 422, "wire.protocol"),
         (b" " * (MAX_MESSAGE_BYTES + 1), 413, "wire.too_large"),
     ],
