@@ -8,6 +8,7 @@ from django.utils.text import slugify
 from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
+from coterie.fleet.services import checked_tags
 from coterie.learning.plan import parse_plan, plan_document
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
@@ -27,8 +28,10 @@ def create_federation(
 ) -> Federation:
     """A federation that waits to be started.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady or HeldOutDoesNotFit.
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, BadTag or HeldOutDoesNotFit.
     """
+    if device_tag:
+        checked_tags([device_tag])
     if pair.state != ModelPair.State.READY:
         raise PairNotReady(pair=pair.slug, state=pair.state)
     if held_out is not None and (problem := misfit(pair, held_out)) is not None:

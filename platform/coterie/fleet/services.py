@@ -76,6 +76,14 @@ class EnrolledDevice(NamedTuple):
     credential: str
 
 
+def checked_tags(tags: Sequence[str]) -> list[str]:
+    """`tags` in order, each once. Raises BadTag."""
+    for tag in tags:
+        if TAG.fullmatch(tag) is None or len(tags) > MAX_TAGS:
+            raise BadTag(tag=tag)
+    return sorted(set(tags))
+
+
 def create_enrolment_token(
     *, label: str, uses_allowed: int = 1, expires_at: datetime, tags: Sequence[str] = (), now: datetime
 ) -> IssuedEnrolmentToken:
@@ -83,7 +91,7 @@ def create_enrolment_token(
     secret = new_secret("coe")
     token = EnrolmentToken.objects.create(
         label=label,
-        tags=_checked(tags),
+        tags=checked_tags(tags),
         secret_hash=hash_secret(secret),
         uses_allowed=uses_allowed,
         created_at=now,
@@ -173,7 +181,7 @@ def change_device(*, device: Device, name: str | None = None, tags: Sequence[str
     if name is not None:
         device.name = name
     if tags is not None:
-        device.tags = _checked(tags)
+        device.tags = checked_tags(tags)
     device.save(update_fields=["name", "tags"])
 
 
@@ -186,10 +194,3 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
 
 def _present_until(seen_at: datetime, check_in_s: float) -> datetime:
     return seen_at + timedelta(seconds=MISSED_CHECK_INS * check_in_s)
-
-
-def _checked(tags: Sequence[str]) -> list[str]:
-    for tag in tags:
-        if TAG.fullmatch(tag) is None or len(tags) > MAX_TAGS:
-            raise BadTag(tag=tag)
-    return sorted(set(tags))

@@ -11,27 +11,16 @@ from coterie.federations.services import (
     pause_federation,
     start_federation,
 )
-from coterie.registry.models import Dataset, ModelPair
+from coterie.fleet.services import BadTag
+from coterie.registry.models import ModelPair
 from coterie_wire.errors import WireError
-from tests.coterie.world import START, keep, make_device, make_pair
+from tests.coterie.world import START, make_dataset, make_device, make_pair
 
 pytestmark = pytest.mark.django_db
 
 
 def make(name: str = "digits", *, pair: ModelPair | None = None, **given: object) -> Federation:
     return create_federation(name=name, pair=pair or make_pair(name), plan={}, now=START, **given)
-
-
-def make_dataset(shape: tuple[int, ...], classes: int = 3) -> Dataset:
-    return Dataset.objects.create(
-        name="held out",
-        blob=keep(b"samples"),
-        rows=10,
-        feature_shape=list(shape),
-        feature_dtype="float32",
-        classes=classes,
-        created_at=START,
-    )
 
 
 def test_a_plan_is_kept_with_all_its_hyperparameters() -> None:
@@ -51,14 +40,20 @@ def test_a_pair_must_be_ready() -> None:
         make(pair=pair)
 
 
+@pytest.mark.parametrize("tag", ["Pi", "a b", '"', "é"])
+def test_its_tag_must_be_one_that_a_device_can_carry(tag: str) -> None:
+    with pytest.raises(BadTag):
+        make(device_tag=tag)
+
+
 @pytest.mark.parametrize(("shape", "classes"), [((5,), 3), ((2, 2), 3), ((4,), 4)])
 def test_held_out_data_must_fit_the_model(shape: tuple[int, ...], classes: int) -> None:
     with pytest.raises(HeldOutDoesNotFit):
-        make(held_out=make_dataset(shape, classes))
+        make(held_out=make_dataset(shape=shape, classes=classes))
 
 
 def test_held_out_data_that_fit_are_taken() -> None:
-    assert make(held_out=make_dataset((4,))).held_out is not None
+    assert make(held_out=make_dataset()).held_out is not None
 
 
 def test_a_plan_changes_to_a_valid_one_only() -> None:
