@@ -65,6 +65,10 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         raise fault
     facts = {name: getattr(offer, name) for name in FACTS}
     with transaction.atomic():
+        assignment = _held(assignment)
+        if assignment.state == Assignment.State.DELIVERED:
+            return _counted(assignment, offer.sha256)
+        _check_takes_updates(assignment)
         revive(assignment=assignment, now=now)
         known = Upload.objects.filter(assignment=assignment).first()
         if known is None or known.sha256 != offer.sha256:
@@ -95,7 +99,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     """Verify what has arrived and count it; it lies on the disk, and its row is committed, when this returns.
 
     An update that is wrong ends its assignment. Raises UnknownAssignment, NotYourAssignment, AssignmentClosed,
-    NotOffered, WrongOffset, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
+    NotOffered, AlreadyDelivered, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
     ``update.wrong_shape`` or ``update.not_finite``.
     """
     assignment = own_assignment(device=device, assignment_id=assignment_id)
@@ -103,15 +107,12 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
         return _counted(assignment, assignment.update.sha256)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
-    if upload is None:
-        raise NotOffered(assignment=assignment_id)
-    arrived = arrived_bytes(assignment.pk)
-    if arrived < upload.size_bytes:
-        return UploadState(offset=arrived)
+    if upload is None or arrived_bytes(assignment.pk) < upload.size_bytes:
+        return _incomplete(assignment, upload)
     try:
         payload = _verified(part_path(assignment.pk), upload, assignment.round)
-    except FileNotFoundError as error:  # Another request has just finished with it.
-        raise WrongOffset(offset=0, given=arrived) from error
+    except FileNotFoundError:
+        return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
@@ -122,8 +123,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
 @transaction.atomic
 def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState:
     """Count the update that was verified, unless the round has closed or another request was quicker."""
-    round_ = Round.objects.select_for_update(of=("self",)).select_related("federation").get(pk=assignment.round_id)
-    assignment = Assignment.objects.select_related("round").get(pk=assignment.pk)
+    assignment = _held(assignment)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, upload.sha256)
     _check_takes_updates(assignment)
@@ -134,8 +134,24 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
     Update.objects.create(assignment=assignment, received_at=now, **facts)
     upload.delete()
     transaction.on_commit(lambda: discard_part(assignment.pk))
-    close_if_due(round_=round_, now=now)
+    close_if_due(round_=assignment.round, now=now)
     return UploadState(offset=upload.size_bytes, accepted=True)
+
+
+def _held(assignment: Assignment) -> Assignment:
+    """The assignment as it is now, with its round's row held: nobody closes the round or counts an update meanwhile."""
+    Round.objects.select_for_update().get(pk=assignment.round_id)
+    return Assignment.objects.select_related("round").get(pk=assignment.pk)
+
+
+def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
+    """How far an upload has come, unless another request has just counted it, which removes its row and its file."""
+    update = Update.objects.filter(assignment=assignment).first()
+    if update is not None:
+        return _counted(assignment, update.sha256 if upload is None else upload.sha256)
+    if upload is None:
+        raise NotOffered(assignment=str(assignment.pk))
+    return UploadState(offset=arrived_bytes(assignment.pk))
 
 
 @transaction.atomic
