@@ -186,3 +186,21 @@ def test_a_federation_that_fails_holds_up_no_other() -> None:
     with pytest.raises(ExceptionGroup, match="rounds could not go on"):
         sweep(now=later(1))
     assert Round.objects.get().federation.slug == "sound"
+
+
+def test_partial_work_counts_and_stragglers_are_released() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=1, over_selection=2)
+    quick, straggler = fleet_of(2)
+    straggler.check_in(later(0), blockers=(ON_BATTERY,))
+    given = quick.check_in(later(1)).assignment
+    late = straggler.check_in(later(1)).assignment
+    assert given is not None and late is not None
+    payload = quick.payload(1)
+    quick.offer(given.assignment, payload, later(2), steps_done=2, steps_total=5)
+    assert quick.send(given.assignment, payload, 0, later(2)).accepted
+    sweep(now=later(3))
+    released = Assignment.objects.get(pk=late.assignment)
+    assert (released.state, released.reason_code) == ("released", "rounds.round_closed")
+    assert straggler.check_in(later(4)).assignment is None
