@@ -49,10 +49,17 @@ class Home:
         return self.root / "local-api.json"
 
     def create(self) -> None:
-        """Make the directories, closed to other users."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.state.mkdir(mode=0o700, exist_ok=True)
-        self.blobs.mkdir(mode=0o700, exist_ok=True)
+        """Make the directories, closed to other users.
+
+        Raises AgentError ``agent.bad_home``.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.state.mkdir(mode=0o700, exist_ok=True)
+            self.blobs.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            detail = f"{error.filename}: {error.strerror}; choose another directory with --home, or run as its owner"
+            raise AgentError("agent.bad_home", detail) from error
 
 
 class RunLock:

@@ -113,11 +113,27 @@ def test_the_local_api_takes_samples_and_predicts(home: Path, platform: FakePlat
         assert _post(address, "/elsewhere", {})[0] == 404
 
 
+def test_a_damaged_model_is_fetched_again_when_a_prediction_finds_it(home: Path, platform: FakePlatform) -> None:
+    platform.champion = True
+    with running(home):
+        platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
+        address = json.loads((home / "local-api.json").read_text())
+        graph = platform.bundle.manifest.predict
+        (home / "state" / "blobs" / graph.sha256).write_bytes(bytes(graph.size_bytes))
+        check_ins = len(platform.check_ins)
+        question = {"samples": [{"x": [2.0, 0.0, 0.0, 0.0]}]}
+        status, problem = _post(address, "/predict", question)
+        assert (status, problem["code"]) == (409, "bundle.wrong_hash")
+        platform.wait_for(lambda: [told.version for told in platform.check_ins[check_ins:]][-2:] == [None, "v1"])
+        assert _post(address, "/predict", question)[0] == 200
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "code"),
     [
         (("join", "platform.example", "x"), Exit.USAGE, "agent.bad_url"),
         (("join", "http://127.0.0.1:1", "x"), Exit.UNREACHABLE, "link.unreachable"),
+        (("--home", "/proc/nowhere", "run"), Exit.FAILED, "agent.bad_home"),
         (("status",), Exit.NOT_JOINED, "agent.not_joined"),
         (("run",), Exit.NOT_JOINED, "agent.not_joined"),
         (("ingest", "missing.csv"), Exit.BAD_DATA, "ingest.unreadable"),
