@@ -8,10 +8,10 @@ from sklearn.datasets import load_digits
 
 CLASSES = 10
 HELD_OUT_SAMPLES = 360
-CLOUD_SAMPLES = 60
+CLOUD_SAMPLES = 40
 FAVOURITES = 3
 """Digits that make up most of what one device sees."""
-FAVOURITE_SHARE = 0.7
+FAVOURITE_SHARE = 0.75
 """Share of a favourite digit's samples that goes to the devices that favour it; the rest is spread over all."""
 
 

@@ -132,3 +132,8 @@ def _rounds(rounds: Sequence[RoundRow], wanted: int) -> Table:
 def size(size_bytes: float) -> str:
     """Bytes for people."""
     return f"{size_bytes / 1000:.1f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.1f} MB"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things for people."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -21,7 +21,7 @@ from coterie.demo.export import JOB as EXPORT
 from coterie.demo.export import ExportArguments, Exported
 from coterie.demo.report import Accuracy, Report, UpdateBytes
 from coterie.demo.scenario import Act, write_script
-from coterie.demo.screen import Screen, size
+from coterie.demo.screen import Screen, counted, size
 from coterie.demo.server import DemoServer
 from coterie.demo.view import RoundRow, View
 from coterie.learning.child.run import run_child
@@ -30,7 +30,7 @@ from coterie_wire.local.sgd import Sgd
 
 LOCAL = Sgd(epochs=5, learning_rate=0.03, momentum=0.9)
 BATCH_SIZE = 16
-DEADLINE_S = 12.0
+DEADLINE_S = 30.0
 AWAY_S = 1.5
 """How long the killed device stays dead."""
 
@@ -129,11 +129,11 @@ class Demo:
             tolerance=0.15,  # on data this uneven a round may cost accuracy before the next ones win it back
         )
         api.start_federation(federation)
-        self.screen.say(f"{self.devices} devices have joined; {self.rounds} rounds begin")
+        self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
         return federation
 
     def _plan(self) -> Document:
-        target = max(1, round(self.devices * 0.75))
+        target = max(1, round(self.devices * 0.7))
         return {
             "local": {
                 "kind": "sgd",
@@ -146,7 +146,7 @@ class Demo:
                 "kind": "sync",
                 "target_updates": target,
                 "min_updates": max(1, target // 2),
-                "over_selection": 1.2,
+                "over_selection": 1.3,
                 "deadline_s": DEADLINE_S,
                 "absent_s": 5.0,
             },
@@ -243,7 +243,7 @@ def _sentence(row: RoundRow) -> str:
     sizes = row.update_sizes
     missing = row.count("released", "dropped", "rejected")
     without = f", {missing} did not deliver" if missing else ""
-    return f"Round {row.number}: {accuracy:.1%} with {len(sizes)} updates of {size(mean(sizes))}{without}"
+    return f"Round {row.number}: {accuracy:.1%} with {counted(len(sizes), 'update')} of {size(mean(sizes))}{without}"
 
 
 def _favourites(samples: Samples) -> str:
