@@ -49,6 +49,10 @@ class Screen:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        self.rest()
+
+    def rest(self) -> None:
+        """Take the tables away; what has been said stays."""
         self._live.stop()
 
     def open_at(self, url: str) -> None:

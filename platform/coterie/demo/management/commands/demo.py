@@ -48,6 +48,7 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             with screen, demo.run() as outcome:
+                screen.rest()
                 screen.console.print(outcome.table())
                 if report is not None:
                     report.parent.mkdir(parents=True, exist_ok=True)
