@@ -77,10 +77,13 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     if device.state == Device.State.LEFT:
         return (Reason(DeviceLeft.code, DeviceLeft.sentence),)
     if device.last_seen_at is None:
-        return (Reason("fleet.never_seen", "It has joined and not checked in yet."),)
+        return (Reason("fleet.never_seen", "the device has joined and not checked in yet"),)
     if not device.is_present(now):
         ago = round((now - device.last_seen_at).total_seconds())
         return (
-            Reason("fleet.absent", f"It was last seen {ago} s ago and should check in every {device.check_in_s:g} s."),
+            Reason(
+                "fleet.absent",
+                f"the device was last seen {ago} s ago and should check in every {device.check_in_s:g} s",
+            ),
         )
     return device.reported_blockers()

@@ -44,7 +44,7 @@ def submit_pair(
     if len(labels) < 2 or len(set(labels)) != len(labels) or not all(labels):
         raise BadLabels(problem=f"{len(labels)} given, {len(set(filter(None, labels)))} of them different")
     for program in (device_program, cloud_program):
-        _check_size("a program", program, MAX_PROGRAM_BYTES)
+        _check_size("The program", program, MAX_PROGRAM_BYTES)
     kept = [keep_file(path=program, now=now) for program in (device_program, cloud_program)]
     slug = slugify(name)[:100] or "pair"
     try:
@@ -153,7 +153,7 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime) ->
 
 def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
     """Take an uploaded .npz of samples. Raises UploadTooLarge or BadDataset."""
-    _check_size("the data set", path, MAX_BYTES)
+    _check_size("The data set", path, MAX_BYTES)
     facts = inspect_dataset(path)
     return Dataset.objects.create(
         name=name,

@@ -91,7 +91,7 @@ class TestPresence:
         late = now + timedelta(seconds=11)
         assert not present_devices(now=late).exists()
         (reason,) = why_not_ready(stored, now=late)
-        assert reason == Reason("fleet.absent", "It was last seen 11 s ago and should check in every 4 s.")
+        assert reason == Reason("fleet.absent", "the device was last seen 11 s ago and should check in every 4 s")
 
     def test_a_check_in_keeps_what_was_not_told_again(self, enrol, now: datetime) -> None:
         device = enrol().device
