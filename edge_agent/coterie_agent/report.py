@@ -10,6 +10,8 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Finished
 from coterie_wire.conditions import Reason
 
+_TOLD_OUTCOMES = 3
+
 
 class Report(msgspec.Struct, frozen=True):
     """The device as its owner sees it."""
@@ -70,6 +72,7 @@ def status_lines(report: Report) -> list[str]:
             progress = status.progress
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
             lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
+    lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_TOLD_OUTCOMES]]
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
     return lines
 

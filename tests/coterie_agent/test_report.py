@@ -1,0 +1,25 @@
+"""What `status` and `why` tell people."""
+
+from coterie_agent.home import Home
+from coterie_agent.report import make_report, status_lines, why_lines
+from coterie_agent.store.opened import Store
+from tests.coterie_agent.fake_platform import FakePlatform
+
+
+def test_the_latest_rounds_and_everything_sent_are_told(joined: Store, home: Home, platform: FakePlatform) -> None:
+    for number in range(5):
+        platform.assign(f"a{number}")
+        assert platform.assignment is not None
+        joined.work.accept(platform.assignment)
+        joined.work.finish("dropped", "the round has closed", now=number)
+    joined.journal.record_sent("update", 6, day="2026-01-01")
+    lines = status_lines(make_report(home, joined))
+    assert [line for line in lines if "the round has closed" in line] == [
+        f"dropped: a{number}: the round has closed" for number in (4, 3, 2)
+    ]
+    assert "sent: update: 1 messages, 6 bytes" in lines
+
+
+def test_a_device_that_does_not_run_says_so(joined: Store, home: Home) -> None:
+    (line,) = why_lines(make_report(home, joined))
+    assert line.endswith("[agent.not_running]")
