@@ -153,7 +153,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                 stores.append(opened.enter_context(open_store(home)))
                 rows = [Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True)]
                 stores[-1].samples.add(rows, max_samples=len(rows))
-            for round_ in range(6):
+            for round_ in range(8):  # by then another handful of right answers no longer hangs on a seed
                 contributions = []
                 for number, store in enumerate(stores):
                     trained, count = train(store, start, parameters, local, seed=10 * round_ + number)
