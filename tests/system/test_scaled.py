@@ -18,6 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 
@@ -120,6 +121,12 @@ def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(
                 device.recv(timeout=WAIT_S)
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "fleet.revoked")
+
+
+def test_who_guesses_passwords_has_to_wait(url: str) -> None:
+    with httpx.Client(base_url=url, auth=("ada", "guessed"), timeout=WAIT_S) as guesser:
+        answers = [guesser.get("/api/tokens/") for _ in range(WRONG_ALLOWED + 1)]
+    assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "accounts.too_many_attempts")
 
 
 def test_a_worker_process_performs_the_sweep_that_beat_sends(environment: Mapping[str, str]) -> None:
