@@ -68,17 +68,22 @@ class Database:
         self._create()
 
     def _create(self) -> None:
+        if self._version() == SCHEMA_VERSION:
+            return  # without a lock: asking for the status waits for nobody
         with self.transaction() as cursor:
-            (version,) = cursor.execute("PRAGMA user_version").fetchone()
+            version = self._version()
             if version == 0:
                 for statement in _statements(_SCHEMA):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:
-                detail = (
-                    f"{self._path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
-                )
-                raise AgentError("store.schema", detail + "; install the agent that wrote it, or a newer one")
+                found = f"{self._path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
+                raise AgentError("store.schema", f"{found}; install the agent that wrote it, or a newer one")
+
+    def _version(self) -> int:
+        with self.reading() as cursor:
+            (version,) = cursor.execute("PRAGMA user_version").fetchone()
+        return int(version)
 
     @contextmanager
     def transaction(self, *, staging: bool = False) -> Iterator[sqlite3.Cursor]:

@@ -165,6 +165,12 @@ def test_a_running_agent_writes_while_a_file_is_read(store: Store, home: Home) -
     assert store.samples.count() == 2
 
 
+def test_asking_waits_for_nobody_who_writes(store: Store, home: Home) -> None:
+    store.samples.add([ROW], max_samples=10)
+    with closing(Database(home.database)) as database, database.transaction(), open_store(home) as asked:
+        assert asked.samples.count() == 1
+
+
 def test_outcomes_are_in_order_though_the_clock_starts_in_the_past(store: Store, platform: FakePlatform) -> None:
     for number in range(60):
         platform.assign(f"a{number}")
