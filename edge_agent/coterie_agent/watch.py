@@ -1,5 +1,6 @@
 """Looks at the device's conditions every second and judges them; training sees the verdict between two steps."""
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,12 +39,14 @@ class Watch:
     def run(self) -> None:
         """Until the situation says stop."""
         while not self.situation.now.stopping:
+            started = time.monotonic()
             self.look()
-            self.situation.wait_for_stop(self.period_s)
+            self.situation.wait_for_stop(max(0.0, self.period_s - (time.monotonic() - started)))
 
     def look(self) -> None:
         """Read and judge once."""
-        conditions = self.read()
+        progress = self.situation.now.progress
+        conditions = self.read(fresh=progress is not None and progress.stage == "training")
         blockers = (
             *judge(self._asked(), self.owner, conditions, datetime.now().astimezone().hour),
             *judge_data(

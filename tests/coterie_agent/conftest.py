@@ -74,7 +74,7 @@ class Agent:
             home=home,
             config=config,
             store=store,
-            read_conditions=lambda: self.conditions,
+            read_conditions=lambda *, fresh: self.conditions,
             situation=self.situation,
             look_every_s=0.05,
         )

@@ -1,19 +1,24 @@
 """What the watch tells: conditions and data, judged together."""
 
+from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
 from coterie_agent.watch import Watch
-from coterie_wire.conditions import Requirements
+from coterie_wire.conditions import Conditions, Requirements
+from coterie_wire.messages import Progress
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import READY
+
+
+def watch_with(read: ReadConditions, situation: Situation, store: Store) -> Watch:
+    return Watch(situation=situation, read=read, owner=Requirements(), samples=store.samples, work=store.work)
 
 
 def blockers(store: Store) -> list[str]:
     situation = Situation()
     situation.hold("v1", SPEC)
-    watch = Watch(situation=situation, read=lambda: READY, owner=Requirements(), samples=store.samples, work=store.work)
-    watch.look()
+    watch_with(lambda *, fresh: READY, situation, store).look()
     return [reason.code for reason in situation.now.blockers]
 
 
@@ -26,3 +31,18 @@ def test_samples_that_the_model_does_not_take(store: Store) -> None:
     assert blockers(store) == []
     store.samples.add([Row(bytes(16), 999_999)], max_samples=10)
     assert blockers(store) == ["data.does_not_fit"]
+
+
+def test_conditions_are_fresh_while_it_trains(store: Store) -> None:
+    asked: list[bool] = []
+
+    def read(*, fresh: bool) -> Conditions:
+        asked.append(fresh)
+        return READY
+
+    situation = Situation()
+    watch = watch_with(read, situation, store)
+    for progress in (None, Progress("a1", "training", 1, 9), Progress("a1", "waiting", 1, 9)):
+        situation.report(progress)
+        watch.look()
+    assert asked == [False, True, False]

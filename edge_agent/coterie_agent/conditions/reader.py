@@ -15,13 +15,13 @@ from coterie_agent.conditions.temperature import probe_temperature
 from coterie_wire.conditions import Conditions
 
 _TERMUX_TTL_S = 15.0
-"""Each Termux command starts an Android service; asking every second would drain the battery it asks about."""
+"""Each Termux command starts an Android service; only a device that trains, on mains then, asks every second."""
 
 
 class ReadConditions(Protocol):
-    """Reads the conditions of this moment."""
+    """Reads the conditions; with `fresh` those of this moment, else perhaps those of some seconds ago."""
 
-    def __call__(self) -> Conditions: ...
+    def __call__(self, *, fresh: bool) -> Conditions: ...
 
 
 def conditions_reader(override: Path | None) -> ReadConditions:
@@ -30,17 +30,21 @@ def conditions_reader(override: Path | None) -> ReadConditions:
     if override is None:
         return read
     file = OverrideFile(override)
-    return lambda: file.read() or read()
+    return lambda *, fresh: file.read() or read(fresh=fresh)
 
 
 def _system_reader() -> ReadConditions:
     network, idle = NetworkProbe(), IdleProbe()
-    return lambda: Conditions(
-        charging=probe_power_supply() or probe_battery(),
-        network=network(),
-        idle=idle(),
-        temperature_c=probe_temperature(),
-    )
+
+    def read(*, fresh: bool) -> Conditions:  # noqa: ARG001 - these probes cost nothing, so that all is fresh
+        return Conditions(
+            charging=probe_power_supply() or probe_battery(),
+            network=network(),
+            idle=idle(),
+            temperature_c=probe_temperature(),
+        )
+
+    return read
 
 
 def _termux_reader() -> ReadConditions:
@@ -55,16 +59,18 @@ def _termux_reader() -> ReadConditions:
             temperature_c=battery.temperature,
         )
 
-    return _Cached(read, _TERMUX_TTL_S, time.monotonic)
+    return Cached(read, ttl_s=_TERMUX_TTL_S, clock=time.monotonic)
 
 
-class _Cached:
-    def __init__(self, read: ReadConditions, ttl_s: float, clock: Callable[[], float]) -> None:
+class Cached:
+    """Answers that are costly to get, got anew when they must be fresh or are older than `ttl_s` seconds."""
+
+    def __init__(self, read: Callable[[], Conditions], *, ttl_s: float, clock: Callable[[], float]) -> None:
         self._read, self._ttl_s, self._clock = read, ttl_s, clock
         self._at = float("-inf")
         self._conditions = Conditions()
 
-    def __call__(self) -> Conditions:
-        if self._clock() - self._at >= self._ttl_s:
+    def __call__(self, *, fresh: bool) -> Conditions:
+        if fresh or self._clock() - self._at >= self._ttl_s:
             self._conditions, self._at = self._read(), self._clock()
         return self._conditions
