@@ -1,13 +1,15 @@
 """What the demo does, from an empty directory to the table at the end."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
+import msgspec
 import numpy as np
 
 from coterie.accounts.selectors import operator_named
@@ -77,7 +79,10 @@ class Demo:
                 for number, samples in enumerate(dealt.devices)
             ]
             stack.callback(_stop, fleet)
-            joined = pool.submit(_join, fleet, server.url, api.enrolment_token(uses=self.devices))
+            ending = threading.Event()
+            joined = pool.submit(_join, fleet, server.url, api.enrolment_token(uses=self.devices), ending)
+            stack.callback(wait, [joined])  # else it could start a device after all have been stopped
+            stack.callback(ending.set)
             pair = self._publish_pair(api, exported.result(), dealt)
             start = read_start(api.archive(api.first_version(pair)))
             baselines = pool.submit(
@@ -135,12 +140,7 @@ class Demo:
     def _plan(self) -> Document:
         target = max(1, round(self.devices * 0.7))
         return {
-            "local": {
-                "kind": "sgd",
-                "epochs": LOCAL.epochs,
-                "learning_rate": LOCAL.learning_rate,
-                "momentum": LOCAL.momentum,
-            },
+            "local": msgspec.to_builtins(LOCAL),
             "codec": {"kind": "int8"},
             "pace": {
                 "kind": "sync",
@@ -223,8 +223,10 @@ class _Director:
             self.demo.screen.say(f"{self._victim.name} was killed in mid-training")
 
 
-def _join(fleet: Sequence[DemoDevice], url: str, token: str) -> None:
+def _join(fleet: Sequence[DemoDevice], url: str, token: str, ending: threading.Event) -> None:
     for device in fleet:
+        if ending.is_set():
+            return
         device.join(url, token)
         device.start()
 
