@@ -7,8 +7,8 @@ import msgspec
 from django.db import models
 from django.db.models import F, Q
 
-from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Capabilities, DataMetadata
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import DataMetadata
 
 
 class EnrolmentToken(models.Model):
@@ -81,14 +81,6 @@ class Device(models.Model):
     def is_present(self, now: datetime) -> bool:
         """Whether it has checked in when it was asked to."""
         return self.state == self.State.ENROLLED and self.present_until is not None and self.present_until >= now
-
-    def reported_capabilities(self) -> Capabilities | None:
-        """What the device is; None before it has said so."""
-        return msgspec.convert(self.capabilities, Capabilities) if self.capabilities else None
-
-    def reported_conditions(self) -> Conditions:
-        """What was true on the device at its last check-in."""
-        return msgspec.convert(self.conditions, Conditions)
 
     def reported_blockers(self) -> tuple[Reason, ...]:
         """Why it did not train at its last check-in; empty: it was ready."""

@@ -1,5 +1,6 @@
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 
 from coterie.core.errors import CoterieError
@@ -105,8 +106,8 @@ class TestPresence:
         record_check_in(device=device, check_in=READY, now=now)
         stored = Device.objects.get()
         assert stored.reported_metadata() == told.metadata
-        assert stored.reported_capabilities() == CAPABILITIES
-        assert stored.reported_conditions() == READY.conditions
+        assert msgspec.convert(stored.capabilities, Capabilities) == CAPABILITIES
+        assert msgspec.convert(stored.conditions, Conditions) == READY.conditions
         assert stored.reported_blockers() == ()
 
     def test_readiness_is_what_the_device_says(self, enrol, now: datetime) -> None:
