@@ -1,0 +1,43 @@
+"""How a simulation is refused."""
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class UnknownPlan(CoterieError):
+    """Fields: name, known."""
+
+    code = "simulation.unknown_plan"
+    kind = ErrorKind.NOT_FOUND
+    sentence = "{name} is neither a file nor a preset; the presets are {known}."
+
+
+class UnknownScenario(CoterieError):
+    """Fields: name, known."""
+
+    code = "simulation.unknown_scenario"
+    kind = ErrorKind.NOT_FOUND
+    sentence = "{name} is neither a file nor a scenario that is shipped; those are {known}."
+
+
+class MalformedFile(CoterieError):
+    """Fields: path, detail."""
+
+    code = "simulation.malformed_file"
+    kind = ErrorKind.INVALID
+    sentence = "{path} cannot be used: {detail}."
+
+
+class DoesNotFit(CoterieError):
+    """Fields: detail."""
+
+    code = "simulation.does_not_fit"
+    kind = ErrorKind.INVALID
+    sentence = "The plan and the scenario do not go together: {detail}."
+
+
+class MissingPackage(CoterieError):
+    """Fields: package, purpose."""
+
+    code = "simulation.missing_package"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "{package} is not installed, which is needed for {purpose}: pip install 'coterie[simulation]'."

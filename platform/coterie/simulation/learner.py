@@ -1,0 +1,49 @@
+"""What a virtual device learns with: a model as a value, so that before and after can be compared and undone."""
+
+from typing import NamedTuple, Protocol, Self
+
+from coterie.learning.datasets import Dataset, Inputs
+from coterie.learning.plan import Plan
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.codec import Float32
+
+
+class Task(NamedTuple):
+    """What is to be learnt."""
+
+    inputs: tuple[TensorSpec, ...]
+    """Shapes of one sample, without the batch axis."""
+    classes: int
+
+
+class Terms(NamedTuple):
+    """What both ends of a transfer agree on."""
+
+    classes: tuple[int, ...]
+    """Those that the target has trouble with, ascending."""
+    plan: Plan
+    """Its `help` says what a portion holds, its `privacy` and `codec` are applied to it like to an update."""
+    seed: int
+
+
+class Learner(Protocol):
+    """One device's model. It is never changed: learning and merging give the next one."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What the whole model takes when it is sent."""
+
+    def predict(self, inputs: Inputs) -> Float32:
+        """Probabilities [n, classes]."""
+
+    def learn(self, batch: Dataset, *, seed: int) -> Self:
+        """The model after it has trained on `batch`; the same seed gives the same model."""
+
+    def portion(self, terms: Terms) -> bytes:
+        """What a helper sends: the part of its model that serves `terms.classes`, as it travels."""
+
+    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+        """The model with what a helper sent; `window` holds the target's newest samples.
+
+        Raises WireError for a payload that is not what `terms` announce.
+        """

@@ -1,0 +1,13 @@
+"""What virtual devices learn with. One module a kind."""
+
+from coterie.simulation.learner import Learner, Task
+from coterie_wire.kinds import Kind
+from coterie_wire.local import Local
+
+
+class LearnerKind(Kind, frozen=True):
+    """Hyperparameters of a learner."""
+
+    def begin(self, task: Task, local: Local, *, seed: int) -> Learner:
+        """The model that every device starts from; `local` is the plan's, for learners that train as it says."""
+        raise NotImplementedError

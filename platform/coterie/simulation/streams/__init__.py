@@ -1,0 +1,38 @@
+"""What virtual devices see, and when. One module a kind."""
+
+from typing import NamedTuple
+
+from coterie.learning.datasets import Dataset
+from coterie.simulation.learner import Task
+from coterie_wire.kinds import Kind
+
+
+class Shift(NamedTuple):
+    """A change of what a device sees, for judging how soon it recovers."""
+
+    device: int
+    tick: int
+    """The first one whose batch is changed."""
+
+
+class Drawn(NamedTuple):
+    """Everything that is seen in one simulation."""
+
+    task: Task
+    tick_s: float
+    """Simulated seconds from one batch of a device to its next."""
+    cloud: Dataset
+    """What the cloud has from the beginning."""
+    batches: tuple[tuple[Dataset, ...], ...]
+    """Of each device, by tick; a batch may be empty."""
+    shifts: tuple[Shift, ...] = ()
+    groups: tuple[int, ...] = ()
+    """To which behaviour each device belongs, for judging splits; empty where there is one."""
+
+
+class Stream(Kind, frozen=True):
+    """Hyperparameters of a generator of data."""
+
+    def draw(self, *, devices: int, seed: int) -> Drawn:
+        """The data of `devices` devices, decided by `seed` alone."""
+        raise NotImplementedError
