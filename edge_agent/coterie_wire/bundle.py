@@ -45,6 +45,13 @@ class BlobRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return cls(sha256=hashlib.file_digest(file, "sha256").hexdigest(), size_bytes=file.tell())
 
 
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The final linear layer: row c of `weight` [classes, features] and element c of `bias` [classes] are class c's."""
+
+    weight: str
+    bias: str | None = None
+
+
 class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The contract of a device model's two graphs.
 
@@ -65,6 +72,8 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes: Annotated[int, Meta(ge=2, le=MAX_CLASSES)]
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     parameters: tuple[TensorSpec, ...]
+    head: Head | None = None
+    """None where the parameters that belong to one class cannot be told."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 
 from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
 from coterie.learning.compile.errors import BatchOutOfRange
+from coterie.learning.compile.head import find_head
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
@@ -46,6 +47,7 @@ def compile_model(program: ExportedProgram, *, batch_size: int) -> CompiledModel
         parameters=tuple(
             TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items()
         ),
+        head=find_head(program, checked.parameters.keys()),
     )
     return CompiledModel(
         spec=spec,

@@ -18,6 +18,7 @@ from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session
+from coterie_wire.bundle import Head
 from coterie_wire.local import StepWeights
 from tests.zoo.models import CLASSES, ZOO, Entry
 
@@ -167,6 +168,19 @@ def test_proximal_term_pulls_to_the_anchor(small: CompiledModel) -> None:
     weights = StepWeights(learning_rate=0.001, proximal_weight=1000.0)
     after = steps.step(steps.begin(small.parameters), some_batch(), weights, origin).training.parameters
     assert all(np.abs(tensor).max() < 0.01 for tensor in after.values())
+
+
+def test_head_is_the_layer_that_gives_the_logits(small: CompiledModel) -> None:
+    assert small.spec.head == Head("3.weight", "3.bias")
+    unbiased = compiled(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3, bias=False)), torch.zeros(2, 4))
+    assert unbiased.spec.head == Head("1.weight")
+
+
+def test_head_that_cannot_be_told_is_none() -> None:
+    behind_an_activation = nn.Sequential(nn.Linear(4, 3), nn.Softplus())
+    shared = nn.Linear(3, 3)
+    for module, width in ((behind_an_activation, 4), (nn.Sequential(shared, nn.ReLU(), shared), 3)):
+        assert compiled(module, torch.zeros(2, width)).spec.head is None
 
 
 def test_frozen_parameter_is_part_of_the_graph() -> None:
