@@ -2,10 +2,11 @@
 
 import msgspec
 
-from coterie_wire import codec, local, privacy
+from coterie_wire import codec, help, local, privacy
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.help import Help
 from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.privacy import Privacy
@@ -13,15 +14,17 @@ from coterie_wire.privacy import Privacy
 LOCAL = Registry("local", local, Local)
 CODEC = Registry("codec", codec, Codec)
 PRIVACY = Registry("privacy", privacy, Privacy)
+HELP = Registry("help", help, Help)
 
 
 class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a device learns and reports in one round, parsed."""
+    """How a device learns, reports, and helps others, parsed."""
 
     local: Local
     codec: Codec
     privacy: Privacy
     requirements: Requirements
+    help: Help
 
 
 def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
@@ -38,6 +41,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
         codec=CODEC.parse(slots.codec),
         privacy=PRIVACY.parse(slots.privacy),
         requirements=slots.requirements,
+        help=HELP.parse(slots.help),
     )
 
 
@@ -46,3 +50,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     codec: object
     privacy: object
     requirements: Requirements
+    help: object

@@ -8,10 +8,10 @@ import msgspec
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import EXCHANGES, Problem, Refusal, Reply, Request, Wake
-from coterie_wire.plan import CODEC, LOCAL, PRIVACY
+from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
 from coterie_wire.version import PROTOCOL
 
-_REGISTRIES = (LOCAL, CODEC, PRIVACY)
+_REGISTRIES = (LOCAL, CODEC, PRIVACY, HELP)
 _BESIDE: tuple[type[msgspec.Struct], ...] = (Manifest, Requirements, Problem, Request, Reply, Refusal, Wake)
 """What travels, but not as the request or the reply of an exchange."""
 

@@ -2,14 +2,14 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
+from typing import TypedDict, get_args
 
 import msgspec
 
-from coterie.learning.plan import GROUPS, HELP, MERGE, PACE
+from coterie.learning.plan import GROUPS, MERGE, PACE
 from coterie_wire.conditions import Requirements
 from coterie_wire.kinds import Kind, Registry
-from coterie_wire.plan import CODEC, LOCAL, PRIVACY
+from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
 
 QUESTIONS: Mapping[Registry[Kind], str] = {
     LOCAL: "How does a device learn?",
@@ -24,12 +24,19 @@ COLUMNS = "| field | range | default | meaning |\n| --- | --- | --- | --- |"
 BOUNDS = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", "exclusiveMaximum": "< {}"}
 
 
+class Discriminator(TypedDict):
+    """Where a field is a kind itself: its names."""
+
+    mapping: Mapping[str, str]
+
+
 class FieldSchema(TypedDict, total=False):
     """What JSON schema says of a field, as far as the page tells it."""
 
     type: str
     enum: list[str]
     anyOf: list["FieldSchema"]
+    discriminator: Discriminator
     description: str
     default: object
 
@@ -49,9 +56,21 @@ def _paragraphs() -> Iterator[str]:
             yield inspect.cleandoc(inspect.getmodule(kind).__doc__)
             yield inspect.getdoc(kind)
             yield from _fields(kind)
+            for field in msgspec.structs.fields(kind):
+                yield from _choices(field)
     yield "## `requirements`: What must hold on a device that trains?"
     yield inspect.getdoc(Requirements)
     yield from _fields(Requirements)
+
+
+def _choices(field: msgspec.structs.FieldInfo) -> Iterator[str]:
+    """What a field can be that is a kind itself."""
+    for choice in (choice for part in get_args(field.type) for choice in get_args(part)):
+        if isinstance(choice, type) and issubclass(choice, Kind):
+            yield f"#### {field.name}: {choice.__struct_config__.tag}"
+            yield inspect.cleandoc(inspect.getmodule(choice).__doc__)
+            yield inspect.getdoc(choice)
+            yield from _fields(choice)
 
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[str]:
@@ -69,6 +88,8 @@ def _row(name: str, schema: FieldSchema) -> str:
 def _range(schema: FieldSchema) -> str:
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if "discriminator" in schema:
+        return " or ".join(f"`{tag}`" for tag in schema["discriminator"]["mapping"])
     if "anyOf" in schema:
         return " or ".join(_range(choice) for choice in schema["anyOf"])
     bounds = [text.format(schema[bound]) for bound, text in BOUNDS.items() if bound in schema]

@@ -55,7 +55,8 @@ SEED = 2**40 + 17
 DEVICE_PLAN = msgspec.Raw(
     b'{"local":{"kind":"prox","epochs":2,"learning_rate":0.1,"momentum":0.9,"mu":0.01},'
     b'"codec":{"kind":"int8","granularity":"channel"},"privacy":{"kind":"clip","norm":10.0},'
-    b'"requirements":{"charging":true,"unmetered":true,"hours":[22,6]}}'
+    b'"requirements":{"charging":true,"unmetered":true,"hours":[22,6]},'
+    b'"help":{"kind":"cartel","detector":{"kind":"page_hinkley","slack":0.02},"neighbours_tried":2}}'
 )
 CAPABILITIES = Capabilities(cores=4, memory_bytes=2**30, machine="aarch64 Linux", agent="0.1.0", train_step_s=0.004)
 REASON = Reason(code="conditions.on_battery", sentence="The device runs on its battery.")

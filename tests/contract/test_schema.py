@@ -5,7 +5,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from coterie_wire.messages import EXCHANGES
-from coterie_wire.plan import CODEC, LOCAL, PRIVACY
+from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
 from coterie_wire.schema import wire_schema
 from tests.contract.golden import GOLDEN
 from tests.contract.samples import DEVICE_PLAN, MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST
@@ -33,7 +33,7 @@ def test_requests_of_another_shape_do_not_fit(name: str) -> None:
     assert not validator(SCHEMA["exchanges"][name]["request"]).is_valid({"unheard_of": 1})
 
 
-@pytest.mark.parametrize("slot", [LOCAL.slot, CODEC.slot, PRIVACY.slot])
+@pytest.mark.parametrize("slot", [LOCAL.slot, CODEC.slot, PRIVACY.slot, HELP.slot])
 def test_the_kind_in_a_plan_fits_its_schema(slot: str) -> None:
     choice = msgspec.json.decode(DEVICE_PLAN)[slot]
     validator(SCHEMA["slots"][slot][choice["kind"]]).validate(choice)

@@ -6,15 +6,18 @@ import pytest
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Requirements
+from coterie_wire.drift.page_hinkley import PageHinkley
 from coterie_wire.errors import WireError
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.help.none import NoHelp
 from coterie_wire.kinds import Kind, Registry
 from coterie_wire.local.prox import Prox
-from coterie_wire.plan import CODEC, LOCAL, PRIVACY, DevicePlan, parse_device_plan
+from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan, parse_device_plan
 from coterie_wire.privacy.clip import Clip
 from coterie_wire.privacy.none import NoPrivacy
 from tests.contract.samples import DEVICE_PLAN
 
-REGISTRIES: tuple[Registry[Kind], ...] = (LOCAL, CODEC, PRIVACY)
+REGISTRIES: tuple[Registry[Kind], ...] = (LOCAL, CODEC, PRIVACY, HELP)
 every_registry = pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.slot)
 
 
@@ -23,6 +26,7 @@ def test_the_registries_find_every_kind() -> None:
         "local": ["prox", "sgd"],
         "codec": ["float32", "int8"],
         "privacy": ["clip", "none"],
+        "help": ["cartel", "none"],
     }
 
 
@@ -60,6 +64,10 @@ def test_an_unknown_kind_is_refused(registry: Registry[Kind], raw: object) -> No
         (LOCAL, {"kind": "prox", "momentum": 1.0}),
         (CODEC, {"kind": "int8", "granularity": "row"}),
         (PRIVACY, {"kind": "clip", "norm": 0}),
+        (HELP, {"kind": "cartel", "troubled_recall": 1.5}),
+        (HELP, {"kind": "cartel", "detector": {"kind": "unheard of"}}),
+        (HELP, {"kind": "cartel", "detector": {"kind": "window", "limit": -1}}),
+        (HELP, {"kind": "cartel", "recent_batches": 3, "window_batches": 2}),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else None,
 )
@@ -75,11 +83,14 @@ def test_a_device_plan_is_parsed() -> None:
         codec=Int8(granularity="channel"),
         privacy=Clip(norm=10.0),
         requirements=Requirements(charging=True, unmetered=True, hours=(22, 6)),
+        help=Cartel(detector=PageHinkley(slack=0.02), neighbours_tried=2),
     )
 
 
 def test_a_device_plan_travels_as_it_is_parsed() -> None:
-    plan = DevicePlan(local=Prox(), codec=Float32Codec(), privacy=NoPrivacy(), requirements=Requirements())
+    plan = DevicePlan(
+        local=Prox(), codec=Float32Codec(), privacy=NoPrivacy(), requirements=Requirements(), help=NoHelp()
+    )
     assert parse_device_plan(msgspec.json.encode(plan)) == plan
 
 

@@ -27,6 +27,7 @@ from coterie_wire.codec import Codec, Tensors
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Requirements
+from coterie_wire.help.none import NoHelp
 from coterie_wire.local.sgd import Sgd
 from coterie_wire.messages import OfferUpdate
 from coterie_wire.plan import DevicePlan
@@ -146,7 +147,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
 
     def hold_rounds(codec: Codec) -> Learned:
         start, local = published.start, Sgd(epochs=3, learning_rate=0.03, momentum=0.9)
-        plan = DevicePlan(local=local, codec=codec, privacy=NoPrivacy(), requirements=Requirements())
+        plan = DevicePlan(local=local, codec=codec, privacy=NoPrivacy(), requirements=Requirements(), help=NoHelp())
         parameters, residuals, sizes = start.parameters, [None] * DEVICES, []
         with ExitStack() as opened:
             stores = []

@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from coterie.learning import groups, help, merge, pace
+from coterie.learning import groups, merge, pace
 from coterie.learning.groups import Groups
-from coterie.learning.help import Help
 from coterie.learning.merge import Merge
 from coterie.learning.pace import Pace
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
+from coterie_wire.help import Help
 from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
-from coterie_wire.plan import CODEC, LOCAL, PRIVACY, DevicePlan
+from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
 from coterie_wire.privacy import Privacy
 
 Document: TypeAlias = dict[str, object]
@@ -26,7 +26,6 @@ Document: TypeAlias = dict[str, object]
 
 PACE = Registry("pace", pace, Pace)
 MERGE = Registry("merge", merge, Merge)
-HELP = Registry("help", help, Help)
 GROUPS = Registry("groups", groups, Groups)
 PRESETS = Path(__file__).parent / "presets"
 
@@ -46,7 +45,13 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def device(self) -> DevicePlan:
         """The device's part of it."""
-        return DevicePlan(local=self.local, codec=self.codec, privacy=self.privacy, requirements=self.requirements)
+        return DevicePlan(
+            local=self.local,
+            codec=self.codec,
+            privacy=self.privacy,
+            requirements=self.requirements,
+            help=self.help,
+        )
 
 
 def parse_plan(raw: object) -> Plan:

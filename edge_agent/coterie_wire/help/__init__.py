@@ -1,4 +1,4 @@
-"""Slot `help`: who helps a device whose model fails? One module a kind."""
+"""Slot `help`: who helps a device whose model fails? The device's half; one module a kind."""
 
 from coterie_wire.kinds import Kind
 

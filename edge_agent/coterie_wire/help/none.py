@@ -1,6 +1,6 @@
 """No help between devices: each has the federation's model and its own training."""
 
-from coterie.learning.help import Help
+from coterie_wire.help import Help
 
 
 class NoHelp(Help, frozen=True, tag="none"):
