@@ -19,7 +19,7 @@ from coterie.learning.jobs.merge import (
     StoredUpdate,
     UpdateChanged,
 )
-from coterie.learning.merge import Contribution, Merge
+from coterie.learning.merge import Averaging, Contribution
 from coterie.learning.plan import MERGE
 from coterie.learning.weighted_sum import WeightedSum
 from coterie_wire.bundle import BlobRef, ModelSpec
@@ -40,6 +40,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     """
     base = read_parameters(Path(arguments.base), arguments.model)
     merge = MERGE.parse(arguments.merge)
+    assert isinstance(merge, Averaging), "other kinds have jobs of their own"
     codec = CODEC.parse(arguments.codec)
     # By content, then samples: what is left to tie is equal in everything that counts.
     ordered = sorted(arguments.updates, key=lambda update: (update.sha256, update.samples))
@@ -59,7 +60,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     )
 
 
-def merge_blocks(merge: Merge, base: Tensors, blocks: Iterator[Iterator[Contribution]]) -> Tensors:
+def merge_blocks(merge: Averaging, base: Tensors, blocks: Iterator[Iterator[Contribution]]) -> Tensors:
     """The merge of all contributions, each block summed apart; at most two states are alive."""
     total = merge.init(base)
     for block in blocks:
@@ -67,7 +68,7 @@ def merge_blocks(merge: Merge, base: Tensors, blocks: Iterator[Iterator[Contribu
     return merge.finish(total, base)
 
 
-def _block_state(merge: Merge, base: Tensors, block: Iterator[Contribution]) -> WeightedSum:
+def _block_state(merge: Averaging, base: Tensors, block: Iterator[Contribution]) -> WeightedSum:
     state = merge.init(base)
     for contribution in block:
         state = merge.add(state, contribution)

@@ -10,7 +10,9 @@ import msgspec
 
 from coterie.learning import groups, merge, pace
 from coterie.learning.groups import Groups
+from coterie.learning.groups.one import One
 from coterie.learning.merge import Merge
+from coterie.learning.merge.distill import DistillMerge
 from coterie.learning.pace import Pace
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
@@ -65,7 +67,7 @@ def parse_plan(raw: object) -> Plan:
         slots = msgspec.convert(raw, _Slots)
     except msgspec.ValidationError as error:
         raise WireError("plan.invalid", f"plan: {error}") from error
-    return Plan(
+    plan = Plan(
         local=LOCAL.parse(slots.local),
         codec=CODEC.parse(slots.codec),
         privacy=PRIVACY.parse(slots.privacy),
@@ -75,6 +77,12 @@ def parse_plan(raw: object) -> Plan:
         help=HELP.parse(slots.help),
         groups=GROUPS.parse(slots.groups),
     )
+    if not isinstance(plan.groups, One) and not isinstance(plan.merge, DistillMerge):
+        detail = (
+            f"slot groups: {plan.groups.name} compares outputs on the cloud data, which only merge distill computes"
+        )
+        raise WireError("plan.invalid", detail)
+    return plan
 
 
 def plan_document(plan: Plan) -> Document:

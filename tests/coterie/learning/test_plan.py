@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_refused(raw: object, code: str) -> None:
 def test_the_schema_names_every_slot_and_kind() -> None:
     schema = plan_schema()
     assert sorted(schema) == ["codec", "groups", "help", "local", "merge", "pace", "privacy", "requirements"]
-    assert sorted(schema["local"]) == ["prox", "sgd"]
+    assert sorted(schema["local"]) == ["distill", "prox", "sgd"]
 
 
 def test_presets_differ_in_what_their_papers_differ_in() -> None:

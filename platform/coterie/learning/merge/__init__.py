@@ -17,6 +17,10 @@ class Contribution(NamedTuple):
 
 
 class Merge(Kind, frozen=True):
+    """How what devices have learned becomes the next version."""
+
+
+class Averaging(Merge, frozen=True):
     """A fold over contributions whose state has the size of one model, whatever their number.
 
     States of separate blocks can be combined, so that blocks may be summed anywhere. A state that was passed on is not

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from coterie.learning.merge import Contribution, Merge
+from coterie.learning.merge import Averaging, Contribution
 from coterie.learning.weighted_sum import WeightedSum, add_sums, add_weighted, empty_sum
 from coterie_wire.codec import Tensors
 
 
-class FedAvg(Merge, frozen=True, tag="fed_avg"):
+class FedAvg(Averaging, frozen=True, tag="fed_avg"):
     """The mean of the updates, added to the base."""
 
     weight_by: Annotated[

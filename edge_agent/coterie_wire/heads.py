@@ -1,0 +1,133 @@
+"""Customised output layers: a device's head has only the classes that it has seen (Lu et al. 2019, SEC: Colla).
+
+The graphs stay as they are. A class that was not seen gets a bias so low that its probability is zero in float32: it is
+never predicted, and its row has no gradient. An update holds the rows of the seen classes alone.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.errors import WireError
+from coterie_wire.local import Scope
+
+UNSEEN_BIAS = np.float32(-1e4)
+
+
+class Head(NamedTuple):
+    """The names of an output layer's tensors."""
+
+    weight: str
+    """[classes, units]."""
+    bias: str
+    """[classes]."""
+
+
+def head_of(model: ModelSpec) -> Head:
+    """The output layer of `model`: its last matrix with a row for each class, and the bias that follows.
+
+    Raises WireError ``model.no_head``.
+    """
+    for weight, bias in reversed(list(zip(model.parameters, model.parameters[1:], strict=False))):
+        if len(weight.shape) == 2 and weight.shape[0] == model.classes and bias.shape == (model.classes,):
+            return Head(weight.name, bias.name)
+    detail = f"the model has no output layer of {model.classes} rows with a bias, so the plan must train all of it"
+    raise WireError("model.no_head", detail)
+
+
+def mask_unseen(parameters: Tensors, head: Head, classes: Sequence[int]) -> Tensors:
+    """`parameters` with which no class but `classes` is ever predicted or learned; the other tensors are shared."""
+    bias = np.full_like(parameters[head.bias], UNSEEN_BIAS)
+    bias[list(classes)] = parameters[head.bias][list(classes)]
+    return {**parameters, head.bias: bias}
+
+
+def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
+    """The teacher's probabilities [n, all classes] if there were only `classes`; uniform where it knows none."""
+    kept = np.zeros_like(probabilities)
+    kept[:, list(classes)] = probabilities[:, list(classes)]
+    mass = kept.sum(axis=1, keepdims=True)
+    uniform = np.zeros(probabilities.shape[1], np.float32)
+    uniform[list(classes)] = 1 / len(classes)
+    scaled: Float32 = np.where(mass > 0, kept / np.where(mass > 0, mass, 1), uniform).astype(np.float32)
+    return scaled
+
+
+def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
+    """`after`, but `before` wherever `scope` trains nothing: the rows of other classes, and a frozen body.
+
+    Raises WireError ``model.no_head``.
+    """
+    if scope.is_whole:
+        return after
+    head = head_of(model)
+    taken = dict(before if scope.body == "frozen" else after)
+    for name in head:
+        rows = list(range(model.classes) if scope.head == "all" else classes)
+        tensor = before[name].copy()
+        tensor[rows] = after[name][rows]
+        taken[name] = tensor
+    return taken
+
+
+def check_classes(classes: Sequence[int], model: ModelSpec, scope: Scope) -> None:
+    """`classes` must be ascending, at least one, and the model's where the head is customised; otherwise none.
+
+    Raises WireError ``update.wrong_classes``.
+    """
+    if scope.head == "all":
+        if classes:
+            raise WireError("update.wrong_classes", "the plan trains the rows of all classes, the update names some")
+        return
+    known: NDArray[np.int64] = np.asarray(classes, np.int64)
+    if not len(known) or known[0] < 0 or known[-1] >= model.classes or np.any(np.diff(known) <= 0):
+        detail = f"{len(known)} classes are named; they must ascend, and lie between 0 and {model.classes - 1}"
+        raise WireError("update.wrong_classes", detail)
+
+
+def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
+    """The tensors of an update, no more and no less.
+
+    Raises WireError ``model.no_head`` or ``update.wrong_classes``.
+    """
+    check_classes(classes, model, scope)
+    if scope.is_whole:
+        return model.parameters
+    head = head_of(model)
+    rows = model.classes if scope.head == "all" else len(classes)
+    return tuple(
+        TensorSpec(spec.name, spec.dtype, (rows, *spec.shape[1:])) if spec.name in head else spec
+        for spec in model.parameters
+        if spec.name in head or scope.body == "trained"
+    )
+
+
+def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
+    """The part of a whole update that travels: `update_specs` says which."""
+    if scope.is_whole:
+        return update
+    head = head_of(model)
+    return {
+        spec.name: update[spec.name][list(classes)] if spec.name in head and scope.head == "seen" else update[spec.name]
+        for spec in update_specs(model, scope, classes)
+    }
+
+
+def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
+    """The inverse of `pick`: a whole update, zero wherever nothing was trained."""
+    if scope.is_whole:
+        return part
+    head = head_of(model)
+    whole: dict[str, Float32] = {}
+    for spec in model.parameters:
+        if spec.name in head and scope.head == "seen":
+            tensor = np.zeros(spec.shape, np.float32)
+            tensor[list(classes)] = part[spec.name]
+            whole[spec.name] = tensor
+        else:
+            whole[spec.name] = part[spec.name] if spec.name in part else np.zeros(spec.shape, np.float32)
+    return whole

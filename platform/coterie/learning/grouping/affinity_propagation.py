@@ -1,0 +1,80 @@
+"""Affinity propagation: exemplars found by passing messages (Frey and Dueck 2007, doi 10.1126/science.1136800)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float32]
+MAX_STEPS = 300
+SETTLED_STEPS = 15
+"""With the same exemplars for so long, the messages have settled."""
+JITTER = 1e-5
+"""Of the largest similarity: equal models would otherwise take turns for ever."""
+
+
+class Messages(NamedTuple):
+    """What the points have told each other, [n, n] each."""
+
+    responsibility: Float
+    availability: Float
+
+
+class Found(NamedTuple):
+    """Where the messages settled."""
+
+    exemplars: NDArray[np.int64]
+    messages: Messages
+
+
+def no_messages(points: int) -> Messages:
+    """Before anything was told."""
+    return Messages(np.zeros((points, points), np.float32), np.zeros((points, points), np.float32))
+
+
+def jittered(similarities: Float) -> Float:
+    """`similarities` [n, n] with seeded noise far below what matters."""
+    noise = np.random.default_rng(0).standard_normal(similarities.shape).astype(np.float32)
+    return similarities + noise * np.float32(JITTER * max(float(np.abs(similarities).max(initial=0)), 1e-12))
+
+
+def propagate(similarities: Float, preference: float, *, damping: float, begin: Messages) -> Found | None:
+    """Pass messages until the exemplars settle; the higher the `preference`, the more there are. None: they never do.
+
+    `similarities` [n, n] are `jittered`; `begin` may be what another preference settled on, which saves steps.
+    """
+    points = len(similarities)
+    itself = np.arange(points)
+    similarity = similarities.copy()
+    similarity[itself, itself] = preference
+    responsibility, availability = begin.responsibility.copy(), begin.availability.copy()
+    keep, take = np.float32(damping), np.float32(1 - damping)
+    scratch = np.empty_like(similarity)
+    before, settled = None, 0
+    for _ in range(MAX_STEPS):
+        np.add(availability, similarity, out=scratch)
+        best = scratch.argmax(axis=1)
+        highest = scratch[itself, best].copy()
+        scratch[itself, best] = -np.inf
+        second = scratch.max(axis=1)
+        np.subtract(similarity, highest[:, None], out=scratch)
+        scratch[itself, best] = similarity[itself, best] - second
+        responsibility *= keep
+        responsibility += take * scratch
+
+        np.maximum(responsibility, 0, out=scratch)
+        scratch[itself, itself] = responsibility[itself, itself]
+        scratch -= scratch.sum(axis=0)
+        np.negative(scratch, out=scratch)
+        own = scratch[itself, itself].copy()
+        np.minimum(scratch, 0, out=scratch)
+        scratch[itself, itself] = own
+        availability *= keep
+        availability += take * scratch
+
+        chosen = (availability[itself, itself] + responsibility[itself, itself]) > 0
+        settled = settled + 1 if before is not None and np.array_equal(chosen, before) else 0
+        before = chosen
+        if settled >= SETTLED_STEPS and chosen.any():
+            return Found(np.flatnonzero(chosen), Messages(responsibility, availability))
+    return None

@@ -1,0 +1,35 @@
+"""Distances between models: symmetrised cross entropy of outputs minus self-entropy (Lu et al. 2019, SEC, grouping)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_wire.codec import Float32
+
+Distances = NDArray[np.float32]
+"""[models, models], symmetric, zero on the diagonal, in nats."""
+FLOOR = 1e-3
+"""Share of the uniform distribution that is mixed in: a class that a model lacks is unlikely, not impossible."""
+BLOCK_BYTES = 16 << 20
+"""Of outputs held as float32 at once."""
+
+
+def model_distances(outputs: Float32) -> Distances:
+    """Half the sum of both Kullback-Leibler divergences, averaged over the samples.
+
+    `outputs` [models, samples, classes] are probabilities; they may lie in a file that is mapped into memory, and are
+    read in blocks of samples: beside the result, memory does not grow with the samples.
+    """
+    models, samples, classes = outputs.shape
+    cross: NDArray[np.float64] = np.zeros((models, models), np.float64)
+    step = max(1, BLOCK_BYTES // (max(1, 4 * models * classes)))
+    for start in range(0, samples, step):
+        block = np.asarray(outputs[:, start : start + step], np.float32).reshape(models, -1)
+        smooth = block * np.float32(1 - FLOOR) + np.float32(FLOOR / classes)
+        cross -= smooth @ np.log(smooth).T
+    cross /= max(samples, 1)
+    own = np.diagonal(cross)
+    distances = (cross + cross.T) / 2 - (own[:, None] + own[None, :]) / 2
+    np.fill_diagonal(distances, 0)
+    # Rounding may leave less than nothing between equals.
+    found: Distances = np.maximum(distances, 0).astype(np.float32)
+    return found
