@@ -18,7 +18,7 @@ from coterie_wire.local import Scope
 UNSEEN_BIAS = np.float32(-1e4)
 
 
-class Head(NamedTuple):
+class OutputLayer(NamedTuple):
     """The names of an output layer's tensors."""
 
     weight: str
@@ -27,19 +27,19 @@ class Head(NamedTuple):
     """[classes]."""
 
 
-def head_of(model: ModelSpec) -> Head:
-    """The output layer of `model`: its last matrix with a row for each class, and the bias that follows.
+def output_layer(model: ModelSpec) -> OutputLayer:
+    """The output layer of `model`, which must have a bias.
 
     Raises WireError ``model.no_head``.
     """
-    for weight, bias in reversed(list(zip(model.parameters, model.parameters[1:], strict=False))):
-        if len(weight.shape) == 2 and weight.shape[0] == model.classes and bias.shape == (model.classes,):
-            return Head(weight.name, bias.name)
-    detail = f"the model has no output layer of {model.classes} rows with a bias, so the plan must train all of it"
-    raise WireError("model.no_head", detail)
+    found = model.head
+    if found is None or found.bias is None:
+        lacks = "output layer of one row for each class" if found is None else "bias in its output layer"
+        raise WireError("model.no_head", f"the model has no {lacks}, so the plan must train all of it")
+    return OutputLayer(found.weight, found.bias)
 
 
-def mask_unseen(parameters: Tensors, head: Head, classes: Sequence[int]) -> Tensors:
+def mask_unseen(parameters: Tensors, head: OutputLayer, classes: Sequence[int]) -> Tensors:
     """`parameters` with which no class but `classes` is ever predicted or learned; the other tensors are shared."""
     bias = np.full_like(parameters[head.bias], UNSEEN_BIAS)
     bias[list(classes)] = parameters[head.bias][list(classes)]
@@ -64,7 +64,7 @@ def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, c
     """
     if scope.is_whole:
         return after
-    head = head_of(model)
+    head = output_layer(model)
     taken = dict(before if scope.body == "frozen" else after)
     for name in head:
         rows = list(range(model.classes) if scope.head == "all" else classes)
@@ -97,7 +97,7 @@ def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tupl
     check_classes(classes, model, scope)
     if scope.is_whole:
         return model.parameters
-    head = head_of(model)
+    head = output_layer(model)
     rows = model.classes if scope.head == "all" else len(classes)
     return tuple(
         TensorSpec(spec.name, spec.dtype, (rows, *spec.shape[1:])) if spec.name in head else spec
@@ -110,7 +110,7 @@ def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]
     """The part of a whole update that travels: `update_specs` says which."""
     if scope.is_whole:
         return update
-    head = head_of(model)
+    head = output_layer(model)
     return {
         spec.name: update[spec.name][list(classes)] if spec.name in head and scope.head == "seen" else update[spec.name]
         for spec in update_specs(model, scope, classes)
@@ -121,7 +121,7 @@ def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int])
     """The inverse of `pick`: a whole update, zero wherever nothing was trained."""
     if scope.is_whole:
         return part
-    head = head_of(model)
+    head = output_layer(model)
     whole: dict[str, Float32] = {}
     for spec in model.parameters:
         if spec.name in head and scope.head == "seen":
