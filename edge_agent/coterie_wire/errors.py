@@ -14,6 +14,7 @@ CODES: Mapping[str, str] = {
     "wire.too_large": "The message is longer than a control message may be.",
     "wire.protocol": "The other side speaks a version of the protocol that this side does not; update the older one.",
     "plan.invalid": "A slot of the plan is missing, or a hyperparameter is unknown, of the wrong type or out of range.",
+    "plan.no_head": "The plan customises the output layer; the model has none with a row and a bias for each class.",
     "plan.unknown_kind": "The plan names a kind that this side does not have.",
     "bundle.bad_signature": "The manifest was not signed by the platform that the device is enrolled with.",
     "bundle.malformed": "The signed manifest is not of the shape that the protocol gives it.",
@@ -26,6 +27,7 @@ CODES: Mapping[str, str] = {
     "update.malformed": "The update is not a canonical safetensors file: truncated, padded, overlapping or repeated.",
     "update.wrong_codec": "The update was encoded by another codec, or with other settings, than the plan asks.",
     "update.wrong_shape": "The update holds other tensors than the model has, or other shapes.",
+    "update.wrong_classes": "The update names other classes than the plan lets it have rows of.",
     "update.not_finite": "The update holds NaN or infinity, or scales that could stand for them.",
 }
 """Every code of a WireError, with what it means."""

@@ -30,12 +30,12 @@ class OutputLayer(NamedTuple):
 def output_layer(model: ModelSpec) -> OutputLayer:
     """The output layer of `model`, which must have a bias.
 
-    Raises WireError ``model.no_head``.
+    Raises WireError ``plan.no_head``.
     """
     found = model.head
     if found is None or found.bias is None:
         lacks = "output layer of one row for each class" if found is None else "bias in its output layer"
-        raise WireError("model.no_head", f"the model has no {lacks}, so the plan must train all of it")
+        raise WireError("plan.no_head", f"the model has no {lacks}, so the plan must train all of it")
     return OutputLayer(found.weight, found.bias)
 
 
@@ -60,7 +60,7 @@ def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
 def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
     """`after`, but `before` wherever `scope` trains nothing: the rows of other classes, and a frozen body.
 
-    Raises WireError ``model.no_head``.
+    Raises WireError ``plan.no_head``.
     """
     if scope.is_whole:
         return after
@@ -92,7 +92,7 @@ def check_classes(classes: Sequence[int], model: ModelSpec, scope: Scope) -> Non
 def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
     """The tensors of an update, no more and no less.
 
-    Raises WireError ``model.no_head`` or ``update.wrong_classes``.
+    Raises WireError ``plan.no_head`` or ``update.wrong_classes``.
     """
     check_classes(classes, model, scope)
     if scope.is_whole:

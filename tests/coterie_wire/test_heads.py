@@ -45,7 +45,7 @@ def softmax(logits: Float32) -> Float32:
 def test_a_head_without_a_bias_cannot_be_customised(head: Head | None) -> None:
     with pytest.raises(WireError) as refused:
         output_layer(msgspec.structs.replace(MODEL, head=head))
-    assert refused.value.code == "model.no_head"
+    assert refused.value.code == "plan.no_head"
 
 
 @given(classes_seen, st.integers(0, 99))

@@ -20,8 +20,10 @@ def model_distances(outputs: Float32) -> Distances:
     read in blocks of samples: beside the result, memory does not grow with the samples.
     """
     models, samples, classes = outputs.shape
+    if not models:
+        return np.zeros((0, 0), np.float32)
     cross: NDArray[np.float64] = np.zeros((models, models), np.float64)
-    step = max(1, BLOCK_BYTES // (max(1, 4 * models * classes)))
+    step = max(1, BLOCK_BYTES // (4 * models * classes))
     for start in range(0, samples, step):
         block = np.asarray(outputs[:, start : start + step], np.float32).reshape(models, -1)
         smooth = block * np.float32(1 - FLOOR) + np.float32(FLOOR / classes)
