@@ -74,10 +74,13 @@ def direct(*, device: Device, now: datetime) -> Directive:
 def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
     """Whether it is worth a turn at the federation's row; reads only."""
     round_ = active_round(federation)
+    pace = federation.parsed_plan().pace
     if round_ is None:
-        return federation.state == Federation.State.RUNNING
+        return federation.state == Federation.State.RUNNING and pace.holds_rounds()
     if round_.state == Round.State.PLANNED:
-        needed = federation.parsed_plan().pace.devices_needed()
+        if not pace.holds_rounds():
+            return False
+        needed = pace.devices_needed()
         return round_.opens_at <= now and eligible_devices(federation, now=now).count() >= needed
     if round_.state != Round.State.OPEN or own_assignment_of(device, round_) is not None:
         return False
@@ -116,7 +119,9 @@ def _first_blocker(device: Device) -> Reason | None:
 def _why_not_invited(federation: Federation, device: Device, now: datetime) -> Reason:
     round_ = active_round(federation)
     if round_ is None:
-        return reasons.PAUSED if federation.state == Federation.State.PAUSED else reasons.BETWEEN
+        if federation.state == Federation.State.PAUSED:
+            return reasons.PAUSED
+        return reasons.BETWEEN if federation.parsed_plan().pace.holds_rounds() else reasons.HOLDS_NONE
     if round_.state == Round.State.OPEN:
         part = own_assignment_of(device, round_)
         if part is None:

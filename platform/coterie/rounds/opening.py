@@ -21,12 +21,15 @@ def plan_round(*, federation: Federation, now: datetime) -> Round | None:
     """The federation's next round, waiting to open; None if it holds no more. The caller holds the federation's row."""
     if federation.state != Federation.State.RUNNING:
         return None
+    pace = federation.parsed_plan().pace
+    if not pace.holds_rounds():
+        return None
     last = federation.rounds.order_by("-number").first()
     number, opens_at = 1, now
     if last is not None:
         assert last.finished_at is not None, "a federation has one active round"
         number = last.number + 1
-        opens_at = last.finished_at + timedelta(seconds=federation.parsed_plan().pace.pause_after_s())
+        opens_at = last.finished_at + timedelta(seconds=pace.pause_after_s())
     return Round.objects.create(
         federation=federation, number=number, opens_at=opens_at, seed=derive_seed(federation.seed, "round", number)
     )
@@ -49,6 +52,9 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
         explain(round_, reasons.NO_MODEL, now=now)
         return
     plan = federation.parsed_plan()
+    if not plan.pace.holds_rounds():
+        explain(round_, reasons.HOLDS_NONE, now=now)
+        return
     needed = plan.pace.devices_needed()
     if eligible_devices(federation, now=now).count() < needed:
         stale = round_.reason_at is None or now - round_.reason_at >= REASON_LASTS

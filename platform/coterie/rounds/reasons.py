@@ -8,6 +8,7 @@ MAX_CHARACTERS = 400
 NEEDS_DEVICES = "rounds.needs_devices"
 
 NO_FEDERATION = Reason("rounds.no_federation", "no federation that is running asks this device")
+HOLDS_NONE = Reason("rounds.holds_none", "the plan holds no rounds: every device learns by itself")
 PAUSED = Reason("rounds.federation_paused", "the federation is paused")
 FINISHED = Reason("rounds.federation_finished", "the federation has finished")
 NO_MODEL = Reason("rounds.no_model", "the pair has no device model yet: bootstrap it first")

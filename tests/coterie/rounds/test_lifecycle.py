@@ -3,7 +3,7 @@
 import pytest
 
 from coterie.federations.models import Federation
-from coterie.federations.services import create_federation, pause_federation, start_federation
+from coterie.federations.services import change_plan, create_federation, pause_federation, start_federation
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
@@ -142,6 +142,23 @@ def test_a_paused_federation_opens_no_round() -> None:
     pause_federation(federation=federation)
     (device,) = fleet_of(1)
     assert device.check_in(later(1)).wait.code == "rounds.federation_paused"
+
+
+def test_a_plan_without_rounds_holds_none_and_says_so() -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair)
+    sweep(now=later(0))
+    change_plan(federation=federation, plan={"pace": {"kind": "alone"}})
+    (device,) = fleet_of(1)
+    assert device.check_in(later(1)).wait.code == "rounds.needs_devices"
+    sweep(now=later(2))
+    assert Round.objects.get().reason_code == "rounds.holds_none", "the round that was planned says what became of it"
+    Round.objects.all().delete()
+    sweep(now=later(3))
+    directive = device.check_in(later(4))
+    assert (directive.wait.code, directive.assignment, directive.manifest is None) == ("rounds.holds_none", None, False)
+    assert not Round.objects.exists()
 
 
 def test_it_finishes_after_the_rounds_that_were_wanted() -> None:

@@ -21,6 +21,10 @@ Verdict = Literal["merge", "abandon"]
 class Pace(Kind, frozen=True):
     """When rounds open and close, and how many devices they ask."""
 
+    def holds_rounds(self) -> bool:
+        """Whether there are rounds at all; where there are none, nothing else is asked of the kind."""
+        return True
+
     def devices_needed(self) -> int:
         """Eligible devices without which a round does not open."""
         raise NotImplementedError
