@@ -1,21 +1,27 @@
-"""The accounts' tables in Django's admin."""
+"""The accounts' tables in Django's admin, to look at; changes go through services, which record them."""
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group
 
 from coterie.accounts.models import ApiToken, Operator
+from coterie.core.admin import ReadOnlyAdmin
 
-admin.site.register(Operator, UserAdmin)
+admin.site.unregister(Group)  # roles are ours
+
+
+@admin.register(Operator)
+class OperatorAdmin(ReadOnlyAdmin):
+    """People, without their passwords' hashes."""
+
+    fields = ["username", "email", "role", "is_active", "date_joined", "last_login"]
+    list_display = ["username", "role", "is_active", "last_login"]
+    list_filter = ["role", "is_active"]
+    search_fields = ["username", "email"]
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
-    """API tokens; they are made through the API or the command line, which show the secret once."""
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """API tokens, without their secrets."""
 
-    list_display = ["name", "operator", "created_at", "expires_at", "last_used_at", "revoked_at"]
+    list_display = ["name", "operator", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"]
     search_fields = ["name", "operator__username"]
-    readonly_fields = ["operator", "created_at", "last_used_at"]
-
-    def has_add_permission(self, _request: object) -> bool:
-        """A token made here would have no secret."""
-        return False

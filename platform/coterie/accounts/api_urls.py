@@ -1,9 +1,16 @@
 """The accounts part of the REST API."""
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.accounts.operator_api import ApiTokenViewSet
+from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet
+from coterie.accounts.session_api import PasswordView, SessionView
 
 router = SimpleRouter()
 router.register("tokens", ApiTokenViewSet)
-urlpatterns = router.urls
+router.register("operators", OperatorViewSet)
+urlpatterns = [
+    path("session/", SessionView.as_view(), name="session"),
+    path("session/password/", PasswordView.as_view(), name="password"),
+    *router.urls,
+]

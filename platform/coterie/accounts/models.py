@@ -1,12 +1,46 @@
 """Operators and the tokens with which their programs speak to the API."""
 
-from django.contrib.auth.models import AbstractUser
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models import Q
+
+from coterie.core.acting import OperatorRole, Scope
+
+
+def every_scope() -> list[str]:
+    """A token without a choice may do whatever its owner may."""
+    return [scope.value for scope in Scope]
+
+
+class OperatorManager(UserManager["Operator"]):
+    """Operators; who is made with a shell on the platform's machine is an administrator."""
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **more: object
+    ) -> "Operator":
+        """What ``coterie createsuperuser`` makes."""
+        return super().create_superuser(username, email, password, role=OperatorRole.ADMINISTRATOR, **more)
 
 
 class Operator(AbstractUser):
     """A person who runs fleets."""
+
+    role = models.CharField(
+        max_length=15, choices=[(role.value, role.value) for role in OperatorRole], default=OperatorRole.VIEWER
+    )
+    """What services let the person do; Django's own permissions are not used."""
+
+    objects: ClassVar[OperatorManager] = OperatorManager()
+
+    class Meta(AbstractUser.Meta):
+        ordering = ["username"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "operator", "administrator"]), name="operator_role_known"
+            )
+        ]
 
 
 class ApiToken(models.Model):
@@ -14,6 +48,8 @@ class ApiToken(models.Model):
 
     operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
+    scopes = models.JSONField(default=every_scope)
+    """What it may be used for, within its operator's role: a list of `coterie.core.acting.Scope`."""
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -1,27 +1,39 @@
-"""API tokens in the operators' REST API."""
+"""People and API tokens in the operators' REST API."""
 
 from typing import cast
 
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from rest_framework import serializers, status
 from rest_framework.authentication import BasicAuthentication, SessionAuthentication
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
 from coterie.accounts import services
 from coterie.accounts.authentication import ApiTokenAuthentication
 from coterie.accounts.models import ApiToken, Operator
+from coterie.core.acting import OperatorRole, Scope
+from coterie.core.listing import Asked, ListedViewSet
+
+ROLES = [(role.value, role.value) for role in OperatorRole]
+SCOPES = [(scope.value, scope.value) for scope in Scope]
 
 
 class ApiTokenSerializer(serializers.ModelSerializer[ApiToken]):
     """A token without its secret."""
 
+    scopes = serializers.MultipleChoiceField(
+        choices=SCOPES,
+        required=False,
+        allow_empty=False,
+        help_text="what it may be used for, within your role; left out: everything",
+    )
+
     class Meta:
         model = ApiToken
-        fields = ["id", "name", "created_at", "expires_at", "last_used_at", "revoked_at"]
+        fields = ["id", "name", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"]
         read_only_fields = ["id", "created_at", "last_used_at", "revoked_at"]
 
 
@@ -34,24 +46,39 @@ class IssuedApiTokenSerializer(ApiTokenSerializer):
         fields = [*ApiTokenSerializer.Meta.fields, "secret"]
 
 
-class ApiTokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ApiToken]):
+class ApiTokenFilter(serializers.Serializer[None]):
+    """Which tokens to list."""
+
+    live = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="not revoked")
+
+
+class ApiTokenViewSet(ListedViewSet[ApiToken]):
     """The signed-in operator's own tokens; the first is had with name and password (HTTP basic authentication)."""
 
     authentication_classes = [ApiTokenAuthentication, BasicAuthentication, SessionAuthentication]
     serializer_class = ApiTokenSerializer
     queryset = ApiToken.objects.all()
+    filters = ApiTokenFilter
+    sorts = {name: name for name in ("name", "created_at", "expires_at", "last_used_at")}
+    searched = ("name",)
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """One's own."""
-        return ApiToken.objects.filter(operator=self.request.user.pk)
+        return super().get_queryset().filter(operator=self.request.user.pk)
+
+    def narrowed(self, rows: QuerySet[ApiToken], asked: Asked) -> QuerySet[ApiToken]:
+        """Those that were revoked, or were not."""
+        return rows.filter(revoked_at__isnull=asked["live"]) if "live" in asked else rows
 
     @extend_schema(request=ApiTokenSerializer, responses={201: IssuedApiTokenSerializer})
     def create(self, request: Request) -> Response:
         """A new token. Its secret is in this answer and nowhere else."""
         wanted = ApiTokenSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
+        given = dict(wanted.validated_data)
+        scopes = [Scope(scope) for scope in given.pop("scopes", Scope)]
         operator = cast(Operator, request.user)
-        token, secret = services.issue_token(operator=operator, **wanted.validated_data, now=timezone.now())
+        token, secret = services.issue_token(operator=operator, scopes=scopes, **given, now=timezone.now())
         return Response({**ApiTokenSerializer(token).data, "secret": secret}, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
@@ -60,3 +87,85 @@ class ApiTokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         token = self.get_object()
         services.revoke_token(token=token, now=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class OperatorSerializer(serializers.ModelSerializer[Operator]):
+    """A person who may sign in."""
+
+    role = serializers.ChoiceField(ROLES)
+
+    class Meta:
+        model = Operator
+        fields = ["id", "username", "email", "role", "is_active", "date_joined", "last_login"]
+        read_only_fields = ["id", "username", "date_joined", "last_login"]
+
+
+class InvitedOperatorSerializer(serializers.ModelSerializer[Operator]):
+    """Whom to let in."""
+
+    role = serializers.ChoiceField(ROLES, default=OperatorRole.VIEWER)
+
+    class Meta:
+        model = Operator
+        fields = ["username", "email", "role"]
+
+
+class SignInLinkSerializer(serializers.Serializer[str]):
+    """How the person signs in the first time, or without the password."""
+
+    sign_in_path = serializers.CharField(help_text="works once, within a day; put it behind the platform's address")
+
+
+class NewOperatorSerializer(OperatorSerializer):
+    """A new person with an invitation, which is shown this once."""
+
+    sign_in_path = serializers.CharField(help_text="works once, within a day; put it behind the platform's address")
+
+    class Meta(OperatorSerializer.Meta):
+        fields = [*OperatorSerializer.Meta.fields, "sign_in_path"]
+
+
+class OperatorFilter(serializers.Serializer[None]):
+    """Which people to list."""
+
+    role = serializers.ChoiceField(ROLES, required=False)
+    is_active = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class OperatorViewSet(ListedViewSet[Operator]):
+    """People who may sign in."""
+
+    queryset = Operator.objects.all()
+    serializer_class = OperatorSerializer
+    filters = OperatorFilter
+    sorts = {name: name for name in ("username", "role", "date_joined", "last_login")}
+    searched = ("username", "email")
+
+    @extend_schema(request=InvitedOperatorSerializer, responses={201: NewOperatorSerializer})
+    def create(self, request: Request) -> Response:
+        """Let a person in; the answer holds the link with which he or she signs in first."""
+        wanted = InvitedOperatorSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        given = dict(wanted.validated_data)
+        operator, _ = services.create_operator(**{**given, "role": OperatorRole(given["role"])})
+        path = services.sign_in_path(operator=operator)
+        return Response({**OperatorSerializer(operator).data, "sign_in_path": path}, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=OperatorSerializer(partial=True), responses=OperatorSerializer)
+    def partial_update(self, request: Request, **_: int) -> Response:
+        """Give a person another role or address, shut him out, or let him in again."""
+        operator = self.get_object()
+        change = OperatorSerializer(operator, data=request.data, partial=True)
+        change.is_valid(raise_exception=True)
+        given = dict(change.validated_data)
+        if "role" in given:
+            given["role"] = OperatorRole(given["role"])
+        services.change_operator(operator=operator, **given)
+        operator.refresh_from_db()
+        return Response(OperatorSerializer(operator).data)
+
+    @extend_schema(request=None, responses=SignInLinkSerializer)
+    @action(detail=True, methods=["post"], url_path="sign-in-link")
+    def sign_in_link(self, _request: Request, **_: int) -> Response:
+        """A link that signs the person in once: for a password that was forgotten."""
+        return Response({"sign_in_path": services.issue_sign_in_link(operator=self.get_object())})

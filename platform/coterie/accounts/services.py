@@ -1,15 +1,20 @@
 """Everything that changes operators and API tokens."""
 
 import secrets
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.tokens import default_token_generator
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.http import urlsafe_base64_encode
 
 from coterie.accounts.models import ApiToken, Operator
+from coterie.audit.recording import audited, check_permitted, record
+from coterie.core.acting import OperatorRole, Scope, ScopeNeeded, current_actor
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 
@@ -32,6 +37,30 @@ class TokenNameTaken(CoterieError):
     sentence = "There is already a token {name!r}; revoke it or choose another name."
 
 
+class LastAdministrator(CoterieError):
+    """Nobody would be left who could let people in."""
+
+    code = "accounts.last_administrator"
+    kind = ErrorKind.CONFLICT
+    sentence = "{username!r} is the last administrator; make somebody else one first."
+
+
+class WrongPassword(CoterieError):
+    """Name and password do not belong together."""
+
+    code = "accounts.wrong_password"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "Name and password do not fit."
+
+
+class WeakPassword(CoterieError):
+    """Fields: problem."""
+
+    code = "accounts.weak_password"
+    kind = ErrorKind.INVALID
+    sentence = "Choose another password: {problem}"
+
+
 class NewOperator(NamedTuple):
     """An operator and the generated password, which is shown this once."""
 
@@ -46,30 +75,84 @@ class IssuedToken(NamedTuple):
     secret: str
 
 
-@transaction.atomic
-def create_operator(*, username: str) -> NewOperator:
-    """An operator who may do everything, with a generated password. Raises OperatorExists."""
-    if Operator.objects.filter(username=username).exists():
-        raise OperatorExists(username=username)
+@audited("accounts.create_operator")
+def create_operator(*, username: str, role: OperatorRole = OperatorRole.ADMINISTRATOR, email: str = "") -> NewOperator:
+    """A person who may sign in, with a generated password. Raises OperatorExists."""
     password = secrets.token_urlsafe(12)
-    return NewOperator(Operator.objects.create_superuser(username, password=password), password)
+    try:
+        with transaction.atomic():
+            operator = Operator.objects.create_user(username, email, password, role=role, is_staff=True)
+    except IntegrityError as error:
+        raise OperatorExists(username=username) from error
+    return NewOperator(operator, password)
 
 
-@transaction.atomic
-def issue_token(*, operator: Operator, name: str, expires_at: datetime | None = None, now: datetime) -> IssuedToken:
-    """A token with which a program acts as `operator`. Raises TokenNameTaken."""
+@audited("accounts.change_operator", subject="operator")
+def change_operator(
+    *, operator: Operator, role: OperatorRole | None = None, is_active: bool | None = None, email: str | None = None
+) -> None:
+    """Give a person another role or address, shut him out, or let him in again. Raises LastAdministrator."""
+    # All administrators' rows are held, or two who remove each other at once would leave none.
+    administrators = Operator.objects.select_for_update().filter(role=OperatorRole.ADMINISTRATOR, is_active=True)
+    others = [other for other in administrators if other.pk != operator.pk]
+    operator.refresh_from_db()
+    was_one = operator.role == OperatorRole.ADMINISTRATOR and operator.is_active
+    operator.role = operator.role if role is None else role
+    operator.is_active = operator.is_active if is_active is None else is_active
+    operator.email = operator.email if email is None else email
+    if was_one and not others and not (operator.role == OperatorRole.ADMINISTRATOR and operator.is_active):
+        raise LastAdministrator(username=operator.username)
+    operator.save(update_fields=["role", "is_active", "email"])
+
+
+def change_password(*, operator: Operator, current: str, new: str) -> None:
+    """A password of the operator's own choice; his other sessions end. Raises WrongPassword or WeakPassword."""
+    check_permitted("accounts.change_password")
+    if not operator.check_password(current):
+        raise WrongPassword
+    try:
+        validate_password(new, operator)
+    except ValidationError as error:
+        raise WeakPassword(problem=" ".join(error.messages)) from error
+    with transaction.atomic():
+        operator.set_password(new)
+        operator.save(update_fields=["password"])
+        record("accounts.change_password", row=operator, before={}, after={"password": "changed"})
+
+
+@audited("accounts.issue_token")
+def issue_token(
+    *,
+    operator: Operator,
+    name: str,
+    scopes: Iterable[Scope] = tuple(Scope),
+    expires_at: datetime | None = None,
+    now: datetime,
+) -> IssuedToken:
+    """A token with which a program acts as `operator`, within `scopes`.
+
+    Raises TokenNameTaken, or ScopeNeeded where a token would make one that may do more than itself.
+    """
+    wanted, actor = set(scopes), current_actor()
+    for scope in sorted(wanted - actor.scopes):
+        raise ScopeNeeded(needed=scope.value, token=actor.token)
     secret = new_secret("cot")
     try:
         with transaction.atomic():
             token = ApiToken.objects.create(
-                operator=operator, name=name, secret_hash=hash_secret(secret), created_at=now, expires_at=expires_at
+                operator=operator,
+                name=name,
+                scopes=[scope.value for scope in Scope if scope in wanted],
+                secret_hash=hash_secret(secret),
+                created_at=now,
+                expires_at=expires_at,
             )
     except IntegrityError as error:
         raise TokenNameTaken(name=name) from error
     return IssuedToken(token, secret)
 
 
-@transaction.atomic
+@audited("accounts.revoke_token", subject="token")
 def revoke_token(*, token: ApiToken, now: datetime) -> None:
     """End the token at once. Revoking twice changes nothing."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
@@ -81,6 +164,13 @@ def record_use(*, token: ApiToken, now: datetime) -> None:
     stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_RECORDED_EVERY)
     if token.last_used_at is None or token.last_used_at < now - USE_RECORDED_EVERY:
         ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
+
+
+def issue_sign_in_link(*, operator: Operator) -> str:
+    """A path as `sign_in_path` makes it, for an administrator to hand on: an invitation, or a forgotten password."""
+    check_permitted("accounts.issue_sign_in_link")
+    record("accounts.issue_sign_in_link", row=operator, before={}, after={"link": "made"})
+    return sign_in_path(operator=operator)
 
 
 def sign_in_path(*, operator: Operator) -> str:

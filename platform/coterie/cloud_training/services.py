@@ -7,6 +7,7 @@ import msgspec
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
+from coterie.audit.recording import audited
 from coterie.cloud_training.errors import (
     DatasetDoesNotFit,
     JobHasEnded,
@@ -36,6 +37,7 @@ def check_pair(*, pair_id: UUID, now: datetime) -> None:
             return  # Another worker has asked for it at the same time.
 
 
+@audited("cloud_training.bootstrap_pair")
 def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
     """Train the pair's cloud model on a data set, then distil its first device model from it.
 
@@ -64,7 +66,7 @@ def add_job(
     return job
 
 
-@transaction.atomic
+@audited("cloud_training.cancel_job", subject="job")
 def cancel_job(*, job: TrainingJob, now: datetime) -> None:
     """Stop a job; its child process ends within seconds. A pair whose pre-flight is cancelled is rejected.
 
@@ -80,6 +82,7 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
         reject_pair(pair=job.pair, reason=CANCELLED)
 
 
+@audited("cloud_training.retry_job")
 def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
     """Do once more what failed or was cancelled, as a new job. Raises JobHasNotFailed or PairBusy."""
     if job.state not in (TrainingJob.State.FAILED, TrainingJob.State.CANCELLED) or (

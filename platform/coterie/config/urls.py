@@ -10,10 +10,13 @@ urlpatterns = [
     path("", include("coterie.accounts.urls")),
     # One form to sign in with: the admin has its own, which would not tell who guesses to wait.
     path("admin/login/", RedirectView.as_view(pattern_name="sign-in", query_string=True)),
+    # The admin's own way to another password would leave no entry in the audit log.
+    path("admin/password_change/", RedirectView.as_view(pattern_name="fleet")),
     path("admin/", admin.site.urls),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("api/", include("coterie.accounts.api_urls")),
+    path("api/", include("coterie.audit.urls")),
     path("api/", include("coterie.fleet.urls")),
     path("api/", include("coterie.registry.urls")),
     path("api/", include("coterie.federations.urls")),

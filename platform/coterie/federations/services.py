@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
+from coterie.audit.recording import audited
 from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
@@ -14,6 +15,7 @@ from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 
 
+@audited("federations.create_federation")
 def create_federation(
     *,
     name: str,
@@ -55,7 +57,7 @@ def create_federation(
         raise NameTaken(slug=slug) from error
 
 
-@transaction.atomic
+@audited("federations.change_plan", subject="federation")
 def change_plan(*, federation: Federation, plan: object) -> None:
     """Another plan from the next round on; the round that is open keeps its own.
 
@@ -65,6 +67,7 @@ def change_plan(*, federation: Federation, plan: object) -> None:
     federation.save(update_fields=["plan"])
 
 
+@audited("federations.start_federation", subject="federation")
 def start_federation(*, federation: Federation) -> None:
     """Hold rounds from now on; nothing happens if it does already. Raises WrongState or PairInUse."""
     try:
@@ -73,11 +76,13 @@ def start_federation(*, federation: Federation) -> None:
         raise PairInUse(pair=federation.pair.slug) from error
 
 
+@audited("federations.pause_federation", subject="federation")
 def pause_federation(*, federation: Federation) -> None:
     """Open no further round. Raises WrongState."""
     _move(federation, to=Federation.State.PAUSED, among=("running", "paused"))
 
 
+@audited("federations.finish_federation", subject="federation")
 def finish_federation(*, federation: Federation) -> None:
     """Open no further round, for good; the pair is free for another federation. Raises WrongState."""
     _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))

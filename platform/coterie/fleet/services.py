@@ -9,6 +9,7 @@ import msgspec
 from django.db import transaction
 from django.db.models import F
 
+from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device
@@ -84,6 +85,7 @@ def checked_tags(tags: Sequence[str]) -> list[str]:
     return sorted(set(tags))
 
 
+@audited("fleet.create_enrolment_token")
 def create_enrolment_token(
     *, label: str, uses_allowed: int = 1, expires_at: datetime, tags: Sequence[str] = (), now: datetime
 ) -> IssuedEnrolmentToken:
@@ -100,7 +102,7 @@ def create_enrolment_token(
     return IssuedEnrolmentToken(token, secret)
 
 
-@transaction.atomic
+@audited("fleet.revoke_enrolment_token", subject="token")
 def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
     """No more devices join with `token`; those that have stay. Revoking twice changes nothing."""
     EnrolmentToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
@@ -165,6 +167,7 @@ def expect_check_in(*, device: Device, check_in_s: float) -> None:
     Device.objects.filter(pk=device.pk).update(check_in_s=check_in_s, present_until=device.present_until)
 
 
+@audited("fleet.revoke_device", subject="device")
 def revoke_device(*, device: Device, now: datetime) -> None:
     """End the device's credential and close its sockets. Revoking twice, or after it has left, changes nothing."""
     _end(device, Device.State.REVOKED, now)
@@ -175,7 +178,7 @@ def leave_fleet(*, device: Device, now: datetime) -> None:
     _end(device, Device.State.LEFT, now)
 
 
-@transaction.atomic
+@audited("fleet.change_device", subject="device")
 def change_device(*, device: Device, name: str | None = None, tags: Sequence[str] | None = None) -> None:
     """Rename the device, tag it anew, or both. Raises BadTag."""
     if name is not None:

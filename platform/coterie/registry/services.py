@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import msgspec
@@ -10,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
+from coterie.audit.recording import audited
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
@@ -34,6 +36,7 @@ def keep_file(*, path: Path, now: datetime) -> Blob:
     return _recorded(BLOBS.put_file(path), now)
 
 
+@audited("registry.submit_pair")
 def submit_pair(
     *, name: str, device_program: Path, cloud_program: Path, labels: Sequence[str], batch_size: int, now: datetime
 ) -> ModelPair:
@@ -134,7 +137,13 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
     )
 
 
-@transaction.atomic
+def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
+    return Alias.objects.filter(
+        pair=cast(ModelPair, arguments["pair"]), role=cast(Role, arguments["role"]), name=Alias.Name.CHAMPION
+    ).first()
+
+
+@audited("registry.roll_back", subject=_champion_alias)
 def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime) -> ModelVersion:
     """Move the champion to version `to`, or to its parent where None. Raises UnknownVersion or NothingToRollBackTo."""
     ModelPair.objects.select_for_update().get(pk=pair.pk)
@@ -151,6 +160,7 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime) ->
     return version
 
 
+@audited("registry.add_dataset")
 def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
     """Take an uploaded .npz of samples. Raises UploadTooLarge or BadDataset."""
     _check_size("The data set", path, MAX_BYTES)

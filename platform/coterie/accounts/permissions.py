@@ -1,0 +1,49 @@
+"""Who acts in a request: nobody until it is authenticated, then its operator or token."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from django.http import HttpRequest, HttpResponse
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from coterie.accounts.models import ApiToken, Operator
+from coterie.core.acting import NOBODY, Actor, OperatorRole, Scope, acting_as, become
+
+if TYPE_CHECKING:  # the module of views imports this one, by its setting
+    from rest_framework.views import APIView
+
+
+class NobodyYet:
+    """Middleware: whatever forgets to ask who sends a request cannot write."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer as nobody."""
+        with acting_as(NOBODY):
+            return self.get_response(request)
+
+
+class SignedIn(BasePermission):
+    """The default of the REST API: an operator or his token. He is the actor from here on; services ask the rest."""
+
+    def has_permission(self, request: Request, _view: "APIView") -> bool:
+        """Whether it is known who asks. Raises ScopeNeeded where a token may not read."""
+        if not isinstance(request.user, Operator):
+            return False
+        actor = actor_of(request.user, request.auth, address=request.META.get("REMOTE_ADDR", ""))
+        become(actor)
+        if request.method in SAFE_METHODS:
+            actor.require(OperatorRole.VIEWER, Scope.READ)
+        return True
+
+
+def actor_of(operator: Operator, token: object = None, *, address: str = "") -> Actor:
+    """The operator as an actor; where a token stands for him, within its scopes."""
+    role = OperatorRole(operator.role)
+    if isinstance(token, ApiToken):
+        scopes = frozenset(map(Scope, token.scopes))
+        return Actor("token", str(operator.pk), operator.username, role, scopes, token=token.name, address=address)
+    return Actor("person", str(operator.pk), operator.username, role, address=address)

@@ -1,0 +1,124 @@
+"""Sessions of browsers in the REST API: who is signed in and what he may do, sign in, sign out, change the password."""
+
+from typing import cast
+
+from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from coterie.accounts import services
+from coterie.accounts.models import Operator
+from coterie.accounts.operator_api import SCOPES, OperatorSerializer
+from coterie.accounts.permissions import SignedIn
+from coterie.audit.actions import ACTIONS, why_not
+from coterie.core.acting import Scope, current_actor
+
+
+class MaySerializer(serializers.Serializer[None]):
+    """Whether one may do something."""
+
+    action = serializers.CharField()
+    title = serializers.CharField()
+    allowed = serializers.BooleanField()
+    code = serializers.CharField(help_text="why not; blank: allowed")
+    sentence = serializers.CharField(help_text="why not; blank: allowed")
+
+
+class SessionSerializer(serializers.Serializer[None]):
+    """Who is signed in, and what he may do."""
+
+    operator = OperatorSerializer(allow_null=True, help_text="null: nobody is signed in")
+    scopes = serializers.MultipleChoiceField(choices=SCOPES, help_text="of the API token; a person has all")
+    may = MaySerializer(many=True, help_text="every action, for buttons that say why they are disabled")
+
+
+class CredentialsSerializer(serializers.Serializer[None]):
+    """Name and password."""
+
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+
+
+class ChangedPasswordSerializer(serializers.Serializer[None]):
+    """The password as it is and as it shall be."""
+
+    current = serializers.CharField(max_length=1000, trim_whitespace=False)
+    new = serializers.CharField(max_length=1000, trim_whitespace=False)
+
+
+class SignedInToLeave(SignedIn):
+    """Who is not signed in may ask who he is, and sign in."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Always, and remember who it is."""
+        return super().has_permission(request, view) or request.method in ("GET", "HEAD", "OPTIONS", "POST")
+
+
+class SessionView(APIView):
+    """The browser's session. Writes need the cookie ``csrftoken`` repeated in the header ``X-CSRFToken``."""
+
+    permission_classes: "list[type[BasePermission]]" = [SignedInToLeave]
+
+    @extend_schema(responses=SessionSerializer, operation_id="session_retrieve")
+    def get(self, request: Request) -> Response:
+        """Who is signed in; sets the cookie that sign-in and writes need."""
+        get_token(request._request)
+        return Response(_session(request.user if isinstance(request.user, Operator) else None))
+
+    @extend_schema(request=CredentialsSerializer, responses=SessionSerializer, operation_id="session_create")
+    def post(self, request: Request) -> Response:
+        """Sign in. Raises WrongPassword or TooManyAttempts."""
+        SessionAuthentication().enforce_csrf(request)  # nobody is signed in yet
+        given = CredentialsSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        operator = authenticate(request._request, **given.validated_data)
+        if not isinstance(operator, Operator):
+            raise services.WrongPassword
+        login(request._request, operator)
+        return Response(_session(operator))
+
+    @extend_schema(request=None, responses={204: None}, operation_id="session_destroy")
+    def delete(self, request: Request) -> Response:
+        """Sign out."""
+        logout(request._request)
+        return Response(status=204)
+
+
+class PasswordView(APIView):
+    """One's own password."""
+
+    @extend_schema(request=ChangedPasswordSerializer, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """Change it; one's other sessions end, one's API tokens stay."""
+        given = ChangedPasswordSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        operator = cast(Operator, request.user)
+        services.change_password(operator=operator, **given.validated_data)
+        if request.auth is None:
+            update_session_auth_hash(request._request, operator)
+        return Response(status=204)
+
+
+def _session(operator: Operator | None) -> dict[str, object]:
+    actor = current_actor()
+    refusals = {name: why_not(name, actor) for name in ACTIONS}
+    return {
+        "operator": None if operator is None else OperatorSerializer(operator).data,
+        "scopes": [scope.value for scope in Scope if scope in actor.scopes],
+        "may": [
+            {
+                "action": name,
+                "title": ACTIONS[name].title,
+                "allowed": refusal is None,
+                "code": "" if refusal is None else refusal.code,
+                "sentence": "" if refusal is None else str(refusal),
+            }
+            for name, refusal in refusals.items()
+        ],
+    }

@@ -1,0 +1,60 @@
+"""Everything that operators can do, as data: who may do it, and with which scope a token.
+
+Services name their action (`coterie.audit.recording.audited`), the console greys out what one may not, the reference
+lists it, and a test holds that each action belongs to one service.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coterie.core.acting import Actor, OperatorRole, Scope
+from coterie.core.errors import CoterieError
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that can be done."""
+
+    needs: OperatorRole
+    scope: Scope
+    title: str
+    """What it does, as a button or an entry of the audit log says it."""
+
+
+VIEWER, OPERATOR, ADMINISTRATOR = OperatorRole
+
+ACTIONS: Mapping[str, Action] = {
+    "accounts.sign_in": Action(VIEWER, Scope.READ, "Sign in"),
+    "accounts.sign_out": Action(VIEWER, Scope.READ, "Sign out"),
+    "accounts.create_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Let a person in"),
+    "accounts.change_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out"),
+    "accounts.issue_sign_in_link": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a one-time sign-in link for a person"),
+    "accounts.change_password": Action(VIEWER, Scope.SETTINGS, "Change one's password"),
+    "accounts.issue_token": Action(VIEWER, Scope.SETTINGS, "Make an API token"),
+    "accounts.revoke_token": Action(VIEWER, Scope.SETTINGS, "End an API token"),
+    "fleet.create_enrolment_token": Action(OPERATOR, Scope.FLEET, "Make an enrolment token"),
+    "fleet.revoke_enrolment_token": Action(OPERATOR, Scope.FLEET, "Withdraw an enrolment token"),
+    "fleet.change_device": Action(OPERATOR, Scope.FLEET, "Rename or tag a device"),
+    "fleet.revoke_device": Action(OPERATOR, Scope.FLEET, "Revoke a device"),
+    "registry.submit_pair": Action(OPERATOR, Scope.MODELS, "Submit a model pair"),
+    "registry.roll_back": Action(OPERATOR, Scope.MODELS, "Use another version"),
+    "registry.add_dataset": Action(OPERATOR, Scope.MODELS, "Upload a data set"),
+    "cloud_training.bootstrap_pair": Action(OPERATOR, Scope.MODELS, "Bootstrap a pair"),
+    "cloud_training.cancel_job": Action(OPERATOR, Scope.MODELS, "Cancel a job"),
+    "cloud_training.retry_job": Action(OPERATOR, Scope.MODELS, "Try a job again"),
+    "federations.create_federation": Action(OPERATOR, Scope.FEDERATIONS, "Create a federation"),
+    "federations.change_plan": Action(OPERATOR, Scope.FEDERATIONS, "Change a federation's plan"),
+    "federations.start_federation": Action(OPERATOR, Scope.FEDERATIONS, "Start a federation"),
+    "federations.pause_federation": Action(OPERATOR, Scope.FEDERATIONS, "Pause a federation"),
+    "federations.finish_federation": Action(OPERATOR, Scope.FEDERATIONS, "Finish a federation"),
+}
+
+
+def why_not(name: str, actor: Actor) -> CoterieError | None:
+    """Why `actor` may not do it; None: he may."""
+    action = ACTIONS[name]
+    try:
+        actor.require(action.needs, action.scope)
+    except CoterieError as error:
+        return error
+    return None

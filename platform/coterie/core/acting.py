@@ -1,0 +1,120 @@
+"""Who acts: the person, API token or part of the platform on whose behalf a service writes.
+
+Services ask the ambient actor instead of taking one as an argument, so that no call can leave it out (ADR 10).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+
+class OperatorRole(StrEnum):
+    """What a person may do; each may do what those before it may."""
+
+    VIEWER = "viewer"
+    """See everything, change only what is one's own."""
+    OPERATOR = "operator"
+    """Run fleets, models and federations."""
+    ADMINISTRATOR = "administrator"
+    """Manage people and settings, too."""
+
+    @property
+    def rank(self) -> int:
+        """Roles in their order."""
+        return list(OperatorRole).index(self)
+
+
+class Scope(StrEnum):
+    """What an API token may be used for, within its owner's role."""
+
+    READ = "read"
+    FLEET = "fleet"
+    """Change devices and enrolment tokens."""
+    MODELS = "models"
+    """Change pairs, versions in use, data sets and training jobs."""
+    FEDERATIONS = "federations"
+    """Change federations and their plans."""
+    SETTINGS = "settings"
+    """Change people, tokens and webhooks."""
+
+
+class RoleNeeded(CoterieError):
+    """Fields: needed, role."""
+
+    code = "acting.role_needed"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "This needs the role {needed}; yours is {role}. An administrator can change it."
+
+
+class ScopeNeeded(CoterieError):
+    """Fields: needed, token."""
+
+    code = "acting.scope_needed"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "The API token {token!r} does not have the scope {needed!r}; make one that has it."
+
+
+class NobodyActs(CoterieError):
+    """A request that has not said who sends it."""
+
+    code = "acting.nobody"
+    kind = ErrorKind.UNAUTHENTICATED
+    sentence = "Sign in first."
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Somebody who may change things."""
+
+    kind: Literal["person", "token", "system", "nobody"]
+    id: str
+    """Of the operator, also where one of his tokens acts."""
+    name: str
+    role: OperatorRole
+    scopes: frozenset[Scope] = frozenset(Scope)
+    token: str = ""
+    """Name of the API token."""
+    address: str = ""
+    """Where the request came from."""
+
+    def require(self, role: OperatorRole, scope: Scope) -> None:
+        """Return if the actor may. Raises NobodyActs, RoleNeeded or ScopeNeeded."""
+        if self.kind == "nobody":
+            raise NobodyActs
+        if self.role.rank < role.rank:
+            raise RoleNeeded(needed=role.value, role=self.role.value)
+        if scope not in self.scopes:
+            raise ScopeNeeded(needed=scope.value, token=self.token)
+
+
+SYSTEM = Actor(kind="system", id="", name="the platform", role=OperatorRole.ADMINISTRATOR)
+"""Tasks, sweeps and the command line of the platform's own machine."""
+NOBODY = Actor(kind="nobody", id="", name="nobody", role=OperatorRole.VIEWER, scopes=frozenset())
+"""A request before it has said who sends it."""
+
+_actor: ContextVar[Actor] = ContextVar("actor", default=SYSTEM)
+
+
+def current_actor() -> Actor:
+    """Who acts now."""
+    return _actor.get()
+
+
+@contextmanager
+def acting_as(actor: Actor) -> Iterator[None]:
+    """Let `actor` act as long as the block lasts."""
+    token = _actor.set(actor)
+    try:
+        yield
+    finally:
+        _actor.reset(token)
+
+
+def become(actor: Actor) -> None:
+    """Let `actor` act until the surrounding `acting_as` ends: a request that begins as NOBODY says who sends it."""
+    _actor.set(actor)

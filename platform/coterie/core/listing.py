@@ -1,0 +1,92 @@
+"""Lists of the REST API: pages, filters, one sort, a search, and the whole list as CSV."""
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+
+from django.db.models import Model, Q, QuerySet
+from django.http import StreamingHttpResponse
+from rest_framework import mixins, serializers
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from coterie.core.csv_table import CsvRenderer, csv_response
+
+M = TypeVar("M", bound=Model)
+Asked = Mapping[str, Any]
+"""Validated query parameters, by name. Any: each as its own field of the filter gives it."""
+Renderers: TypeAlias = list[BaseRenderer]
+CSV_ROWS_AT_ONCE = 1000
+
+
+class NoFilter(serializers.Serializer[None]):
+    """A list without filters of its own."""
+
+
+class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[M]):
+    """Rows that are listed and looked at; what the query asks for is refused where it is none."""
+
+    filters: ClassVar[type[serializers.Serializer[None]]] = NoFilter
+    """Its fields are query parameters."""
+    sorts: ClassVar[Mapping[str, str]] = {}
+    """Column by name in ``?sort=NAME`` or ``?sort=-NAME``; without it rows come in their model's order."""
+    searched: ClassVar[tuple[str, ...]] = ()
+    """Columns in which ``?search=`` looks for its words."""
+
+    def narrowed(self, rows: QuerySet[M], asked: Asked) -> QuerySet[M]:
+        """The rows that the filters let through; by default the parameters are look-ups."""
+        return rows.filter(**asked)
+
+    def get_queryset(self) -> QuerySet[M]:
+        """All rows; of a list, those that the query asks for, in its order."""
+        rows = super().get_queryset()
+        return self.asked_for(rows, self.request.query_params) if self.action == "list" else rows
+
+    def asked_for(self, rows: QuerySet[M], query: Mapping[str, str]) -> QuerySet[M]:
+        """Those of `rows` that `query` asks for. Raises ValidationError."""
+        wanted = self.filters(data=query)
+        wanted.is_valid(raise_exception=True)
+        rows = self.narrowed(rows, {name: value for name, value in wanted.validated_data.items() if value is not None})
+        order = ListOrder(data=query, context={"sorts": self.sorts})
+        order.is_valid(raise_exception=True)
+        for word in order.validated_data["search"].split() if self.searched else ():
+            rows = rows.filter(reduce(or_, (Q(**{f"{column}__icontains": word}) for column in self.searched)))
+        sort = order.validated_data["sort"]
+        if sort:
+            column = self.sorts[sort.removeprefix("-")]
+            rows = rows.order_by(f"-{column}" if sort.startswith("-") else column, "pk")
+        return rows
+
+    def list(self, request: Request, *args: object, **kwargs: object) -> Response | StreamingHttpResponse:  # type: ignore[override]
+        """A page of the list, or all of it as CSV."""
+        if not isinstance(request.accepted_renderer, CsvRenderer):
+            return super().list(request, *args, **kwargs)
+        table = cast(serializers.Serializer[M], self.get_serializer())
+        return csv_response(self.basename, tuple(table.fields), self._rows())
+
+    def get_renderers(self) -> Renderers:
+        """A list can be had as CSV, too."""
+        renderers = super().get_renderers()
+        return [*renderers, CsvRenderer()] if self.action == "list" else renderers
+
+    def _rows(self) -> Iterator[Mapping[str, object]]:
+        rows = self.filter_queryset(self.get_queryset())
+        for row in rows.iterator(chunk_size=CSV_ROWS_AT_ONCE):
+            yield self.get_serializer(row).data
+
+
+class ListOrder(serializers.Serializer[None]):
+    """Search and sort."""
+
+    search = serializers.CharField(default="", allow_blank=True, max_length=200)
+    sort = serializers.CharField(default="", allow_blank=True)
+
+    def validate_sort(self, sort: str) -> str:
+        """Raises ValidationError where the list cannot be sorted so."""
+        sorts: Mapping[str, str] = self.context["sorts"]
+        if sort and sort.removeprefix("-") not in sorts:
+            raise serializers.ValidationError(f"{sort!r} is none of {', '.join(sorts) or 'nothing'}, with or without -")
+        return sort

@@ -1,0 +1,223 @@
+"""Every write of the REST API leaves an entry, and whoever may not write changes nothing: no endpoint is left out."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.test import APIClient
+
+from coterie.accounts.models import Operator
+from coterie.accounts.services import create_operator, issue_token
+from coterie.audit.actions import ACTIONS
+from coterie.audit.models import Entry
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair
+from coterie.core.acting import OperatorRole
+from coterie.federations.services import create_federation
+from coterie.fleet.services import create_enrolment_token
+from coterie.registry.models import ModelVersion, Role
+from coterie.registry.services import publish_version
+from tests.contract.error_catalogue import codes_given
+from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass(frozen=True)
+class Write:
+    """A request that succeeds for an administrator, and the entry that it leaves."""
+
+    action: str
+    path: str
+    body: Mapping[str, object] | None = None
+    form: bool = False
+
+
+def file(content: bytes) -> io.BytesIO:
+    upload = io.BytesIO(content)
+    upload.name = "file"
+    return upload
+
+
+def samples() -> bytes:
+    out = io.BytesIO()
+    np.savez(out, x=np.zeros((4, 4), np.float32), y=np.array([0, 1, 2, 0]))
+    return out.getvalue()
+
+
+def job(state: TrainingJob.State) -> TrainingJob:
+    made = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    TrainingJob.objects.update(state=state)
+    return made
+
+
+def enrolment() -> int:
+    return create_enrolment_token(label="x", expires_at=timezone.now(), now=START).token.pk
+
+
+def draft() -> str:
+    return str(create_federation(name="digits", pair=make_pair(), plan={}, now=START).pk)
+
+
+def two_versions() -> str:
+    pair = make_pair()
+    first = make_version(pair)
+    origin, blob = ModelVersion.Origin.MERGE, keep(b"second")
+    publish_version(
+        pair_id=pair.pk, role=Role.DEVICE, origin=origin, parent=first, parameters=blob, metrics={}, now=START
+    )
+    return str(pair.pk)
+
+
+def another() -> int:
+    return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
+
+
+LATER = "2040-01-01T00:00Z"
+WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
+    ("post", "/api/tokens/"): lambda _: Write("accounts.issue_token", "/api/tokens/", {"name": "ci"}),
+    ("delete", "/api/tokens/{id}/"): lambda me: Write(
+        "accounts.revoke_token", f"/api/tokens/{issue_token(operator=me, name='old', now=START).token.pk}/"
+    ),
+    ("post", "/api/operators/"): lambda _: Write("accounts.create_operator", "/api/operators/", {"username": "bob"}),
+    ("patch", "/api/operators/{id}/"): lambda _: Write(
+        "accounts.change_operator", f"/api/operators/{another()}/", {"role": "viewer"}
+    ),
+    ("post", "/api/operators/{id}/sign-in-link/"): lambda _: Write(
+        "accounts.issue_sign_in_link", f"/api/operators/{another()}/sign-in-link/"
+    ),
+    ("post", "/api/session/"): lambda _: Write(
+        "accounts.sign_in", "/api/session/", {"username": "me", "password": PASSWORD}
+    ),
+    ("delete", "/api/session/"): lambda _: Write("accounts.sign_out", "/api/session/"),
+    ("post", "/api/session/password/"): lambda _: Write(
+        "accounts.change_password", "/api/session/password/", {"current": PASSWORD, "new": f"{PASSWORD}!"}
+    ),
+    ("post", "/api/enrolment-tokens/"): lambda _: Write(
+        "fleet.create_enrolment_token", "/api/enrolment-tokens/", {"label": "x", "expires_at": LATER}
+    ),
+    ("post", "/api/enrolment-tokens/{id}/revoke/"): lambda _: Write(
+        "fleet.revoke_enrolment_token", f"/api/enrolment-tokens/{enrolment()}/revoke/"
+    ),
+    ("patch", "/api/devices/{id}/"): lambda _: Write(
+        "fleet.change_device", f"/api/devices/{make_device('hall').pk}/", {"name": "kitchen"}
+    ),
+    ("post", "/api/devices/{id}/revoke/"): lambda _: Write(
+        "fleet.revoke_device", f"/api/devices/{make_device('hall').pk}/revoke/"
+    ),
+    ("post", "/api/pairs/"): lambda _: Write(
+        "registry.submit_pair",
+        "/api/pairs/",
+        {"name": "x", "device": file(b"device"), "cloud": file(b"cloud"), "labels": ["a", "b"]},
+        form=True,
+    ),
+    ("post", "/api/pairs/{id}/champion/"): lambda _: Write(
+        "registry.roll_back", f"/api/pairs/{two_versions()}/champion/", {}
+    ),
+    ("post", "/api/pairs/{id}/bootstrap/"): lambda _: Write(
+        "cloud_training.bootstrap_pair",
+        f"/api/pairs/{make_pair().pk}/bootstrap/",
+        {"dataset": str(make_dataset().pk)},
+    ),
+    ("post", "/api/datasets/"): lambda _: Write(
+        "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True
+    ),
+    ("post", "/api/jobs/{id}/cancel/"): lambda _: Write(
+        "cloud_training.cancel_job", f"/api/jobs/{job(TrainingJob.State.QUEUED).pk}/cancel/"
+    ),
+    ("post", "/api/jobs/{id}/retry/"): lambda _: Write(
+        "cloud_training.retry_job", f"/api/jobs/{job(TrainingJob.State.FAILED).pk}/retry/"
+    ),
+    ("post", "/api/federations/"): lambda _: Write(
+        "federations.create_federation", "/api/federations/", {"name": "digits", "pair": str(make_pair().pk)}
+    ),
+    ("patch", "/api/federations/{id}/"): lambda _: Write(
+        "federations.change_plan", f"/api/federations/{draft()}/", {"plan": {"local": {"kind": "prox"}}}
+    ),
+    ("post", "/api/federations/{id}/start/"): lambda _: Write(
+        "federations.start_federation", f"/api/federations/{draft()}/start/"
+    ),
+    ("post", "/api/federations/{id}/pause/"): lambda _: Write(
+        "federations.pause_federation", f"/api/federations/{make_federation(make_pair()).pk}/pause/"
+    ),
+    ("post", "/api/federations/{id}/finish/"): lambda _: Write(
+        "federations.finish_federation", f"/api/federations/{draft()}/finish/"
+    ),
+}
+ONES_OWN = {"accounts.sign_in", "accounts.sign_out", "accounts.change_password", "accounts.issue_token"} | {
+    "accounts.revoke_token"
+}
+"""What a viewer may do, too."""
+
+
+def written() -> set[tuple[str, str]]:
+    """Every address of the API that takes a method which writes."""
+    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    return {
+        (method, path)
+        for path, operations in paths.items()
+        for method in operations
+        if method in ("post", "put", "patch", "delete")
+    }
+
+
+def test_every_endpoint_that_writes_is_tried_here() -> None:
+    assert written() == WRITES.keys()
+
+
+def test_every_action_is_one_that_a_service_names() -> None:
+    assert set(codes_given("audited", "check_permitted", "record")) == ACTIONS.keys()
+
+
+@pytest.fixture
+def browser() -> Callable[[OperatorRole], tuple[APIClient, Operator]]:
+    """Somebody of a role who is signed in."""
+
+    def signed_in(role: OperatorRole) -> tuple[APIClient, Operator]:
+        me = create_operator(username="me", role=role).operator
+        me.set_password(PASSWORD)
+        me.save()
+        client = APIClient()
+        client.force_login(me)
+        return client, me
+
+    return signed_in
+
+
+def send(client: APIClient, method: str, write: Write) -> int:
+    form = {"format": "multipart"} if write.form else {}
+    return int(getattr(client, method)(write.path, write.body, **form).status_code)
+
+
+@pytest.mark.parametrize("endpoint", WRITES, ids=" ".join)
+def test_leaves_an_entry(
+    endpoint: tuple[str, str], browser: Callable[[OperatorRole], tuple[APIClient, Operator]]
+) -> None:
+    client, me = browser(OperatorRole.ADMINISTRATOR)
+    write = WRITES[endpoint](me)
+    before = set(Entry.objects.values_list("pk", flat=True))
+    assert send(client, endpoint[0], write) < 300
+    entries = Entry.objects.exclude(pk__in=before)
+    assert [(entry.action, entry.actor_name, entry.actor_kind) for entry in entries] == [(write.action, "me", "person")]
+    assert ACTIONS[write.action].title
+
+
+@pytest.mark.parametrize("endpoint", WRITES, ids=" ".join)
+def test_is_refused_to_who_may_only_look(
+    endpoint: tuple[str, str], browser: Callable[[OperatorRole], tuple[APIClient, Operator]]
+) -> None:
+    client, me = browser(OperatorRole.VIEWER)
+    write = WRITES[endpoint](me)
+    before = Entry.objects.count()
+    status = send(client, endpoint[0], write)
+    if write.action in ONES_OWN:
+        assert status < 300
+    else:
+        assert (status, Entry.objects.count()) == (403, before)
