@@ -29,6 +29,8 @@ CODES: Mapping[str, str] = {
     "update.wrong_shape": "The update holds other tensors than the model has, or other shapes.",
     "update.wrong_classes": "The update names other classes than the plan lets it have rows of.",
     "update.not_finite": "The update holds NaN or infinity, or scales that could stand for them.",
+    "portion.unsupported": "The model has no parts of the kind that the plan lets helpers send.",
+    "portion.unknown_class": "The classes that help is asked for are not some of the model's, each once and in order.",
 }
 """Every code of a WireError, with what it means."""
 
