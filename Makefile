@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo up test check bench reference format
+.PHONY: demo up test test-zoo check bench reference format
 
 demo: $(STAMP)  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -14,6 +14,9 @@ up: $(STAMP)  ## Run the platform in embedded mode.
 
 test: $(STAMP)  ## Run all tests.
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-zoo: $(STAMP)  ## Follow PyTorch for a hundred steps with every model of the zoo, in realistic sizes.
+	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/learning/compile $(ARGS)
 
 check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations.
 	$(BIN)/ruff check .

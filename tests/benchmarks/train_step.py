@@ -15,7 +15,8 @@ from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie_wire.local import StepWeights
 from tests.benchmarks.report import Figure
-from tests.zoo.models import CLASSES, ZOO, Entry
+from tests.zoo.entry import Entry, Numbers
+from tests.zoo.models import CLASSES, ZOO
 
 BATCH = 32
 ROUNDS = 15
@@ -26,21 +27,20 @@ WEIGHTS = StepWeights(learning_rate=0.01, momentum=0.9)
 def measure() -> Sequence[Figure]:
     """The median over rounds, in which both take turns, so that a busy machine is busy for both."""
     torch.set_num_threads(1)
-    entries = {"demo": Entry(DeviceModel, IMAGE), **ZOO}
+    entries = {"demo": Entry(DeviceModel, (Numbers(IMAGE),), CLASSES), **ZOO}
     return [figure for name, entry in entries.items() for figure in _measure_model(name, entry)]
 
 
 def _measure_model(name: str, entry: Entry) -> list[Figure]:
-    torch.manual_seed(0)
-    module = entry.build()
-    module(entry.samples(2, 0))
+    module = entry.built()
     started = time.perf_counter()
-    model = compile_model(export_module(module, (entry.samples(2, 0),)), batch_size=BATCH)
+    model = compile_model(export_module(module, entry.samples(2, 0)), batch_size=BATCH)
     compile_s = time.perf_counter() - started
     samples = entry.samples(BATCH, 1)
-    labels = np.arange(BATCH) % CLASSES
+    labels = np.arange(BATCH) % entry.classes
     steps = DeviceSteps(model.train_step, model.spec)
-    batch = Batch(Dataset({model.spec.inputs[0].name: samples.numpy()}, labels))
+    arrays = {spec.name: tensor.numpy() for spec, tensor in zip(model.spec.inputs, samples, strict=True)}
+    batch = Batch(Dataset(arrays, labels))
     training = steps.begin(model.parameters)
 
     def compiled_step() -> None:
@@ -60,12 +60,12 @@ def _measure_model(name: str, entry: Entry) -> list[Figure]:
     ]
 
 
-def _eager(module: nn.Module, samples: torch.Tensor, labels: torch.Tensor) -> Callable[[], None]:
+def _eager(module: nn.Module, samples: Sequence[torch.Tensor], labels: torch.Tensor) -> Callable[[], None]:
     optimiser = torch.optim.SGD(module.parameters(), lr=WEIGHTS.learning_rate, momentum=WEIGHTS.momentum)
 
     def step() -> None:
         optimiser.zero_grad()
-        torch.autograd.backward(nn.functional.cross_entropy(module(samples), labels))
+        torch.autograd.backward(nn.functional.cross_entropy(module(*samples), labels))
         optimiser.step()
 
     return step

@@ -68,8 +68,9 @@ def check_program(program: ExportedProgram) -> CheckedProgram:
                 assert spec.target is not None
                 tensor = program.state_dict[spec.target].detach()
                 if program.state_dict[spec.target].requires_grad:
-                    parameters[spec.target] = _checked_parameter(spec.target, tensor)
-                    arguments.append(_parameter(spec.target))
+                    name = _tied(spec.target, tensor, parameters)
+                    parameters[name] = tensor
+                    arguments.append(_parameter(name))
                 else:
                     arguments.append(tensor)
             case InputKind.USER_INPUT:
@@ -93,7 +94,7 @@ def check_program(program: ExportedProgram) -> CheckedProgram:
         training=training,
         prediction=training._replace(graph=in_service(program)),
         inputs=inputs,
-        parameters=parameters,
+        parameters={name: _checked_parameter(name, tensor) for name, tensor in parameters.items()},
         signature=check_signature(program),
     )
 
@@ -125,6 +126,20 @@ def _refuse_mutation(program: ExportedProgram) -> None:
         written = node.args[0]
         if isinstance(written, Node) and written.op == "placeholder":
             raise MutatedState(name=written.name.removeprefix("b_"))
+
+
+def _tied(name: str, tensor: Tensor, known: Mapping[str, Tensor]) -> str:
+    """The first name of a tensor that goes by several, as tied weights do: it is one parameter."""
+    for first, other in known.items():
+        if tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and tensor.numel():
+            if (tensor.shape, tensor.stride(), tensor.storage_offset()) != (
+                other.shape,
+                other.stride(),
+                other.storage_offset(),
+            ):
+                raise UnsupportedParameter(name=name, found=f"another view of {first!r}'s memory")
+            return first
+    return name
 
 
 def _checked_parameter(name: str, tensor: Tensor) -> Tensor:

@@ -20,10 +20,10 @@ from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session
 from coterie_wire.bundle import Head
 from coterie_wire.local import StepWeights
-from tests.zoo.models import CLASSES, ZOO, Entry
+from tests.zoo.reference import InPyTorch
 
 BATCH = 8
-STEPS = 100
+CLASSES = 10
 WEIGHTS = StepWeights(learning_rate=0.05, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
 
 
@@ -32,74 +32,8 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def built(entry: Entry) -> nn.Module:
-    torch.manual_seed(0)
-    module = entry.build()
-    module(entry.samples(2, 0))
-    return module
-
-
 def compiled(module: nn.Module, example: Tensor) -> CompiledModel:
     return compile_model(export_module(module, (example,)), batch_size=BATCH)
-
-
-def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int) -> Batch:
-    generator = np.random.default_rng(seed)
-    teacher = generator.dirichlet(np.ones(CLASSES), count).astype(np.float32)
-    name = model.spec.inputs[0].name
-    labels = generator.integers(0, CLASSES, count)
-    return Batch(Dataset({name: entry.samples(count, seed).numpy()}, labels), teacher)
-
-
-class InPyTorch:
-    """The same step, written with PyTorch's own losses and autograd."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        self.parameters = dict(module.named_parameters())
-        self.anchors = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
-        self.velocities = {name: torch.zeros_like(tensor) for name, tensor in self.parameters.items()}
-
-    def step(self, batch: Batch, weights: StepWeights) -> float:
-        (inputs,) = (torch.from_numpy(array) for array in batch.dataset.inputs.values())
-        target, share = torch.from_numpy(batch.dataset.labels), weights.distillation_weight
-        logits = self.module(inputs)
-        assert batch.teacher is not None
-        teacher = nn.functional.cross_entropy(logits, torch.from_numpy(batch.teacher))
-        loss = (1 - share) * nn.functional.cross_entropy(logits, target) + share * teacher
-        gradients = torch.autograd.grad(loss, list(self.parameters.values()))
-        with torch.no_grad():
-            for (name, tensor), gradient in zip(self.parameters.items(), gradients, strict=True):
-                pull = weights.proximal_weight * (tensor - self.anchors[name])
-                self.velocities[name] = weights.momentum * self.velocities[name] + gradient + pull
-                tensor -= weights.learning_rate * self.velocities[name]
-        return loss.item()
-
-
-@pytest.mark.parametrize("name", ZOO)
-def test_hundred_steps_equal_pytorch(name: str) -> None:
-    entry = ZOO[name]
-    module = built(entry)
-    model = compiled(module, entry.samples(2, 0))
-    steps, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
-    training = steps.begin(model.parameters)
-    for number in range(STEPS):
-        # A short batch now and then: what is padded must count for nothing.
-        batch = batch_of(entry, model, BATCH - number % 3, number)
-        training, loss, _ = steps.step(training, batch, WEIGHTS, model.parameters)
-        assert loss == pytest.approx(reference.step(batch, WEIGHTS), rel=1e-4)
-    ours = np.concatenate([training.parameters[spec.name].ravel() for spec in model.spec.parameters])
-    theirs = np.concatenate(
-        [reference.parameters[spec.name].detach().numpy().ravel() for spec in model.spec.parameters]
-    )
-    assert np.linalg.norm(ours - theirs) / np.linalg.norm(theirs) < 1e-4
-    session = open_session(model.predict)
-    for count in (1, 5):
-        samples = entry.samples(count, 99)
-        feed = {f"param.{key}": tensor for key, tensor in training.parameters.items()}
-        (logits,) = session.run(["logits"], {model.spec.inputs[0].name: samples.numpy(), **feed})
-        with torch.no_grad():
-            np.testing.assert_allclose(logits, module.eval()(samples).numpy(), rtol=1e-3, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
