@@ -53,9 +53,7 @@ def evaluate(predict: bytes, parameters: Tensors, dataset: Dataset) -> Evaluatio
 def score(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
     """Accuracy and loss of `logits` [n, classes] against `labels` [n]."""
     hits = logits.argmax(axis=1) == labels
-    wide = logits.astype(np.float64)
-    shifted = wide - wide.max(axis=1, keepdims=True)
-    log_probabilities = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    log_probabilities = log_softmax(logits)
     loss = -log_probabilities[np.arange(len(labels)), labels].mean()
     by_class = (hits[labels == label] for label in range(logits.shape[1]))
     return Evaluation(
@@ -64,3 +62,20 @@ def score(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
         loss=float(loss),
         class_accuracy=tuple(float(part.mean()) if len(part) else None for part in by_class),
     )
+
+
+def score_taught(
+    logits: NDArray[np.float32], labels: NDArray[np.int64], taught: NDArray[np.float32], *, label_weight: float
+) -> Evaluation:
+    """`score`, but the loss is label_weight·CE(labels) + (1 - label_weight)·CE(taught), `taught` [n, classes]."""
+    found = score(logits, labels)
+    said = float(-(taught * log_softmax(logits)).sum(axis=1).mean())
+    return found._replace(loss=label_weight * found.loss + (1 - label_weight) * said)
+
+
+def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Logarithms of the probabilities [n, classes]."""
+    wide = logits.astype(np.float64)
+    shifted = wide - wide.max(axis=1, keepdims=True)
+    found: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return found

@@ -28,7 +28,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=arguments.learning_rate)
     generator = np.random.default_rng(arguments.seed)
 
-    def train() -> float:
+    def train(_epoch: int) -> float:
         chosen = batches(rows.training, size=arguments.batch_size, generator=generator)
         return float(np.mean([_step(cloud, optimiser, dataset.take(batch)) for batch in chosen]))
 

@@ -1,8 +1,9 @@
 """Epochs over a data set with a part held back, that stop when that part no longer improves."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,13 +19,34 @@ class Split(NamedTuple):
     validation: NDArray[np.int64]
 
 
-class Best(NamedTuple):
-    """The best epoch, as judged by the rows held back."""
+class Best(msgspec.Struct, frozen=True):
+    """The best epoch so far, as judged by the rows held back."""
 
     state: bytes
+    evaluation: Evaluation
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where training stands between two epochs."""
+
+    epochs: int = 0
+    """How many were run."""
+    waited: int = 0
+    """How many of them since the best."""
+    best: Best | None = None
+
+
+class Outcome(NamedTuple):
+    """What training came to."""
+
+    state: bytes
+    """Of the best epoch."""
     epochs: int
     """How many were run."""
     evaluation: Evaluation
+
+
+BEGINNING = Standing()
 
 
 def split(samples: int, *, share: float, seed: int) -> Split:
@@ -45,35 +67,36 @@ def run_epochs(
     *,
     epochs: int,
     patience: int,
-    train: Callable[[], float],
+    train: Callable[[int], float],
     judge: Callable[[], Evaluation],
     save: Callable[[], bytes],
     report: ReportProgress,
-) -> Best:
-    """`train` an epoch, `judge` it, keep the best; stop after `patience` epochs without a better one.
+    best_by: Literal["accuracy", "loss"] = "accuracy",
+    begin: Standing = BEGINNING,
+    keep: Callable[[Standing], None] = lambda _standing: None,
+) -> Outcome:
+    """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs without a better.
 
-    Raises Diverged.
+    `begin` is what `keep` was told before an interruption. Raises Diverged.
     """
-    best: Best | None = None
-    waited = 0
-    for epoch in range(1, epochs + 1):
-        loss = train()
+    standing = begin
+    while standing.epochs < epochs and (standing.epochs == 0 or standing.waited < patience):
+        loss = train(standing.epochs)
         found = judge()
+        done = standing.epochs + 1
         if not np.isfinite(loss) or not np.isfinite(found.loss):
-            raise Diverged(epoch=epoch)
-        values = {"loss": loss, "validation_loss": found.loss, "validation_accuracy": found.accuracy}
-        report(Progress("training", epoch, epochs, values))
-        if best is None or _rank(found) > _rank(best.evaluation):
-            best, waited = Best(save(), epoch, found), 0
+            raise Diverged(epoch=done)
+        if standing.best is None or _rank(found, best_by) > _rank(standing.best.evaluation, best_by):
+            standing = Standing(done, 0, Best(save(), found))
         else:
-            waited += 1
-        best = best._replace(epochs=epoch)
-        if waited >= patience:
-            break
-    assert best is not None, "at least one epoch is run"
-    return best
+            standing = Standing(done, standing.waited + 1, standing.best)
+        keep(standing)
+        values = {"loss": loss, "validation_loss": found.loss, "validation_accuracy": found.accuracy}
+        report(Progress("training", done, epochs, values))
+    assert standing.best is not None, "at least one epoch is run"
+    return Outcome(standing.best.state, standing.epochs, standing.best.evaluation)
 
 
-def _rank(evaluation: Evaluation) -> tuple[float, float]:
+def _rank(evaluation: Evaluation, best_by: Literal["accuracy", "loss"]) -> tuple[float, float]:
     """Accuracy before loss: on few samples, the loss mostly tells how sure a model is of its mistakes."""
-    return evaluation.accuracy, -evaluation.loss
+    return evaluation.accuracy if best_by == "accuracy" else 0.0, -evaluation.loss

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_wire.codec import Float32
+from coterie.learning.groups import Said
 
 Distances = NDArray[np.float32]
 """[models, models], symmetric, zero on the diagonal, in nats."""
@@ -13,11 +13,10 @@ BLOCK_BYTES = 16 << 20
 """Of outputs held as float32 at once."""
 
 
-def model_distances(outputs: Float32) -> Distances:
+def model_distances(outputs: Said) -> Distances:
     """Half the sum of both Kullback-Leibler divergences, averaged over the samples.
 
-    `outputs` [models, samples, classes] are probabilities; they may lie in a file that is mapped into memory, and are
-    read in blocks of samples: beside the result, memory does not grow with the samples.
+    `outputs` are read in blocks of samples: beside the result, memory does not grow with their number.
     """
     models, samples, classes = outputs.shape
     if not models:

@@ -1,10 +1,15 @@
 """Slot `groups`: does one model serve all? One module a kind."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from coterie_wire.codec import Float32
+import numpy as np
+from numpy.typing import NDArray
+
 from coterie_wire.kinds import Kind
+
+Said: TypeAlias = NDArray[np.float16] | NDArray[np.float32]
+"""What models say about the same samples: probabilities [models, samples, classes]; they may lie in a mapped file."""
 
 
 class Grouping(NamedTuple):
@@ -23,6 +28,6 @@ class Grouping(NamedTuple):
 class Groups(Kind, frozen=True):
     """How the devices of a federation are divided among models."""
 
-    def split(self, outputs: Float32) -> Grouping:
-        """Divide the models whose probabilities on the cloud data are `outputs` [models, samples, classes]."""
+    def split(self, outputs: Said) -> Grouping:
+        """Divide the models that say `outputs` about the cloud data."""
         raise NotImplementedError

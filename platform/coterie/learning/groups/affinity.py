@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from coterie.learning.grouping.affinity_propagation import jittered, no_messages, propagate
 from coterie.learning.grouping.distances import Distances, model_distances
 from coterie.learning.grouping.silhouette import mean_silhouette
-from coterie.learning.groups import Grouping, Groups
-from coterie_wire.codec import Float32
+from coterie.learning.groups import Grouping, Groups, Said
 
 SWEEP_FACTOR = 1.5
 """Between one preference and the next."""
@@ -35,7 +34,7 @@ class Affinity(Groups, frozen=True, tag="affinity"):
         int, Meta(ge=1, le=1_000_000, description="devices that a group needs; the rest join the nearest other one")
     ] = 3
 
-    def split(self, outputs: Float32) -> Grouping:
+    def split(self, outputs: Said) -> Grouping:
         return self.split_by(model_distances(outputs))
 
     def split_by(self, distances: Distances) -> Grouping:

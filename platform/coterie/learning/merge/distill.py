@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from coterie.learning.groups import Said
 from coterie.learning.merge import Merge
 from coterie_wire.codec import Float32
 
@@ -42,7 +43,7 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
     device_momentum: Annotated[float, Meta(ge=0, lt=1, description="share of the last step kept; 0 is none")] = 0.9
     device_label_weight: Annotated[
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
-    ] = 0.5
+    ] = 0.0
 
     def kept(self, accuracies: Sequence[float]) -> tuple[int, ...]:
         """Which of the models count, by their accuracies on the cloud data: all but the worst share, at least one.
@@ -57,7 +58,7 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
         return tuple(sorted(best[: len(best) - dropped]))
 
 
-def mean_output(outputs: Float32, members: Sequence[int]) -> Float32:
+def mean_output(outputs: Said, members: Sequence[int]) -> Float32:
     """The mean of `outputs` [models, samples, classes] over `members`, read one model at a time; [samples, classes].
 
     A class that a model does not have is zero there.

@@ -1,0 +1,115 @@
+"""The device model learns from labels and from the cloud model, by the very train step that devices run.
+
+Loss: λ·CE(y, p) + (1 - λ)·CE(q, p), q the cloud model's probabilities (Hinton et al. 2015, arXiv 1503.02531, at
+temperature 1): Colla's stage 2, and the end of its stage 4.
+"""
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from coterie.learning.child.job import ReportProgress
+from coterie.learning.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
+from coterie.learning.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epochs, split
+from coterie.learning.datasets import Dataset
+from coterie.learning.device_steps import Batch, DeviceSteps, Training
+from coterie.learning.evaluate import open_session, predict_logits, score_taught
+from coterie.learning.selection import derive_seed
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.local import StepWeights
+from coterie_wire.tensors import decode_tensors, encode_tensors
+
+
+class Student(NamedTuple):
+    """The device model's graphs."""
+
+    model: ModelSpec
+    train_step: bytes
+    predict: bytes
+
+
+class Course(NamedTuple):
+    """How it learns."""
+
+    epochs: int
+    patience: int
+    learning_rate: float
+    momentum: float
+    label_weight: float
+    """Colla's λ."""
+    validation_share: float
+    best_by: Literal["accuracy", "loss"]
+    """Of the samples held back: on the labels, or of what is learned, which the labels may contradict."""
+    seed: int
+
+
+def compress(
+    student: Student,
+    initial: Tensors,
+    dataset: Dataset,
+    teacher: Float32,
+    course: Course,
+    *,
+    report: ReportProgress,
+    checkpoint: Path | None = None,
+) -> Outcome:
+    """Train from `initial`, or from where `checkpoint` stands; `teacher` [n, classes] is the cloud model's word.
+
+    Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
+    """
+    rows = split(len(dataset.labels), share=course.validation_share, seed=course.seed)
+    held_back = dataset.take(rows.validation)
+    steps = DeviceSteps(student.train_step, student.model)
+    predict = open_session(student.predict)
+    weights = StepWeights(
+        learning_rate=course.learning_rate, momentum=course.momentum, distillation_weight=1 - course.label_weight
+    )
+    stored = read_checkpoint(checkpoint) if checkpoint is not None else None
+    training = steps.begin(initial) if stored is None else _restored(stored.trainee, student.model)
+
+    def train(epoch: int) -> float:
+        nonlocal training
+        losses = []
+        generator = np.random.default_rng(derive_seed(course.seed, "order", epoch))
+        for chosen in batches(rows.training, size=student.model.batch_size, generator=generator):
+            training, loss, _ = steps.step(training, Batch(dataset.take(chosen), teacher[chosen]), weights)
+            losses.append(loss)
+        return float(np.mean(losses))
+
+    def keep(standing: Standing) -> None:
+        if checkpoint is not None:
+            write_checkpoint(checkpoint, Stored(standing, _saved(training)))
+
+    return run_epochs(
+        epochs=course.epochs,
+        patience=course.patience,
+        train=train,
+        judge=lambda: score_taught(
+            predict_logits(predict, training.parameters, held_back),
+            held_back.labels,
+            teacher[rows.validation],
+            label_weight=course.label_weight,
+        ),
+        save=lambda: encode_tensors(training.parameters),
+        report=report,
+        best_by=course.best_by,
+        begin=BEGINNING if stored is None else stored.standing,
+        keep=keep,
+    )
+
+
+def _saved(training: Training) -> bytes:
+    parameters = {f"param.{name}": tensor for name, tensor in training.parameters.items()}
+    return encode_tensors(parameters | {f"velocity.{name}": tensor for name, tensor in training.velocities.items()})
+
+
+def _restored(saved: bytes, model: ModelSpec) -> Training:
+    roles = ("param", "velocity")
+    specs = [TensorSpec(f"{role}.{spec.name}", "float32", spec.shape) for role in roles for spec in model.parameters]
+    tensors = decode_tensors(saved, expected=tuple(specs))
+    parameters, velocities = (
+        {spec.name: tensors[f"{role}.{spec.name}"].astype(np.float32) for spec in model.parameters} for role in roles
+    )
+    return Training(parameters, velocities)

@@ -1,0 +1,101 @@
+"""What devices' models say about the cloud data: one model in memory at a time, outputs in a file that survives."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import onnxruntime
+
+from coterie.learning.child.job import Progress, ReportProgress
+from coterie.learning.cloud.checkpoints import replace_file
+from coterie.learning.datasets import Dataset
+from coterie.learning.evaluate import log_softmax, open_session, predict_logits
+from coterie.learning.groups import Said
+from coterie.learning.jobs.distill_merge import DistillMergeArguments, TrainedModel
+from coterie.learning.jobs.merge import UpdateChanged
+from coterie.learning.merging import read_parameters
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.codec import Codec, Float32, Tensors
+from coterie_wire.errors import WireError
+from coterie_wire.heads import mask_unseen, output_layer, place, update_specs
+from coterie_wire.local import Scope
+from coterie_wire.plan import CODEC, LOCAL
+
+FLUSHED_EVERY = 16
+"""Models; what was computed since is computed again after a kill."""
+
+
+class Outputs(NamedTuple):
+    """Of all models, in canonical order."""
+
+    probabilities: Said
+    """Mapped from a file of float16; zero for a model whose outputs are not finite."""
+    accuracies: tuple[float, ...]
+    """NaN for a model whose outputs are not finite."""
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """Beside the file, how much of it is written."""
+
+    accuracies: tuple[float | None, ...] = ()
+
+
+def compute_outputs(
+    arguments: DistillMergeArguments, models: Sequence[TrainedModel], dataset: Dataset, report: ReportProgress
+) -> Outputs:
+    """Run every model over the cloud data, or go on with it.
+
+    Raises UpdateChanged.
+    """
+    path, mark = Path(arguments.checkpoints, "outputs"), Path(arguments.checkpoints, "outputs.json")
+    shape = (len(models), len(dataset.labels), arguments.model.classes)
+    done = msgspec.json.decode(mark.read_bytes(), type=_Done) if mark.exists() else _Done()
+    file = np.memmap(path, np.float16, mode="r+" if mark.exists() else "w+", shape=shape)
+    accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
+    session = open_session(Path(arguments.predict).read_bytes())
+    codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
+    for index in range(len(accuracies), len(models)):
+        parameters = rebuild(models[index], arguments.model, codec, scope)
+        probabilities = _probabilities(session, parameters, dataset)
+        sound = bool(np.isfinite(probabilities).all())
+        file[index] = probabilities if sound else 0
+        accuracies.append(float((probabilities.argmax(axis=1) == dataset.labels).mean()) if sound else math.nan)
+        if (index + 1) % FLUSHED_EVERY == 0 or index + 1 == len(models):
+            file.flush()
+            told = tuple(None if math.isnan(accuracy) else accuracy for accuracy in accuracies)
+            replace_file(mark, msgspec.json.encode(_Done(told)))
+            report(Progress("asking the devices' models", index + 1, len(models)))
+    return Outputs(file, tuple(accuracies))
+
+
+def rebuild(trained: TrainedModel, model: ModelSpec, codec: Codec, scope: Scope) -> Tensors:
+    """The device's parameters; a class that its output layer does not have gets probability zero.
+
+    Raises UpdateChanged.
+    """
+    update = trained.update
+    try:
+        payload = Path(update.path).read_bytes()
+    except OSError as error:
+        raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
+    if hashlib.sha256(payload).hexdigest() != update.sha256:
+        raise UpdateChanged(sha256=update.sha256, detail="its content has another hash")
+    try:
+        part = codec.decode(payload, expected=update_specs(model, scope, trained.classes))
+    except WireError as error:
+        raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
+    difference = place(part, model, scope, trained.classes)
+    base = read_parameters(Path(trained.base), model)
+    with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
+        parameters = {name: tensor + difference[name] for name, tensor in base.items()}
+    return mask_unseen(parameters, output_layer(model), trained.classes) if scope.head == "seen" else parameters
+
+
+def _probabilities(session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset) -> Float32:
+    with np.errstate(all="ignore"):
+        found: Float32 = np.exp(log_softmax(predict_logits(session, parameters, dataset))).astype(np.float32)
+    return found
