@@ -18,8 +18,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from coterie.learning.compile.composites import COMPOSITES
 from coterie.learning.compile.errors import ExportFailed, UnsupportedOperator
-from coterie.learning.compile.gradients import decompositions
+from coterie.learning.compile.gradients.table import decompositions
 from coterie.learning.compile.lower import module_path
+from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 
 TINY_WEIGHT = 1e-12
 """Keeps a batch whose weights are all zero from dividing by zero."""
@@ -120,6 +121,7 @@ class FlatProgram(NamedTuple):
 
 def trace_train_step(program: FlatProgram, given: StepInputs) -> GraphModule:
     """The graph of one step at the shapes of `given`; its inputs are those of `given` in order, flat."""
+    program = program._replace(graph=pool_before_relu(program.graph))
     sizes = (len(given.inputs), 3, 4, *(len(given.parameters),) * 3)
 
     def flat(*tensors: Tensor) -> tuple[Tensor, ...]:

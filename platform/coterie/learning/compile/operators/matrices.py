@@ -1,4 +1,4 @@
-"""Matrix products and convolution."""
+"""Matrix products."""
 
 from torch.fx.node import Node
 
@@ -39,8 +39,22 @@ def _untransposed(call: Call, name: str) -> tuple[str, int]:
 
 @TABLE.lowers("bmm.default", "matmul.default")
 def batched_matrix_product(call: Call) -> str:
-    names = list(call.arguments)
-    return call.emit.op("MatMul", call[names[0]], call[names[1]])
+    left, right = list(call.arguments)
+    return call.emit.op("MatMul", _unexpanded(call, left), _unexpanded(call, right))
+
+
+def _unexpanded(call: Call, name: str) -> str:
+    """The one matrix behind a stack of equal ones: a product repeats it as it reads."""
+    node = call.arguments[name]
+    if isinstance(node, Node) and str(node.target) == "aten.expand.default":
+        source = node.args[0]
+        assert isinstance(source, Node)
+        shape = source.meta["val"].shape
+        if all(size == 1 for size in shape[:-2]) and shape[-2:] == call.tensor(name).shape[-2:]:
+            value = call.values[source]
+            assert isinstance(value, str)
+            return value
+    return call[name]
 
 
 @TABLE.lowers("baddbmm.default")
@@ -53,18 +67,3 @@ def biased_batched_product(call: Call) -> str:
     if call.number("beta") != 1:
         bias = emit.op("Mul", bias, call.cast("beta", call.dtype))
     return emit.op("Add", bias, product)
-
-
-@TABLE.lowers("convolution.default")
-def convolution(call: Call) -> str:
-    padding = call.ints("padding")
-    spatial: dict[str, int | list[int]] = {
-        "strides": call.ints("stride"),
-        "pads": padding + padding,
-        "dilations": call.ints("dilation"),
-        "group": call.whole("groups"),
-    }
-    inputs = [call["input"], call["weight"], *([call["bias"]] if call.arguments["bias"] is not None else [])]
-    if call.arguments["transposed"]:
-        return call.emit.op("ConvTranspose", *inputs, **spatial, output_padding=call.ints("output_padding"))
-    return call.emit.op("Conv", *inputs, **spatial)

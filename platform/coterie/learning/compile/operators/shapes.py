@@ -21,7 +21,7 @@ def axis_of(axis: int, rank: int) -> int:
 def reshape(call: Call) -> Lowered:
     if tuple(call.tensor("self").shape) == call.shape:
         return call["self"]
-    return call.emit.op("Reshape", call["self"], _target(call, call.shape))
+    return call.emit.op("Reshape", call["self"], target_shape(call, call.shape))
 
 
 @TABLE.lowers("as_strided.default")
@@ -37,7 +37,7 @@ def contiguous(call: Call) -> Lowered:
     return reshape(call)
 
 
-def _target(call: Call, shape: tuple[Size, ...]) -> str:
+def target_shape(call: Call, shape: tuple[Size, ...]) -> str:
     """ONNX infers one size itself, which does for the batch."""
     if sum(not isinstance(size, int) for size in shape) > 1:
         return call.emit.shape(shape)
@@ -81,7 +81,7 @@ def repeat(call: Call) -> str:
     padded = (1,) * (len(repeats) - len(here)) + here
     value = call["self"]
     if padded != here:
-        value = call.emit.op("Reshape", value, _target(call, padded))
+        value = call.emit.op("Reshape", value, target_shape(call, padded))
     return call.emit.op("Tile", value, call.emit.ints(repeats))
 
 

@@ -1,0 +1,1 @@
+"""Gradients in operators that ONNX has, where PyTorch computes them with operators of their own."""

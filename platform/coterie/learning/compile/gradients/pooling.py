@@ -1,0 +1,173 @@
+"""Gradients of pooling, one axis after the other: k + k taps of a k × k window instead of k · k."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+class Windows(NamedTuple):
+    """Where pooling windows lie along one axis."""
+
+    axis: int
+    size: int
+    """Of the input."""
+    places: int
+    kernel: int
+    stride: int
+    padding: int
+    dilation: int = 1
+
+    @property
+    def end(self) -> int:
+        """Where the last window ends in the padded input; in ceil_mode it may overhang."""
+        return (self.places - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+
+    def taps(self, x: Tensor) -> list[Tensor]:
+        """What each tap of the windows sees of `x`, at each place; minus infinity beyond the borders."""
+        after = max(0, self.end - self.padding - self.size)
+        if self.padding or after:
+            amounts = [0, 0] * (x.dim() - 1 - self.axis) + [self.padding, after]
+            x = torch.nn.functional.pad(x, amounts, value=-math.inf)
+        starts = [tap * self.dilation for tap in range(self.kernel)]
+        return [aten.slice(x, self.axis, start, start + self._reach, self.stride) for start in starts]
+
+    @property
+    def _reach(self) -> int:
+        return (self.places - 1) * self.stride + 1
+
+    def spread(self, shares: Sequence[Tensor]) -> Tensor:
+        """The sum of what each tap gives to the element it saw.
+
+        The elements a stride apart form a grid of their own; a tap adds to one such grid, shifted by whole places. The
+        grids are interleaved at the end, so that nothing is scattered.
+        """
+        side = math.ceil(self.end / self.stride)
+        grids: dict[int, Tensor] = {}
+        for tap, share in enumerate(shares):
+            shift, phase = divmod(tap * self.dilation, self.stride)
+            placed = self._pad(share, shift, side - self.places - shift)
+            grids[phase] = grids[phase] + placed if phase in grids else placed
+        empty = torch.zeros_like(next(iter(grids.values())))
+        phases = [grids.get(phase, empty) for phase in range(self.stride)]
+        spread = (
+            phases[0] if self.stride == 1 else torch.stack(phases, dim=self.axis + 1).flatten(self.axis, self.axis + 1)
+        )
+        missing = max(0, self.padding + self.size - spread.shape[self.axis])
+        return self._pad(spread, 0, missing).narrow(self.axis, self.padding, self.size)
+
+    def _pad(self, x: Tensor, before: int, after: int) -> Tensor:
+        if not before and not after:
+            return x
+        return torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1 - self.axis) + [before, after])
+
+    def members(self) -> Tensor:
+        """Whether a window holds an element, as zeros and ones [places, size]."""
+        pixels, (starts, ends) = torch.arange(self.size), self._bounds()
+        return (pixels >= starts).to(torch.float32) * (pixels < ends).to(torch.float32)
+
+    def counts(self, *, count_include_pad: bool) -> Tensor:
+        """How many elements each window averages, [places, 1]."""
+        starts, ends = self._bounds()
+        if not count_include_pad:
+            starts, ends = torch.clamp(starts, min=0), torch.clamp(ends, max=self.size)
+        return (ends - starts).to(torch.float32)
+
+    def _bounds(self) -> tuple[Tensor, Tensor]:
+        starts = (torch.arange(self.places) * self.stride - self.padding).unsqueeze(1)
+        return starts, torch.clamp(starts + self.kernel, max=self.size + self.padding)
+
+
+def _windows(
+    x: Tensor,
+    pooled: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] = (1,),
+) -> list[Windows]:
+    """Of the last two axes."""
+    steps = stride or kernel
+    first = x.dim() - 2
+    return [
+        Windows(
+            first + index,
+            int(x.shape[first + index]),
+            int(pooled.shape[first + index]),
+            *(values[index % len(values)] for values in (kernel, steps, padding, dilation)),
+        )
+        for index in range(2)
+    ]
+
+
+def avg_pool2d_backward(
+    gradient: Tensor,
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,  # noqa: ARG001 - the gradient's shape tells
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """Averaging is a matrix product for each axis, and so is its gradient."""
+    windows = _windows(x, gradient, kernel_size, stride, padding)
+    rows, columns = windows
+    over_rows, over_columns = (each.members() for each in windows)
+    if divisor_override is None:
+        over_rows = over_rows / rows.counts(count_include_pad=count_include_pad)
+        over_columns = over_columns / columns.counts(count_include_pad=count_include_pad)
+    else:
+        over_columns = over_columns / divisor_override
+    planes = (gradient @ over_columns).reshape(-1, rows.places, columns.size)
+    return (over_rows.t().expand(planes.shape[0], rows.size, rows.places) @ planes).reshape(x.shape)
+
+
+def max_pool2d_backward(
+    gradient: Tensor,
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Tensor,  # noqa: ARG001 - ONNX's runtimes are slow to give them
+) -> Tensor:
+    """Each window's gradient goes to its first greatest element, in order of rows, then columns.
+
+    The greatest of a window is the greatest of its rows' greatest. Windows that tile the image are left to ONNX's
+    operators.
+    """
+    rows, columns = _windows(x, gradient, kernel_size, stride, padding, dilation)
+    if tiles(rows) and tiles(columns):
+        return NotImplemented
+    along_rows = aten.max_pool2d(
+        x, [1, columns.kernel], [1, columns.stride], [0, columns.padding], [1, columns.dilation], ceil_mode
+    )
+    greatest = aten.max_pool2d(
+        along_rows, [rows.kernel, 1], [rows.stride, 1], [rows.padding, 0], [rows.dilation, 1], ceil_mode
+    )
+    return _to_the_first(_to_the_first(gradient, along_rows, greatest, rows), x, along_rows, columns)
+
+
+def tiles(windows: Windows) -> bool:
+    """Whether the windows cover the axis without overlap or rest."""
+    return (
+        windows.kernel == windows.stride
+        and not windows.padding
+        and windows.dilation == 1
+        and windows.places * windows.kernel == windows.size
+    )
+
+
+def _to_the_first(gradient: Tensor, x: Tensor, greatest: Tensor, windows: Windows) -> Tensor:
+    remaining, shares = gradient, []
+    for seen in windows.taps(x)[:-1]:
+        share = torch.where(seen == greatest, remaining, 0.0)
+        remaining = remaining - share
+        shares.append(share)
+    return windows.spread([*shares, remaining])

@@ -1,0 +1,30 @@
+"""What tracing takes apart: everything outside the core of ATen, and the gradients that ONNX does not know."""
+
+import functools
+from collections.abc import Callable, Mapping
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._ops import OpOverload
+
+from coterie.learning.compile.gradients.convolution import convolution_backward
+from coterie.learning.compile.gradients.embedding import embedding_backward
+from coterie.learning.compile.gradients.pooling import avg_pool2d_backward, max_pool2d_backward
+
+aten = torch.ops.aten
+
+
+@functools.cache
+def decompositions() -> Mapping[OpOverload, Callable[..., object]]:
+    """Decompositions by operator, as `make_fx` takes them."""
+    table = core_aten_decompositions()
+    for kept in (aten.threshold_backward.default,):  # lowered as they are
+        del table[kept]
+    return {
+        **table,
+        **get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.rsub, aten.stack]),
+        aten.convolution_backward.default: convolution_backward,
+        aten.avg_pool2d_backward.default: avg_pool2d_backward,
+        aten.max_pool2d_with_indices_backward.default: max_pool2d_backward,
+        aten.embedding_dense_backward.default: embedding_backward,
+    }
