@@ -20,6 +20,7 @@ from coterie.learning.compile.composites import COMPOSITES
 from coterie.learning.compile.errors import ExportFailed, UnsupportedOperator
 from coterie.learning.compile.gradients.table import decompositions
 from coterie.learning.compile.lower import module_path
+from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 
 TINY_WEIGHT = 1e-12
@@ -143,7 +144,9 @@ def trace_train_step(program: FlatProgram, given: StepInputs) -> GraphModule:
         *given.velocities,
     ]
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        return _trace(flat, [mode.from_tensor(tensor) for tensor in flattened])
+        module = _trace(flat, [mode.from_tensor(tensor) for tensor in flattened])
+    late_expand(module)
+    return module
 
 
 def trace_predict(program: FlatProgram, inputs: Sequence[Tensor], parameters: Sequence[Tensor]) -> GraphModule:

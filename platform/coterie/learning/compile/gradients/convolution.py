@@ -49,7 +49,8 @@ def convolution_backward(
         for_bias = gradient.sum(dim=[0, *range(2, gradient.dim())])
     if want_input:
         spare = [0] * len(stride) if transposed else _left_over(x, weight, gradient, geometry)
-        for_input = aten.convolution(gradient, weight, None, stride, padding, dilation, not transposed, spare, groups)
+        opposite = aten.convolution(gradient, weight, None, stride, padding, dilation, not transposed, spare, groups)
+        for_input = _cropped(opposite, x.shape[2:])
     if want_weight:
         # A transposed convolution is the input gradient of a plain one: both change places.
         big, small = (gradient, x) if transposed else (x, gradient)
@@ -76,7 +77,7 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
     size = math.ceil(batch / parts)
     products = [
         _product_of_patches(big_part, small_part, weight, geometry, groups)
-        for big_part, small_part in zip(big.split(size), small.split(size), strict=True)
+        for big_part, small_part in zip(torch.split(big, size), torch.split(small, size), strict=True)
     ]
     total = products[0]
     for product in products[1:]:
@@ -106,8 +107,12 @@ def _patches(big: Tensor, kernel: Sequence[int], places: Sequence[int], geometry
     alone = big.reshape(-1, 1, *big.shape[2:])
     stride, padding, dilation = geometry
     patches: Tensor = aten.convolution(alone, pick, None, stride, padding, dilation, False, [0] * len(kernel), 1)
-    # A transposed convolution may have padded its output by more than a stride.
-    for axis, size in enumerate(places, start=2):
-        if patches.shape[axis] != size:
-            patches = patches.narrow(axis, 0, size)
-    return patches
+    return _cropped(patches, places)
+
+
+def _cropped(x: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Without what a transposed convolution that padded its output by a stride or more makes too much."""
+    for axis, size in enumerate(sizes, start=2):
+        if x.shape[axis] != size:
+            x = x.narrow(axis, 0, size)
+    return x

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from types import NotImplementedType
 from typing import NamedTuple
 
 import torch
@@ -22,31 +23,39 @@ class Windows(NamedTuple):
     padding: int
     dilation: int = 1
 
-    @property
-    def end(self) -> int:
-        """Where the last window ends in the padded input; in ceil_mode it may overhang."""
-        return (self.places - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
-
-    def taps(self, x: Tensor) -> list[Tensor]:
-        """What each tap of the windows sees of `x`, at each place; minus infinity beyond the borders."""
-        after = max(0, self.end - self.padding - self.size)
-        if self.padding or after:
-            amounts = [0, 0] * (x.dim() - 1 - self.axis) + [self.padding, after]
-            x = torch.nn.functional.pad(x, amounts, value=-math.inf)
-        starts = [tap * self.dilation for tap in range(self.kernel)]
-        return [aten.slice(x, self.axis, start, start + self._reach, self.stride) for start in starts]
-
-    @property
-    def _reach(self) -> int:
-        return (self.places - 1) * self.stride + 1
+    def but_last_tap(self, x: Tensor) -> Sequence[Tensor]:
+        """What each tap of the windows but the last sees of `x`, at each place; minus infinity beyond the borders."""
+        if self.axis == x.dim() - 1 and self.kernel > 1:
+            seen = self.seen()[: self.kernel - 1].flatten(0, 1)
+            inside = seen.sum(dim=1)
+            picked = x @ seen.t()
+            if self.padding or self._overhang:
+                picked = picked + torch.where(inside > 0, 0.0, -math.inf)
+            return torch.split(picked, self.places, dim=self.axis)
+        padded = self._pad(x, self.padding, self._overhang, value=-math.inf)
+        starts = [tap * self.dilation for tap in range(self.kernel - 1)]
+        reach = (self.places - 1) * self.stride + 1
+        return [aten.slice(padded, self.axis, start, start + reach, self.stride) for start in starts]
 
     def spread(self, shares: Sequence[Tensor]) -> Tensor:
-        """The sum of what each tap gives to the element it saw.
+        """The sum of what each tap gives to the element it saw."""
+        if self.axis == shares[0].dim() - 1:
+            return torch.cat(list(shares), dim=self.axis) @ self.seen().flatten(0, 1)
+        return self._interleave(shares)
 
-        The elements a stride apart form a grid of their own; a tap adds to one such grid, shifted by whole places. The
-        grids are interleaved at the end, so that nothing is scattered.
+    def seen(self) -> Tensor:
+        """Which element each tap sees at each place, as zeros and ones [kernel, places, size]."""
+        starts = (torch.arange(self.places) * self.stride - self.padding).reshape(1, -1, 1)
+        taps = (torch.arange(self.kernel) * self.dilation).reshape(-1, 1, 1)
+        return (starts + taps == torch.arange(self.size)).to(torch.float32)
+
+    def _interleave(self, shares: Sequence[Tensor]) -> Tensor:
+        """Spreads rows.
+
+        Those a stride apart form a grid of their own; a tap adds to one such grid, shifted by whole places. The grids
+        are interleaved at the end, so that nothing is scattered.
         """
-        side = math.ceil(self.end / self.stride)
+        side = math.ceil(self._end / self.stride)
         grids: dict[int, Tensor] = {}
         for tap, share in enumerate(shares):
             shift, phase = divmod(tap * self.dilation, self.stride)
@@ -54,16 +63,25 @@ class Windows(NamedTuple):
             grids[phase] = grids[phase] + placed if phase in grids else placed
         empty = torch.zeros_like(next(iter(grids.values())))
         phases = [grids.get(phase, empty) for phase in range(self.stride)]
-        spread = (
-            phases[0] if self.stride == 1 else torch.stack(phases, dim=self.axis + 1).flatten(self.axis, self.axis + 1)
-        )
-        missing = max(0, self.padding + self.size - spread.shape[self.axis])
-        return self._pad(spread, 0, missing).narrow(self.axis, self.padding, self.size)
+        rows, axis = phases[0], self.axis
+        if self.stride > 1:
+            rows = torch.stack(phases, dim=axis + 1).flatten(axis, axis + 1)
+        missing = max(0, self.padding + self.size - rows.shape[axis])
+        return self._pad(rows, 0, missing).narrow(axis, self.padding, self.size)
 
-    def _pad(self, x: Tensor, before: int, after: int) -> Tensor:
+    @property
+    def _end(self) -> int:
+        """Where the last window ends in the padded input; in ceil_mode it may overhang."""
+        return (self.places - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def _overhang(self) -> int:
+        return max(0, self._end - self.padding - self.size)
+
+    def _pad(self, x: Tensor, before: int, after: int, value: float = 0.0) -> Tensor:
         if not before and not after:
             return x
-        return torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1 - self.axis) + [before, after])
+        return torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1 - self.axis) + [before, after], value=value)
 
     def members(self) -> Tensor:
         """Whether a window holds an element, as zeros and ones [places, size]."""
@@ -136,7 +154,7 @@ def max_pool2d_backward(
     dilation: Sequence[int],
     ceil_mode: bool,
     indices: Tensor,  # noqa: ARG001 - ONNX's runtimes are slow to give them
-) -> Tensor:
+) -> Tensor | NotImplementedType:
     """Each window's gradient goes to its first greatest element, in order of rows, then columns.
 
     The greatest of a window is the greatest of its rows' greatest. Windows that tile the image are left to ONNX's
@@ -144,7 +162,7 @@ def max_pool2d_backward(
     """
     rows, columns = _windows(x, gradient, kernel_size, stride, padding, dilation)
     if tiles(rows) and tiles(columns):
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     along_rows = aten.max_pool2d(
         x, [1, columns.kernel], [1, columns.stride], [0, columns.padding], [1, columns.dilation], ceil_mode
     )
@@ -166,7 +184,7 @@ def tiles(windows: Windows) -> bool:
 
 def _to_the_first(gradient: Tensor, x: Tensor, greatest: Tensor, windows: Windows) -> Tensor:
     remaining, shares = gradient, []
-    for seen in windows.taps(x)[:-1]:
+    for seen in windows.but_last_tap(x):
         share = torch.where(seen == greatest, remaining, 0.0)
         remaining = remaining - share
         shares.append(share)
