@@ -3,20 +3,19 @@
 from uuid import UUID
 
 import msgspec
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
-from rest_framework.viewsets import GenericViewSet
 
 from coterie.cloud_training import services
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
+from coterie.core.listing import ListedViewSet
 from coterie.registry.models import Dataset, ModelPair
 
 DEFAULTS = TrainingOptions()
@@ -57,16 +56,14 @@ class TrainingJobFilter(serializers.Serializer[None]):
     state = serializers.ChoiceField(TrainingJob.State.choices, required=False)
 
 
-class TrainingJobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[TrainingJob]):
+class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     """Pre-flights, bootstraps and distillations."""
 
     queryset = TrainingJob.objects.select_related("pair")
     serializer_class = TrainingJobSerializer
-
-    @extend_schema(parameters=[TrainingJobFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Jobs, youngest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
+    filters = TrainingJobFilter
+    sorts = {name: name for name in ("kind", "state", "created_at", "started_at", "finished_at")}
+    searched = ("pair__slug", "error_sentence")
 
     @extend_schema(request=None, responses=TrainingJobSerializer)
     @action(detail=True, methods=["post"])
@@ -82,15 +79,6 @@ class TrainingJobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, Gener
         """Do once more what failed or was cancelled, as a new job; a rejected pair is submitted anew instead."""
         job = services.retry_job(job=get_object_or_404(TrainingJob, pk=pk), now=timezone.now())
         return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
-
-    def get_queryset(self) -> QuerySet[TrainingJob]:
-        """All jobs; of a list, those that the query asks for."""
-        jobs = super().get_queryset()
-        if self.action != "list":
-            return jobs
-        wanted = TrainingJobFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        return jobs.filter(**wanted.validated_data)
 
 
 class BootstrapSerializer(serializers.Serializer[TrainingJob]):

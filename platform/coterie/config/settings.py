@@ -133,6 +133,7 @@ CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 PERIODIC_TASKS = {
     "coterie.rounds.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
+    "coterie.fleet.tasks.tidy": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
 }
 CELERY_BEAT_SCHEDULE = {

@@ -72,6 +72,12 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         renderers = super().get_renderers()
         return [*renderers, CsvRenderer()] if self.action == "list" else renderers
 
+    def page_of(self, rows: "QuerySet[Any]", serializer: "type[serializers.BaseSerializer[Any]]") -> Response:
+        """A page of what belongs to one row. Any: rows of whatever model the serializer shows."""
+        assert self.paginator is not None
+        page = self.paginator.paginate_queryset(rows, self.request, view=self)
+        return self.paginator.get_paginated_response(serializer(page, many=True).data)
+
     def _rows(self) -> Iterator[Mapping[str, object]]:
         rows = self.filter_queryset(self.get_queryset())
         for row in rows.iterator(chunk_size=CSV_ROWS_AT_ONCE):

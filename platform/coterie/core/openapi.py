@@ -6,7 +6,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
 from coterie.core.csv_table import CsvRenderer
-from coterie.core.listing import ListedViewSet
+from coterie.core.listing import ListedViewSet, NoFilter
 
 PROBLEM = {
     "type": "object",
@@ -50,7 +50,7 @@ class Schema(AutoSchema):
         view = self.view
         if not isinstance(view, ListedViewSet) or view.action != "list":
             return list(super().get_override_parameters())
-        parameters: list[Any] = [view.filters]
+        parameters: list[Any] = [] if view.filters is NoFilter else [view.filters]
         if view.searched:
             parameters.append(OpenApiParameter("search", str, description="words that all must occur"))
         if view.sorts:

@@ -2,18 +2,17 @@
 
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
-from rest_framework.viewsets import GenericViewSet
 
+from coterie.core.listing import ListedViewSet
 from coterie.federations import services
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
@@ -66,16 +65,14 @@ class FederationFilter(serializers.Serializer[None]):
     pair = serializers.UUIDField(required=False)
 
 
-class FederationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Federation]):
+class FederationViewSet(ListedViewSet[Federation]):
     """Federations."""
 
     queryset = Federation.objects.all()
     serializer_class = FederationSerializer
-
-    @extend_schema(parameters=[FederationFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Federations, oldest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
+    filters = FederationFilter
+    sorts = {name: name for name in ("name", "state", "created_at")}
+    searched = ("name", "slug", "device_tag")
 
     @extend_schema(request=FederationSerializer, responses={201: FederationSerializer})
     def create(self, request: Request) -> Response:
@@ -117,14 +114,6 @@ class FederationViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, Generi
         federation = get_object_or_404(Federation, pk=pk)
         services.finish_federation(federation=federation)
         return Response(FederationSerializer(federation).data)
-
-    def get_queryset(self) -> QuerySet[Federation]:
-        """All federations; of a list, those that the query asks for."""
-        if self.action != "list":
-            return Federation.objects.all()
-        wanted = FederationFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        return Federation.objects.filter(**wanted.validated_data)
 
 
 class PlanSchemaView(APIView):

@@ -63,6 +63,12 @@ class Device(models.Model):
     capabilities = models.JSONField(default=dict, blank=True)
     conditions = models.JSONField(default=dict, blank=True)
     blockers = models.JSONField(default=list, blank=True)
+    blocked_by = models.CharField(max_length=64, blank=True)
+    """Code of the first of `blockers`, to count and to filter by; blank: it was ready."""
+    paused_at = models.DateTimeField(null=True, blank=True)
+    """Since when an operator lets it rest."""
+    pinned_version = models.CharField(max_length=64, blank=True)
+    """The model version that an operator keeps it on; blank: whatever its federation uses."""
     metadata = models.JSONField(default=dict, blank=True)
     held_version = models.CharField(max_length=64, blank=True)
     train_step_s = models.FloatField(null=True, blank=True)
@@ -70,7 +76,20 @@ class Device(models.Model):
 
     class Meta:
         ordering = ["name", "id"]
-        indexes = [models.Index(fields=["state", "present_until"])]
+        indexes = [
+            # Each holds all that its question asks, so that counting 100,000 devices reads no rows.
+            models.Index(
+                fields=["state", "present_until", "blocked_by", "paused_at", "pinned_version"], name="device_by_status"
+            ),
+            models.Index(fields=["tags"], name="device_by_tags"),
+            models.Index(fields=["name", "id"], name="device_by_name"),
+            models.Index(
+                fields=["blocked_by", "state", "present_until", "paused_at", "pinned_version"], name="device_by_blocker"
+            ),
+            models.Index(fields=["held_version", "state"], name="device_by_version"),
+            models.Index(fields=["last_seen_at"], name="device_by_last_seen"),
+            models.Index(fields=["enrolled_at"], name="device_by_enrolment"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=["enrolled", "revoked", "left"]), name="device_state_known"),
         ]
@@ -89,3 +108,21 @@ class Device(models.Model):
     def reported_metadata(self) -> DataMetadata:
         """What it told about its data."""
         return msgspec.convert(self.metadata, DataMetadata)
+
+
+class Observation(models.Model):
+    """What a device told when something had changed."""
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="observations")
+    at = models.DateTimeField(db_index=True)
+    conditions = models.JSONField()
+    blockers = models.JSONField()
+    blocked_by = models.CharField(max_length=64, blank=True)
+    held_version = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        indexes = [models.Index(fields=["device", "-at"], name="observation_of_device")]
+
+    def __str__(self) -> str:
+        return f"{self.device} at {self.at:%F %T}"

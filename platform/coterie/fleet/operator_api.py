@@ -3,19 +3,22 @@
 from uuid import UUID
 
 import msgspec
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import services
-from coterie.fleet.models import Device, EnrolmentToken
-from coterie.fleet.selectors import present_devices, ready_devices, why_not_ready, with_tag
+from coterie.fleet.models import Device, EnrolmentToken, Observation
+from coterie.fleet.selectors import is_present, is_ready, why_not_ready, with_tag
+from coterie.fleet.status import DeviceStatus, status_of, with_status
 from coterie_wire.conditions import Reason
+
+STATUSES = [(status.value, status.value) for status in DeviceStatus]
 
 
 class ReasonSerializer(serializers.Serializer[Reason]):
@@ -28,6 +31,7 @@ class ReasonSerializer(serializers.Serializer[Reason]):
 class DeviceSerializer(serializers.ModelSerializer[Device]):
     """A device, with what it last reported."""
 
+    status = serializers.SerializerMethodField(help_text="how it stands, in one word")
     present = serializers.SerializerMethodField()
     ready = serializers.SerializerMethodField()
     reasons = serializers.SerializerMethodField(help_text="why it would not train now; empty: it is ready")
@@ -40,6 +44,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "name",
             "tags",
             "state",
+            "status",
             "present",
             "ready",
             "reasons",
@@ -51,9 +56,16 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "conditions",
             "metadata",
             "held_version",
+            "pinned_version",
+            "paused_at",
             "train_step_s",
         ]
         read_only_fields = [name for name in fields if name not in ("name", "tags")]
+
+    @extend_schema_field(serializers.ChoiceField(STATUSES))
+    def get_status(self, device: Device) -> str:
+        """How it stands."""
+        return status_of(device, now=timezone.now())
 
     def get_present(self, device: Device) -> bool:
         """Whether it checks in as it should."""
@@ -69,25 +81,54 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
         return [msgspec.to_builtins(reason) for reason in why_not_ready(device, now=timezone.now())]
 
 
+class ObservationSerializer(serializers.ModelSerializer[Observation]):
+    """What a device told when something had changed."""
+
+    blockers = ReasonSerializer(many=True)
+
+    class Meta:
+        model = Observation
+        fields = ["id", "at", "conditions", "blockers", "held_version"]
+        read_only_fields = fields
+
+
 class DeviceFilter(serializers.Serializer[None]):
     """Which devices to list."""
 
     state = serializers.ChoiceField(Device.State.choices, required=False)
-    tag = serializers.CharField(required=False)
+    status = serializers.ChoiceField(STATUSES, required=False)
+    reason = serializers.CharField(
+        required=False, max_length=64, help_text="code of what stands first against training"
+    )
+    tag = serializers.CharField(required=False, max_length=50, help_text="a federation's devices carry its device_tag")
+    version = serializers.CharField(required=False, max_length=64, help_text="id of the model version that it holds")
+    enrolled_with = serializers.IntegerField(required=False, help_text="id of an enrolment token")
     present = serializers.BooleanField(required=False, allow_null=True, default=None)
     ready = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 
-class DeviceViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Device]):
+class DeviceViewSet(ListedViewSet[Device]):
     """Devices of the fleet."""
 
     queryset = Device.objects.all()
     serializer_class = DeviceSerializer
+    filters = DeviceFilter
+    sorts = {name: name for name in ("name", "enrolled_at", "last_seen_at", "train_step_s")}
+    searched = ("name", "id")
 
-    @extend_schema(parameters=[DeviceFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Devices by name, a page at a time."""
-        return super().list(request, *args, **kwargs)
+    def narrowed(self, rows: QuerySet[Device], asked: Asked) -> QuerySet[Device]:
+        """By what is stored of a device, and by how it stands now."""
+        now = timezone.now()
+        columns = {"reason": "blocked_by", "version": "held_version"}
+        stored = ("state", "reason", "version", "enrolled_with")
+        rows = rows.filter(**{columns.get(name, name): asked[name] for name in stored if name in asked})
+        rows = with_tag(rows, asked.get("tag", ""))
+        if "status" in asked:
+            rows = with_status(rows, DeviceStatus(asked["status"]), now=now)
+        for name, rule in (("present", is_present(now)), ("ready", is_ready(now))):
+            if name in asked:
+                rows = rows.filter(rule if asked[name] else ~rule)
+        return rows
 
     @extend_schema(request=DeviceSerializer, responses=DeviceSerializer)
     def partial_update(self, request: Request, **_: UUID) -> Response:
@@ -108,22 +149,11 @@ class DeviceViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         services.revoke_device(device=device, now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
-    def get_queryset(self) -> QuerySet[Device]:
-        """All devices; of a list, those that the query asks for."""
-        return self._asked_for() if self.action == "list" else Device.objects.all()
-
-    def _asked_for(self) -> QuerySet[Device]:
-        wanted = DeviceFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        asked = wanted.validated_data
-        now = timezone.now()
-        queryset = with_tag(Device.objects.all(), asked.get("tag", ""))
-        if "state" in asked:
-            queryset = queryset.filter(state=asked["state"])
-        for name, those in (("present", present_devices(now=now)), ("ready", ready_devices(now=now))):
-            if asked[name] is not None:
-                queryset = queryset.filter(pk__in=those) if asked[name] else queryset.exclude(pk__in=those)
-        return queryset
+    @extend_schema(responses=ObservationSerializer(many=True), operation_id="devices_timeline")
+    @action(detail=True)
+    def timeline(self, _request: Request, **_: UUID) -> Response:
+        """What the device told whenever something changed, youngest first, a page at a time; the last two weeks."""
+        return self.page_of(self.get_object().observations.all(), ObservationSerializer)
 
 
 class EnrolmentTokenSerializer(serializers.ModelSerializer[EnrolmentToken]):
@@ -147,11 +177,27 @@ class IssuedEnrolmentTokenSerializer(EnrolmentTokenSerializer):
         fields = [*EnrolmentTokenSerializer.Meta.fields, "secret"]
 
 
-class EnrolmentTokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[EnrolmentToken]):
+class EnrolmentTokenFilter(serializers.Serializer[None]):
+    """Which enrolment tokens to list."""
+
+    usable = serializers.BooleanField(
+        required=False, allow_null=True, default=None, help_text="devices can still join with it"
+    )
+
+
+class EnrolmentTokenViewSet(ListedViewSet[EnrolmentToken]):
     """Tokens with which devices join."""
 
     queryset = EnrolmentToken.objects.all()
     serializer_class = EnrolmentTokenSerializer
+    filters = EnrolmentTokenFilter
+    sorts = {name: name for name in ("label", "created_at", "expires_at", "uses")}
+    searched = ("label",)
+
+    def narrowed(self, rows: QuerySet[EnrolmentToken], asked: Asked) -> QuerySet[EnrolmentToken]:
+        """Those that still let devices in, or do not."""
+        usable = Q(revoked_at=None, expires_at__gt=timezone.now(), uses__lt=F("uses_allowed"))
+        return rows if "usable" not in asked else rows.filter(usable if asked["usable"] else ~usable)
 
     @extend_schema(request=EnrolmentTokenSerializer, responses={201: IssuedEnrolmentTokenSerializer})
     def create(self, request: Request) -> Response:

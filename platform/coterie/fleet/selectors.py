@@ -2,13 +2,16 @@
 
 from datetime import datetime
 
-from django.db.models import QuerySet, TextField
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
 from coterie_wire.conditions import Reason
+
+PAUSED = Reason("fleet.paused", "an operator has paused this device")
+PINNED = Reason("fleet.pinned", "an operator keeps this device on one model version, so it takes no part in rounds")
 
 
 class CredentialUnknown(CoterieError):
@@ -54,12 +57,22 @@ def enrolled_devices(*, tag: str = "") -> QuerySet[Device]:
 
 def present_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
     """Enrolled devices that have checked in when they were asked to."""
-    return enrolled_devices(tag=tag).filter(present_until__gte=now)
+    return with_tag(Device.objects.filter(is_present(now)), tag)
 
 
 def ready_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
-    """Present devices that would train now, as they said at their last check-in."""
-    return present_devices(now=now, tag=tag).filter(blockers=[])
+    """Present devices that would train now, as they said at their last check-in, and that no operator holds back."""
+    return with_tag(Device.objects.filter(is_ready(now)), tag)
+
+
+def is_present(now: datetime) -> Q:
+    """What holds of a present device."""
+    return Q(state=Device.State.ENROLLED, present_until__isnull=False, present_until__gte=now)
+
+
+def is_ready(now: datetime) -> Q:
+    """What holds of a device that is ready."""
+    return is_present(now) & Q(blocked_by="", paused_at=None, pinned_version="")
 
 
 def with_tag(devices: QuerySet[Device], tag: str) -> QuerySet[Device]:
@@ -86,4 +99,9 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
                 f"the device was last seen {ago} s ago and should check in every {device.check_in_s:g} s",
             ),
         )
-    return device.reported_blockers()
+    return held_back(device) + device.reported_blockers()
+
+
+def held_back(device: Device) -> tuple[Reason, ...]:
+    """What an operator has decided against the device's taking part in rounds."""
+    return (PAUSED,) * (device.paused_at is not None) + (PINNED,) * bool(device.pinned_version)

@@ -12,8 +12,9 @@ from django.db.models import F
 from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.core.events import drop_device
+from coterie.core.events import drop_device, wake_device
 from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.observing import observe, story
 from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
 from coterie_wire.messages import Capabilities, CheckIn
 
@@ -137,12 +138,14 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
 
 def record_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> None:
     """Keep what the device reports; it is present now. Raises DeviceRevoked or DeviceLeft."""
+    before = story(device)
     device.last_seen_at = now
     device.present_until = _present_until(now, device.check_in_s)
     device.conditions = msgspec.to_builtins(check_in.conditions)
     device.blockers = msgspec.to_builtins(check_in.blockers)
+    device.blocked_by = check_in.blockers[0].code if check_in.blockers else ""
     device.held_version = check_in.version or ""
-    changed = ["last_seen_at", "present_until", "conditions", "blockers", "held_version"]
+    changed = ["last_seen_at", "present_until", "conditions", "blockers", "blocked_by", "held_version"]
     if check_in.metadata is not None:
         device.metadata = msgspec.to_builtins(check_in.metadata)
         changed.append("metadata")
@@ -156,6 +159,7 @@ def record_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> None
     if not kept:
         device.refresh_from_db(fields=["state"])
         raise DeviceLeft if device.state == Device.State.LEFT else DeviceRevoked
+    observe(device, before=before, now=now)
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -171,6 +175,30 @@ def expect_check_in(*, device: Device, check_in_s: float) -> None:
 def revoke_device(*, device: Device, now: datetime) -> None:
     """End the device's credential and close its sockets. Revoking twice, or after it has left, changes nothing."""
     _end(device, Device.State.REVOKED, now)
+
+
+@audited("fleet.pause_device", subject="device")
+def pause_device(*, device: Device, now: datetime) -> None:
+    """Let the device rest until it is resumed: no round asks it. Pausing twice changes nothing."""
+    Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, paused_at=None).update(paused_at=now)
+    device.refresh_from_db()
+    wake_device(str(device.pk))
+
+
+@audited("fleet.resume_device", subject="device")
+def resume_device(*, device: Device) -> None:
+    """Let rounds ask the device again."""
+    Device.objects.filter(pk=device.pk).update(paused_at=None)
+    device.refresh_from_db()
+    wake_device(str(device.pk))
+
+
+@audited("fleet.pin_device", subject="device")
+def pin_device(*, device: Device, version: str) -> None:
+    """Keep the device on one model version, out of rounds; blank: let it follow its federation again."""
+    Device.objects.filter(pk=device.pk).update(pinned_version=version)
+    device.refresh_from_db()
+    wake_device(str(device.pk))
 
 
 def leave_fleet(*, device: Device, now: datetime) -> None:

@@ -7,7 +7,7 @@ from django.db.models import Prefetch
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import enrolled_devices, why_not_ready
+from coterie.fleet.selectors import enrolled_devices, ready_devices, why_not_ready
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.conditions import Reason
 
@@ -57,7 +57,7 @@ def overview(*, now: datetime) -> Overview:
         devices=tuple(_line(device, now) for device in devices[:DEVICES_SHOWN]),
         devices_total=fleet.count(),
         present=present.count(),
-        ready=present.filter(blockers=[]).count(),
+        ready=ready_devices(now=now).count(),
         federations=tuple(_block(federation) for federation in Federation.objects.select_related("pair")),
     )
 

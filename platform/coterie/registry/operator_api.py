@@ -7,20 +7,19 @@ from pathlib import Path
 from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
 from coterie.core.json_body import BoundedJSONParser
+from coterie.core.listing import ListedViewSet
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
@@ -109,11 +108,20 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
     version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
 
 
-class PairViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ModelPair]):
+class PairFilter(serializers.Serializer[None]):
+    """Which pairs to list."""
+
+    state = serializers.ChoiceField(ModelPair.State.choices, required=False)
+
+
+class PairViewSet(ListedViewSet[ModelPair]):
     """Model pairs."""
 
     queryset = ModelPair.objects.prefetch_related("aliases")
     serializer_class = PairSerializer
+    filters = PairFilter
+    sorts = {name: name for name in ("name", "state", "created_at")}
+    searched = ("name", "slug")
     parser_classes = [BoundedJSONParser, MultiPartParser]
 
     @extend_schema(request={"multipart/form-data": SubmittedPairSerializer}, responses={201: PairSerializer})
@@ -154,18 +162,16 @@ class VersionFilter(serializers.Serializer[None]):
 
     pair = serializers.UUIDField(required=False)
     role = serializers.ChoiceField(Role.choices, required=False)
+    origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
-class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[ModelVersion]):
+class VersionViewSet(ListedViewSet[ModelVersion]):
     """Versions of models; they never change."""
 
     queryset = ModelVersion.objects.select_related("parameters").prefetch_related("aliases")
     serializer_class = VersionSerializer
-
-    @extend_schema(parameters=[VersionFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Versions, youngest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
+    filters = VersionFilter
+    sorts = {"number": "number", "created_at": "created_at", "size_bytes": "parameters__size_bytes"}
 
     @extend_schema(responses=VersionSerializer(many=True), filters=False)
     @action(detail=True, pagination_class=None)
@@ -181,15 +187,6 @@ class VersionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVi
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
         name = f"{version.pair.slug}-{version.role}-{version.number}.zip"
         return FileResponse(archive(version), as_attachment=True, filename=name)
-
-    def get_queryset(self) -> QuerySet[ModelVersion]:
-        """All versions; of a list, those that the query asks for."""
-        versions = super().get_queryset()
-        if self.action != "list":
-            return versions
-        wanted = VersionFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        return versions.filter(**wanted.validated_data)
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
@@ -210,11 +207,13 @@ class SubmittedDatasetSerializer(serializers.Serializer[Dataset]):
     file = serializers.FileField(help_text="an .npz with x (float32 or int64, a row a sample) and y (int64)")
 
 
-class DatasetViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Dataset]):
+class DatasetViewSet(ListedViewSet[Dataset]):
     """Data sets that operators gave."""
 
     queryset = Dataset.objects.all()
     serializer_class = DatasetSerializer
+    sorts = {name: name for name in ("name", "rows", "created_at")}
+    searched = ("name",)
     parser_classes = [MultiPartParser]
 
     @extend_schema(request={"multipart/form-data": SubmittedDatasetSerializer}, responses={201: DatasetSerializer})

@@ -10,8 +10,8 @@ from coterie.fleet.models import Device
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.jobs import ADVANCE
-from coterie.rounds.models import Assignment, Round
-from coterie.rounds.transitions import end_assignment
+from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.rounds.transitions import end_assignment, tell
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
 
@@ -40,9 +40,11 @@ def record_progress(*, device: Device, progress: Progress, now: datetime) -> Non
         return  # The directive that answers this names the assignment that it should have.
     figures = {"stage": progress.stage, "steps_done": progress.steps_done, "steps_total": progress.steps_total}
     own = Assignment.objects.filter(pk=assignment.pk, round__state=Round.State.OPEN)
-    if own.filter(state=Assignment.State.ACCEPTED).update(**figures):
-        return
-    own.filter(state=Assignment.State.OFFERED).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+    taken = own.filter(state=Assignment.State.ACCEPTED).update(**figures) or own.filter(
+        state=Assignment.State.OFFERED
+    ).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+    if taken and assignment.stage != progress.stage:
+        tell(assignment.round_id, RoundEvent.Kind(progress.stage), now=now, device_id=device.pk)
 
 
 def revive_dropped(*, device: Device, now: datetime) -> None:
@@ -56,9 +58,11 @@ def revive(*, assignment: Assignment, now: datetime) -> None:
     """Let a dropped assignment of an open round live again, unless its device has been given another since."""
     try:
         with transaction.atomic():
-            Assignment.objects.filter(
+            back = Assignment.objects.filter(
                 pk=assignment.pk, state=Assignment.State.DROPPED, round__state=Round.State.OPEN
             ).update(state=Assignment.State.OFFERED, reason_code="", reason_sentence="", changed_at=now)
+            if back:
+                tell(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
     except IntegrityError:
         return  # One live assignment a device: the other one stands.
 

@@ -7,14 +7,21 @@ import msgspec
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of, finished_federation_of
 from coterie.fleet.models import Device
+from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_in
-from coterie.registry.models import Role
-from coterie.registry.selectors import champion, signed_manifest
+from coterie.registry.selectors import signed_manifest
 from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.assigning import record_progress, revive_dropped
 from coterie.rounds.models import Assignment, Round
-from coterie.rounds.selectors import active_round, eligible_devices, live_assignment, own_assignment_of, standing
+from coterie.rounds.selectors import (
+    active_round,
+    eligible_devices,
+    live_assignment,
+    own_assignment_of,
+    standing,
+    version_for,
+)
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
@@ -41,7 +48,7 @@ def direct(*, device: Device, now: datetime) -> Directive:
     """The device's assignment, or why it has none; a ready device may be invited at once."""
     federations = list(federations_of(device))
     assignment = live_assignment(device)
-    if assignment is None and not device.blockers:
+    if assignment is None and _first_reason(device) is None:
         for federation in federations:
             if _may_invite(federation, device, now):
                 advance_federation(federation_id=federation.pk, now=now)
@@ -60,15 +67,26 @@ def direct(*, device: Device, now: datetime) -> Directive:
         return Directive(
             check_in_s=IDLE_CHECK_IN_S,
             manifest=None if finished is None else _news(finished, device),
-            wait=_first_blocker(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
+            wait=_first_reason(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
         )
     # A device of several federations is asked to meet the requirements of the one that began first.
     return Directive(
         check_in_s=IDLE_CHECK_IN_S,
         manifest=_news(federations[0], device),
         requirements=federations[0].parsed_plan().requirements,
-        wait=_first_blocker(device) or _why_not_invited(federations[0], device, now),
+        wait=_first_reason(device) or _why_not_invited(federations[0], device, now),
     )
+
+
+def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
+    """Every reason why the device does not train now; empty: it works on its assignment."""
+    why = why_not_ready(device, now=now)
+    if why or live_assignment(device) is not None:
+        return why
+    federations = list(federations_of(device))
+    if federations:
+        return tuple(_why_not_invited(federation, device, now) for federation in federations)
+    return (reasons.NO_FEDERATION if finished_federation_of(device) is None else reasons.FINISHED,)
 
 
 def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
@@ -104,16 +122,16 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
 
 
 def _news(federation: Federation, device: Device) -> SignedManifest | None:
-    """The champion, where the device holds another version."""
-    version = champion(federation.pair_id, Role.DEVICE)
-    if version is None or str(version.pk) == device.held_version:
+    """The version that the device should have, where it holds another one."""
+    version = version_for(device, federation.pair_id)
+    if version is None or str(version) == device.held_version:
         return None
-    return signed_manifest(version.pk)
+    return signed_manifest(version)
 
 
-def _first_blocker(device: Device) -> Reason | None:
-    blockers = device.reported_blockers()
-    return blockers[0] if blockers else None
+def _first_reason(device: Device) -> Reason | None:
+    why = held_back(device) + device.reported_blockers()
+    return why[0] if why else None
 
 
 def _why_not_invited(federation: Federation, device: Device, now: datetime) -> Reason:

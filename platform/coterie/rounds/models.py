@@ -173,6 +173,49 @@ class Assignment(models.Model):
         return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
 
+class RoundEvent(models.Model):
+    """What happened in a round, to replay it; kept for a while after its end."""
+
+    class Kind(models.TextChoices):
+        """Of the round itself, or of one device's part in it."""
+
+        PLANNED = "planned"
+        WAITS = "waits"
+        """For another reason than before."""
+        OPEN = "open"
+        CLOSING = "closing"
+        MERGING = "merging"
+        PUBLISHED = "published"
+        ABANDONED = "abandoned"
+        ASKED = "asked"
+        ACCEPTED = "accepted"
+        TRAINING = "training"
+        WAITING = "waiting"
+        """The device's conditions were lost; training is held."""
+        UPLOADING = "uploading"
+        DELIVERED = "delivered"
+        RELEASED = "released"
+        DROPPED = "dropped"
+        BACK = "back"
+        """A device that was dropped speaks again."""
+        REJECTED = "rejected"
+
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    """Whose part it is; none: the round's own."""
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+
+    class Meta:
+        ordering = ["round", "id"]
+        indexes = [models.Index(fields=["round", "id"], name="event_of_round")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.round}"
+
+
 class UpdateFacts(models.Model):
     """What a device says of its update."""
 

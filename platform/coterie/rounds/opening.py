@@ -9,9 +9,9 @@ from coterie.learning.selection import choose, derive_seed
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion
 from coterie.rounds import reasons
-from coterie.rounds.models import Assignment, Round
+from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
-from coterie.rounds.transitions import explain, step
+from coterie.rounds.transitions import explain, step, tell
 
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""
@@ -30,9 +30,11 @@ def plan_round(*, federation: Federation, now: datetime) -> Round | None:
         assert last.finished_at is not None, "a federation has one active round"
         number = last.number + 1
         opens_at = last.finished_at + timedelta(seconds=pace.pause_after_s())
-    return Round.objects.create(
+    round_ = Round.objects.create(
         federation=federation, number=number, opens_at=opens_at, seed=derive_seed(federation.seed, "round", number)
     )
+    tell(round_.pk, RoundEvent.Kind.PLANNED, now=now)
+    return round_
 
 
 def open_if_due(*, round_: Round, now: datetime) -> None:
@@ -100,6 +102,11 @@ def invite(*, round_: Round, now: datetime) -> None:
             for device in chosen
         ],
         ignore_conflicts=True,
+    )
+    asked = Assignment.objects.filter(round=round_, offered_at=now)
+    RoundEvent.objects.bulk_create(
+        RoundEvent(round=round_, at=now, kind=RoundEvent.Kind.ASKED, device_id=device_id)
+        for device_id in asked.values_list("device_id", flat=True)
     )
     explain(round_, why_collecting(round_), now=now)
     for device in chosen:

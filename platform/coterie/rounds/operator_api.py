@@ -1,13 +1,15 @@
 """Rounds in the operators' REST API, to look at: they are held by the platform alone."""
 
 from django.db.models import Count, Q, QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers
+from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from coterie.rounds.models import Assignment, Round, Update
+from coterie.core.listing import Asked, ListedViewSet
+from coterie.rounds.models import Assignment, Round, RoundEvent, Update
 
 
 class UpdateSerializer(serializers.ModelSerializer[Update]):
@@ -96,14 +98,26 @@ class RoundDetailSerializer(RoundSerializer):
         read_only_fields = fields
 
 
+class RoundEventSerializer(serializers.ModelSerializer[RoundEvent]):
+    """What happened in a round."""
+
+    device_name = serializers.CharField(source="device.name", read_only=True, allow_null=True, default=None)
+
+    class Meta:
+        model = RoundEvent
+        fields = ["id", "at", "kind", "device", "device_name", "reason_code", "reason_sentence"]
+        read_only_fields = fields
+
+
 class RoundFilter(serializers.Serializer[None]):
     """Which rounds to list."""
 
     federation = serializers.UUIDField(required=False)
     state = serializers.ChoiceField(Round.State.choices, required=False)
+    active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
 
 
-class RoundViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Round]):
+class RoundViewSet(ListedViewSet[Round]):
     """Rounds."""
 
     queryset = (
@@ -112,26 +126,79 @@ class RoundViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericView
         .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer
+    filters = RoundFilter
+    sorts = {name: name for name in ("number", "opens_at", "opened_at", "finished_at", "devices", "updates")}
+    searched = ("federation__slug", "reason_sentence")
 
-    @extend_schema(parameters=[RoundFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Rounds, youngest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
+    def narrowed(self, rows: QuerySet[Round], asked: Asked) -> QuerySet[Round]:
+        """By federation and state."""
+        columns = {name: value for name, value in asked.items() if name != "active"}
+        rows = rows.filter(**columns)
+        if "active" not in asked:
+            return rows
+        active = Q(state__in=Round.ACTIVE)
+        return rows.filter(active if asked["active"] else ~active)
 
     @extend_schema(responses=RoundDetailSerializer)
     def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
         """A round with everybody's part in it."""
         return super().retrieve(request, *args, **kwargs)
 
+    @extend_schema(responses=RoundEventSerializer(many=True), operation_id="rounds_timeline")
+    @action(detail=True)
+    def timeline(self, _request: Request, pk: int) -> Response:
+        """What happened, in order, a page at a time: who was asked, accepted, trained, uploaded, was late, and why."""
+        return self.page_of(get_object_or_404(Round, pk=pk).events.select_related("device"), RoundEventSerializer)
+
     def get_serializer_class(self) -> type[RoundSerializer]:
         """Lists leave the assignments out."""
         return RoundDetailSerializer if self.action == "retrieve" else RoundSerializer
 
     def get_queryset(self) -> QuerySet[Round]:
-        """All rounds; of a list, those that the query asks for."""
-        rounds = super().get_queryset()
-        if self.action != "list":
-            return rounds.prefetch_related("assignments__device", "assignments__update")
-        wanted = RoundFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        return rounds.filter(**wanted.validated_data)
+        """A single round comes with everybody's part."""
+        parts = () if self.action == "list" else ("assignments__device", "assignments__update")
+        return super().get_queryset().prefetch_related(*parts)
+
+
+class PartSerializer(AssignmentSerializer):
+    """One device's part in one round: what it got, what it sent, and how its model did."""
+
+    federation = serializers.UUIDField(source="round.federation_id", read_only=True)
+    federation_slug = serializers.CharField(source="round.federation.slug", read_only=True)
+    round_number = serializers.IntegerField(source="round.number", read_only=True)
+    base_version = serializers.UUIDField(source="round.base_version_id", read_only=True, allow_null=True)
+
+    class Meta(AssignmentSerializer.Meta):
+        fields = [
+            *AssignmentSerializer.Meta.fields,
+            "round",
+            "round_number",
+            "federation",
+            "federation_slug",
+            "base_version",
+        ]
+        read_only_fields = fields
+
+
+class AssignmentFilter(serializers.Serializer[None]):
+    """Whose part, and in what."""
+
+    device = serializers.UUIDField(required=False)
+    round = serializers.IntegerField(required=False)
+    federation = serializers.UUIDField(required=False)
+    state = serializers.ChoiceField(Assignment.State.choices, required=False)
+
+
+class AssignmentViewSet(ListedViewSet[Assignment]):
+    """Parts of devices in rounds: of one device, its history of versions, accuracy, training time and what it sent."""
+
+    queryset = Assignment.objects.select_related("round__federation", "device", "update").order_by("-offered_at", "-pk")
+    serializer_class = PartSerializer
+    filters = AssignmentFilter
+    sorts = {name: name for name in ("offered_at", "changed_at")}
+    searched = ("device__name", "reason_sentence")
+
+    def narrowed(self, rows: QuerySet[Assignment], asked: Asked) -> QuerySet[Assignment]:
+        """By device, round, federation and state."""
+        columns = {"federation": "round__federation"}
+        return rows.filter(**{columns.get(name, name): value for name, value in asked.items()})

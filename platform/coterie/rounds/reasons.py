@@ -18,6 +18,7 @@ BETWEEN = Reason("rounds.between", "the next round is being planned")
 CLOSED = Reason("rounds.round_closed", "the round closed before the update had arrived")
 ABSENT = Reason("rounds.device_absent", "the device fell silent")
 GONE = Reason("rounds.device_gone", "the device was revoked or has left the fleet")
+HELD_BACK = Reason("rounds.held_back", "an operator paused or pinned the device while the round was held")
 MERGE_FAILED = Reason("rounds.merge_failed", "every worker that merged the updates died")
 BASE_MOVED = Reason("rounds.base_moved", "the champion was moved while the round was held, so its updates fit no more")
 

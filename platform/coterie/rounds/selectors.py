@@ -5,13 +5,15 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
-from django.db.models.fields.json import KT
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
+from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.learning.pace import Standing
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.conditions import Reason
@@ -58,10 +60,10 @@ def standing(round_: Round, *, now: datetime) -> Standing:
 def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason:
     """What the members are doing, when too few of them are ready."""
     present = present_devices(now=now, tag=federation.device_tag)
-    blocked = present.exclude(blockers=[]).order_by().values_list(KT("blockers__0__code"))
     others = Counter[str]()
-    for code, count in blocked.annotate(count=Count("id")):
-        others[reasons.what_keeps(code)] += count
+    for (how, code), count in totals_by_status(present, now=now).items():
+        if how is not DeviceStatus.READY:
+            others[reasons.what_keeps(code or how)] += count
     eligible = eligible_devices(federation, now=now).count()
     for what, count in (
         ("absent", members(federation).count() - present.count()),
@@ -84,6 +86,14 @@ def why_collecting(round_: Round) -> Reason:
         delivered=states.get(Assignment.State.DELIVERED, 0),
         stages=stages,
     )
+
+
+def version_for(device: Device, pair_id: UUID) -> UUID | None:
+    """The version of a pair's device model that the device should hold; None before the first is published."""
+    if device.pinned_version:
+        return UUID(device.pinned_version)
+    in_use = champion(pair_id, Role.DEVICE)
+    return None if in_use is None else in_use.pk
 
 
 def own_assignment_of(device: Device, round_: Round) -> Assignment | None:

@@ -3,11 +3,14 @@
 from datetime import datetime, timedelta
 
 from coterie.rounds.files import assignments_with_parts, discard_part, updates_of
-from coterie.rounds.models import Round, Upload
+from coterie.rounds.models import Round, RoundEvent, Upload
 
 RETENTION = timedelta(days=7)
 """How long after a round's end its updates stay, for whoever wants to merge them again."""
+EVENT_RETENTION = timedelta(days=30)
+"""How long after a round's end it can be replayed."""
 ROUNDS_AT_ONCE = 100
+EVENTS_AT_ONCE = 5_000
 
 
 def tidy(*, now: datetime) -> None:
@@ -16,6 +19,8 @@ def tidy(*, now: datetime) -> None:
     for round_ in ended:
         updates_of(round_.pk).clear()
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
+    old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
+    RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
     _forget_lost_uploads()
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from uuid import UUID
 
 from coterie.core.events import wake_device
-from coterie.rounds.models import Assignment, Round
+from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie_wire.conditions import Reason
 
 State = Round.State
@@ -27,13 +28,17 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
         return False
     for name, value in values.items():
         setattr(round_, name, value)
+    tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
     return True
 
 
 def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
     """Say why the round waits; writes only what has changed."""
-    if round_.reason() != reason:
-        Round.objects.filter(pk=round_.pk, state=round_.state).update(**_reason_columns(reason), reason_at=now)
+    if round_.reason() == reason:
+        return
+    changed = Round.objects.filter(pk=round_.pk, state=round_.state).update(**_reason_columns(reason), reason_at=now)
+    if changed and round_.reason_code != reason.code:
+        tell(round_.pk, RoundEvent.Kind.WAITS, reason=reason, now=now)
 
 
 def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reason, now: datetime) -> bool:
@@ -43,7 +48,21 @@ def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reas
     )
     if ended:
         wake_device(str(assignment.device_id))
+        kind = RoundEvent.Kind(to.value)
+        tell(assignment.round_id, kind, reason=reason, now=now, device_id=assignment.device_id)
     return ended == 1
+
+
+def tell(
+    round_id: int,
+    kind: RoundEvent.Kind,
+    *,
+    now: datetime,
+    reason: Reason | None = None,
+    device_id: UUID | None = None,
+) -> None:
+    """Keep what has happened, for the round's timeline."""
+    RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **_reason_columns(reason))
 
 
 def _reason_columns(reason: Reason | None) -> dict[str, str]:

@@ -23,8 +23,8 @@ from coterie.rounds.errors import (
 )
 from coterie.rounds.files import arrived_bytes, discard_part, part_path, updates_of
 from coterie.rounds.jobs import ADVANCE
-from coterie.rounds.models import Assignment, Round, Update, UpdateFacts, Upload
-from coterie.rounds.transitions import end_assignment
+from coterie.rounds.models import Assignment, Round, RoundEvent, Update, UpdateFacts, Upload
+from coterie.rounds.transitions import end_assignment, tell
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -132,6 +132,7 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
         state=Assignment.State.DELIVERED, reason_code="", reason_sentence="", changed_at=now
     )
     Update.objects.create(assignment=assignment, received_at=now, **facts)
+    tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
     transaction.on_commit(lambda: discard_part(assignment.pk))
     close_if_due(round_=assignment.round, now=now)

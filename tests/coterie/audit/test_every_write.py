@@ -19,7 +19,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
 from coterie.federations.services import create_federation
-from coterie.fleet.services import create_enrolment_token
+from coterie.fleet.services import create_enrolment_token, pause_device
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.services import publish_version
 from tests.contract.error_catalogue import codes_given
@@ -76,6 +76,12 @@ def two_versions() -> str:
     return str(pair.pk)
 
 
+def resting() -> str:
+    device = make_device("hall")
+    pause_device(device=device, now=START)
+    return str(device.pk)
+
+
 def another() -> int:
     return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
 
@@ -111,6 +117,20 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
     ("post", "/api/devices/{id}/revoke/"): lambda _: Write(
         "fleet.revoke_device", f"/api/devices/{make_device('hall').pk}/revoke/"
+    ),
+    ("post", "/api/devices/{id}/pause/"): lambda _: Write(
+        "fleet.pause_device", f"/api/devices/{make_device('hall').pk}/pause/"
+    ),
+    ("post", "/api/devices/{id}/resume/"): lambda _: Write("fleet.resume_device", f"/api/devices/{resting()}/resume/"),
+    ("post", "/api/devices/{id}/pin/"): lambda _: Write(
+        "fleet.pin_device",
+        f"/api/devices/{make_device('hall').pk}/pin/",
+        {"version": str(make_version(make_pair()).pk)},
+    ),
+    ("post", "/api/device-actions/"): lambda _: Write(
+        "fleet.change_device",
+        "/api/device-actions/",
+        {"action": "add_tags", "devices": [str(make_device("hall").pk)], "tags": ["kiosk"]},
     ),
     ("post", "/api/pairs/"): lambda _: Write(
         "registry.submit_pair",

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from coterie.accounts.models import Operator
+from coterie.accounts.services import create_operator
 from coterie.rounds.advancing import sweep
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def api() -> APIClient:
     client = APIClient()
-    client.force_authenticate(Operator.objects.create(username="ada"))
+    client.force_authenticate(create_operator(username="ada").operator)
     return client
 
 
@@ -90,7 +90,7 @@ def test_a_plan_that_does_not_fit_is_refused_with_its_code(api: APIClient) -> No
 
 def test_plans_are_described(api: APIClient) -> None:
     assert "sync" in api.get("/api/plan-schema/").json()["pace"]
-    assert sorted(api.get("/api/presets/").json()) == ["fedavg", "fedprox"]
+    assert {"fedavg", "fedprox"} <= api.get("/api/presets/").json().keys()
 
 
 def test_a_data_set_is_uploaded(api: APIClient) -> None:

@@ -1,0 +1,48 @@
+"""A device's past: what it told whenever something changed, for a while."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+
+from coterie.fleet.models import Device, Observation
+
+RETENTION = timedelta(days=14)
+MAX_OF_A_DEVICE = 500
+"""A device whose conditions flap keeps its latest."""
+TEMPERATURE_STEP_C = 5.0
+"""Temperatures that round to the same step are the same: a probe's noise is no history."""
+AT_ONCE = 5_000
+
+
+def observe(device: Device, *, before: object, now: datetime) -> None:
+    """Keep what `device` has just told, unless `story` says that nothing has changed since `before`."""
+    if story(device) != before:
+        Observation.objects.create(
+            device=device,
+            at=now,
+            conditions=device.conditions,
+            blockers=device.blockers,
+            blocked_by=device.blocked_by,
+            held_version=device.held_version,
+        )
+
+
+def story(device: Device) -> object:
+    """What of a check-in is worth remembering when it changes."""
+    conditions = dict(device.conditions)
+    temperature_c = conditions.pop("temperature_c", None)
+    step = None if temperature_c is None else round(temperature_c / TEMPERATURE_STEP_C)
+    codes = [blocker["code"] for blocker in device.blockers]
+    return (device.last_seen_at is None, conditions, step, codes, device.held_version)
+
+
+def forget(*, now: datetime) -> None:
+    """Remove what is older than the retention, and what is too much of one device; some of it at a time."""
+    old = Observation.objects.filter(at__lt=now - RETENTION).order_by("at")
+    Observation.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:AT_ONCE])).delete()
+    numbered = Observation.objects.order_by().annotate(
+        number=Window(RowNumber(), partition_by=[F("device_id")], order_by=F("at").desc())
+    )
+    too_many = numbered.filter(number__gt=MAX_OF_A_DEVICE)
+    Observation.objects.filter(pk__in=list(too_many.values_list("pk", flat=True)[:AT_ONCE])).delete()

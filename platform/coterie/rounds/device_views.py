@@ -1,0 +1,138 @@
+"""What the REST API tells and does about one device, or many, that concerns rounds: why, its parts, pause, pin."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import cast
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from coterie.fleet import services as fleet
+from coterie.fleet.models import Device
+from coterie.fleet.operator_api import DeviceSerializer, ReasonSerializer
+from coterie.registry.models import ModelVersion
+from coterie.rounds import steering
+from coterie.rounds.directives import why_not_training
+
+AT_ONCE = 500
+"""Most devices of one request."""
+
+
+class WhySerializer(serializers.Serializer[None]):
+    """Why a device does not train now."""
+
+    training = serializers.BooleanField(help_text="it has an assignment and works on it")
+    reasons = ReasonSerializer(many=True, help_text="empty where it trains")
+
+
+class WhyView(APIView):
+    """Why is nothing happening on this device?"""
+
+    @extend_schema(responses=WhySerializer, operation_id="devices_why")
+    def get(self, _request: Request, pk: UUID) -> Response:
+        """Every reason, the operator's own decisions and its federation's among them."""
+        why = why_not_training(get_object_or_404(Device, pk=pk), now=timezone.now())
+        return Response({"training": not why, "reasons": msgspec.to_builtins(why)})
+
+
+class PauseView(APIView):
+    """A device that an operator lets rest."""
+
+    @extend_schema(request=None, responses=DeviceSerializer, operation_id="devices_pause")
+    def post(self, _request: Request, pk: UUID) -> Response:
+        """Let it rest: it gives back what it works on, and no round asks it."""
+        device = get_object_or_404(Device, pk=pk)
+        steering.pause_device(device=device, now=timezone.now())
+        return Response(DeviceSerializer(device).data)
+
+
+class ResumeView(APIView):
+    """A device that shall work again."""
+
+    @extend_schema(request=None, responses=DeviceSerializer, operation_id="devices_resume")
+    def post(self, _request: Request, pk: UUID) -> Response:
+        """Let rounds ask it again."""
+        device = get_object_or_404(Device, pk=pk)
+        fleet.resume_device(device=device)
+        return Response(DeviceSerializer(device).data)
+
+
+class PinSerializer(serializers.Serializer[None]):
+    """Which version a device is kept on."""
+
+    version = serializers.PrimaryKeyRelatedField(
+        queryset=ModelVersion.objects.all(), allow_null=True, help_text="of a device model; null: follow again"
+    )
+
+
+class PinView(APIView):
+    """A device that is kept on one version."""
+
+    @extend_schema(request=PinSerializer, responses=DeviceSerializer, operation_id="devices_pin")
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Keep it on a version, out of rounds, or let it follow its federation again."""
+        device = get_object_or_404(Device, pk=pk)
+        wanted = PinSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        steering.pin_device(device=device, version=wanted.validated_data["version"], now=timezone.now())
+        return Response(DeviceSerializer(device).data)
+
+
+Deed = Callable[[Device, list[str], datetime], None]
+DEEDS: Mapping[str, Deed] = {
+    "add_tags": lambda device, tags, _now: fleet.change_device(device=device, tags=[*device.tags, *tags]),
+    "remove_tags": lambda device, tags, _now: fleet.change_device(
+        device=device, tags=[tag for tag in device.tags if tag not in tags]
+    ),
+    "pause": lambda device, _tags, now: steering.pause_device(device=device, now=now),
+    "resume": lambda device, _tags, _now: fleet.resume_device(device=device),
+    "revoke": lambda device, _tags, now: fleet.revoke_device(device=device, now=now),
+}
+
+
+class DeviceActionSerializer(serializers.Serializer[None]):
+    """One action on many devices."""
+
+    action = serializers.ChoiceField(list(DEEDS))
+    devices = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=AT_ONCE)
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=50), default=list, help_text="of add_tags and remove_tags"
+    )
+
+    def validate_devices(self, wanted: list[UUID]) -> list[Device]:
+        """Raises ValidationError that names the devices that are none."""
+        devices = list(Device.objects.filter(pk__in=wanted))
+        strangers = sorted(map(str, set(wanted) - {device.pk for device in devices}))
+        if strangers:
+            raise serializers.ValidationError(f"there is no device {', '.join(strangers[:10])}")
+        return devices
+
+
+class DoneSerializer(serializers.Serializer[None]):
+    """How many devices were acted on."""
+
+    devices = serializers.IntegerField()
+
+
+class DeviceActionsView(APIView):
+    """Actions on many devices."""
+
+    @extend_schema(request=DeviceActionSerializer, responses=DoneSerializer, operation_id="device_actions_create")
+    def post(self, request: Request) -> Response:
+        """Do one thing to each of the devices, or to none if one of them cannot."""
+        wanted = DeviceActionSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        devices = cast(list[Device], wanted.validated_data["devices"])
+        deed, tags, now = DEEDS[wanted.validated_data["action"]], wanted.validated_data["tags"], timezone.now()
+        with transaction.atomic():
+            for device in devices:
+                deed(device, tags, now)
+        return Response({"devices": len(devices)})

@@ -1,0 +1,40 @@
+"""What an operator decides about one device that concerns the round it is in."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from coterie.fleet import services as fleet
+from coterie.fleet.models import Device
+from coterie.registry.errors import UnknownVersion
+from coterie.registry.models import ModelVersion, Role
+from coterie.rounds.jobs import ADVANCE
+from coterie.rounds.models import Assignment
+from coterie.rounds.reasons import HELD_BACK
+from coterie.rounds.transitions import end_assignment
+
+
+@transaction.atomic
+def pause_device(*, device: Device, now: datetime) -> None:
+    """Let the device rest: it gives back what it works on, and no round asks it until it is resumed."""
+    fleet.pause_device(device=device, now=now)
+    _release(device, now)
+
+
+@transaction.atomic
+def pin_device(*, device: Device, version: ModelVersion | None, now: datetime) -> None:
+    """Keep the device on one version, out of rounds; None: let it follow its federation again.
+
+    Raises UnknownVersion where it is a cloud model's.
+    """
+    if version is not None and version.role != Role.DEVICE:
+        raise UnknownVersion(version=str(version.pk))
+    fleet.pin_device(device=device, version="" if version is None else str(version.pk))
+    if version is not None:
+        _release(device, now)
+
+
+def _release(device: Device, now: datetime) -> None:
+    for assignment in Assignment.objects.filter(device=device, state__in=Assignment.LIVE).select_related("round"):
+        if end_assignment(assignment, Assignment.State.RELEASED, reason=HELD_BACK, now=now):
+            ADVANCE.send(federation=str(assignment.round.federation_id))

@@ -1,0 +1,50 @@
+"""A device stands in one way, and lists, totals and the device itself agree on it."""
+
+from datetime import timedelta
+
+import pytest
+
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import ready_devices, why_not_ready
+from coterie.fleet.status import DeviceStatus, status_of, totals_by_status, with_status
+from tests.coterie.world import START, make_device
+
+pytestmark = pytest.mark.django_db
+
+PRESENT = {"present_until": START + timedelta(minutes=1), "last_seen_at": START}
+SILENT = {"present_until": START - timedelta(minutes=1), "last_seen_at": START - timedelta(minutes=2)}
+BATTERY = {"blocked_by": "conditions.on_battery", "blockers": [{"code": "conditions.on_battery", "sentence": "…"}]}
+CASES = {
+    "revoked": (DeviceStatus.REVOKED, {**PRESENT, "state": "revoked"}),
+    "left": (DeviceStatus.LEFT, {**PRESENT, **BATTERY, "state": "left"}),
+    "new": (DeviceStatus.NEVER_SEEN, {}),
+    "new and paused": (DeviceStatus.NEVER_SEEN, {"paused_at": START}),
+    "absent": (DeviceStatus.ABSENT, {**SILENT, **BATTERY, "pinned_version": "v"}),
+    "paused": (DeviceStatus.PAUSED, {**PRESENT, **BATTERY, "paused_at": START, "pinned_version": "v"}),
+    "pinned": (DeviceStatus.PINNED, {**PRESENT, **BATTERY, "pinned_version": "v"}),
+    "waiting": (DeviceStatus.WAITING, {**PRESENT, **BATTERY}),
+    "ready": (DeviceStatus.READY, PRESENT),
+}
+
+
+@pytest.fixture
+def fleet() -> None:
+    for name, (_, columns) in CASES.items():
+        Device.objects.filter(pk=make_device(name).pk).update(**columns)
+
+
+def test_the_rules_say_the_same_in_the_database_and_in_python(fleet: None) -> None:
+    for device in Device.objects.all():
+        expected = CASES[device.name][0]
+        assert status_of(device, now=START) is expected
+        assert [s for s in DeviceStatus if device in with_status(Device.objects.all(), s, now=START)] == [expected]
+        assert (not why_not_ready(device, now=START)) == (expected is DeviceStatus.READY)
+        assert (device in ready_devices(now=START)) == (expected is DeviceStatus.READY)
+
+
+def test_totals_count_each_device_once(fleet: None) -> None:
+    totals = totals_by_status(Device.objects.all(), now=START)
+    assert sum(totals.values()) == len(CASES)
+    assert totals[DeviceStatus.WAITING, "conditions.on_battery"] == 1
+    assert totals[DeviceStatus.NEVER_SEEN, ""] == 2
+    assert all(count == 1 for (status, _), count in totals.items() if status is not DeviceStatus.NEVER_SEEN)
