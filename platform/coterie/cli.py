@@ -17,8 +17,8 @@ def main() -> None:
     ours, arguments = before_settings.parse_known_args()
     with ExitStack() as stack:
         state = ours.state
-        if state is None and arguments[:1] == ["demo"]:
-            state = stack.enter_context(TemporaryDirectory(prefix="coterie-demo-"))  # nothing of it stays
+        if state is None and arguments[:1] in (["demo"], ["simulate"]):
+            state = stack.enter_context(TemporaryDirectory(prefix="coterie-"))  # nothing of it stays
         if state is not None:
             os.environ["COTERIE_STATE"] = state  # noqa: TID251
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it

@@ -65,6 +65,10 @@ class Local(Kind, frozen=True):
         """Seconds back from now within which samples must have come to be learned from; None: all are."""
         return None
 
+    def keeps_own(self) -> bool:
+        """Whether the device uses the model that it trained until it trains again, rather than every new version."""
+        return False
+
     def needs_teacher(self) -> bool:
         """Whether the device learns from the cloud model's probabilities too."""
         return False

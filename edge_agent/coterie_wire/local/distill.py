@@ -55,5 +55,8 @@ class Distill(Local, frozen=True, tag="distill"):
     def period_s(self) -> float:
         return self.period_days * DAY_S
 
+    def keeps_own(self) -> bool:
+        return True
+
     def needs_teacher(self) -> bool:
         return self.lambda_d < 1

@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "channels",
     "coterie.config",
     "coterie.demo",
+    "coterie.simulation",
     "coterie.gateway",
     "coterie.audit",
     "coterie.accounts",

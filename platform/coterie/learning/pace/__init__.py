@@ -25,6 +25,10 @@ class Pace(Kind, frozen=True):
         """Whether there are rounds at all; where there are none, nothing else is asked of the kind."""
         return True
 
+    def rest_s(self) -> float:
+        """Seconds from one training of a device to its next at least, where there are no rounds."""
+        raise NotImplementedError
+
     def devices_needed(self) -> int:
         """Eligible devices without which a round does not open."""
         raise NotImplementedError

@@ -16,3 +16,6 @@ class Alone(Pace, frozen=True, tag="alone"):
 
     def holds_rounds(self) -> bool:
         return False
+
+    def rest_s(self) -> float:
+        return self.period_s

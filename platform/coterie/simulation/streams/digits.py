@@ -96,7 +96,10 @@ class Digits(Stream, frozen=True, tag="digits"):
             if profile.arrives is not None and self._present(tick):
                 weights[profile.arrives] = self.arrival_weight
             drawn = rng.choice(CLASSES, size=self.batch_size, p=weights / weights.sum())
-            rows = np.array([rng.choice(rows_of[digit]) for digit in drawn], np.int64)
+            places = rng.random(self.batch_size)
+            rows = np.array(
+                [rows_of[digit][int(place * len(rows_of[digit]))] for digit, place in zip(drawn, places, strict=True)]
+            )
             noise = rng.normal(0, self.noise, (len(rows), *IMAGE)).astype(np.float32)
             batches.append(Dataset({INPUT: images[rows] + noise}, labels[rows]))
         return tuple(batches)

@@ -1,0 +1,17 @@
+"""All samples go to one place, where one model learns from them; it is sent back to every device."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie.simulation.baselines import Baseline
+
+
+class Centralised(Baseline, frozen=True, tag="centralised"):
+    """The device model, trained on what is new, as the scenario's learner trains."""
+
+    period_s: Annotated[
+        float, Meta(ge=0, le=3650 * 86_400, description="seconds between two trainings; 0: as often as batches come")
+    ] = 0.0
+    epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over what is new")] = 1
+    learning_rate: Annotated[float, Meta(gt=0, le=100, description="step size")] = 0.05

@@ -1,0 +1,58 @@
+"""What is simulated: a plan, or a baseline that no plan can be."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.learning.plan import PRESETS, Document, Plan, parse_plan, plan_document
+from coterie.simulation import baselines
+from coterie.simulation.baselines import Baseline
+from coterie.simulation.errors import MalformedFile, UnknownPlan
+from coterie.simulation.scenario import read_toml
+from coterie_wire.errors import WireError
+from coterie_wire.kinds import Registry
+
+BASELINES = Registry("baseline", baselines, Baseline)
+
+Contender = Plan | Baseline
+
+
+def shipped_contenders() -> Mapping[str, Path]:
+    """Files by name: the presets, and the baselines."""
+    paths = [*PRESETS.glob("*.toml"), *Path(baselines.__path__[0]).glob("*.toml")]
+    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
+
+
+def read_contender(name: str) -> Contender:
+    """What is shipped under `name`, or stands in the file of that name.
+
+    Raises UnknownPlan or MalformedFile.
+    """
+    path = shipped_contenders().get(name, Path(name))
+    if not path.is_file():
+        raise UnknownPlan(name=name, known=", ".join(shipped_contenders()))
+    return parse_contender(read_toml(path), path=name)
+
+
+def parse_contender(raw: object, *, path: str) -> Contender:
+    """Raises MalformedFile."""
+    try:
+        if isinstance(raw, Mapping) and "baseline" in raw:
+            return BASELINES.parse(msgspec.convert(raw, _BaselineFile).baseline)
+        return parse_plan(raw)
+    except (msgspec.ValidationError, WireError) as error:
+        raise MalformedFile(path=path, detail=str(error)) from error
+
+
+def contender_document(contender: Contender) -> Document:
+    """As JSON with every hyperparameter written out."""
+    if isinstance(contender, Plan):
+        return plan_document(contender)
+    return {"baseline": msgspec.to_builtins(contender)}
+
+
+class _BaselineFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    baseline: Annotated[dict[str, object], Meta(min_length=1)]

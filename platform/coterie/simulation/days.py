@@ -1,0 +1,74 @@
+"""When a virtual device may train: its conditions by the hour, judged as an agent judges its own."""
+
+import math
+from typing import NamedTuple
+
+from coterie.simulation.scenario import Habits
+from coterie_agent.policy import judge
+from coterie_wire.conditions import Conditions, Requirements
+
+HOUR_S = 3600.0
+DAY_S = 24 * HOUR_S
+QUARTERS = 96
+"""Of an hour in a day: conditions are looked at four times an hour."""
+QUARTER_S = DAY_S / QUARTERS
+
+
+class Day(NamedTuple):
+    """One device's days, which are all alike."""
+
+    ready: tuple[bool, ...]
+    """Whether it may train, for each quarter of an hour of a day."""
+
+    @property
+    def ever(self) -> bool:
+        """Whether there is any time of the day at which it may train."""
+        return any(self.ready)
+
+    def is_ready(self, time_s: float) -> bool:
+        """Whether it may train at `time_s`."""
+        return self.ready[int(time_s // QUARTER_S) % QUARTERS]
+
+    def done_at(self, start_s: float, work_s: float) -> float:
+        """When work of `work_s` seconds that is begun at `start_s`, and rests whenever it must, is done."""
+        if all(self.ready):
+            return start_s + work_s
+        if not self.ever:
+            return math.inf
+        whole_days = work_s // (QUARTER_S * sum(self.ready))
+        left_s = work_s - whole_days * QUARTER_S * sum(self.ready)
+        now_s = start_s + whole_days * DAY_S
+        while True:
+            ends_s = (now_s // QUARTER_S + 1) * QUARTER_S
+            if self.is_ready(now_s):
+                if now_s + left_s <= ends_s:
+                    return now_s + left_s
+                left_s -= ends_s - now_s
+            now_s = ends_s
+
+
+def day_of(habits: Habits, requirements: Requirements, *, shift_h: float) -> Day:
+    """The day of a device whose habits are `shift_h` hours late."""
+    return Day(tuple(_ready(habits, requirements, quarter / 4, shift_h) for quarter in range(QUARTERS)))
+
+
+def _ready(habits: Habits, requirements: Requirements, hour: float, shift_h: float) -> bool:
+    conditions = Conditions(
+        charging="yes" if _within(habits.charging, hour - shift_h) else "no",
+        network="wifi" if _within(habits.wifi, hour - shift_h) else "metered",
+        idle="yes",
+        temperature_c=30.0,
+    )
+    return not judge(requirements, NO_OWNER, conditions, int(hour))
+
+
+NO_OWNER = Requirements(charging=False, unmetered=False)
+"""Virtual owners ask for nothing beyond the plan."""
+
+
+def _within(hours: tuple[float, float] | None, hour: float) -> bool:
+    if hours is None:
+        return True
+    start, end = hours
+    at = hour % 24
+    return start <= at < end if start <= end else at >= start or at < end

@@ -1,0 +1,92 @@
+"""A virtual device: its data so far, its model, its speed and its day."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.learning.datasets import Dataset
+from coterie.learning.selection import derive_seed
+from coterie.simulation.days import Day, day_of
+from coterie.simulation.learner import Learner
+from coterie.simulation.scenario import Scenario, Speed
+from coterie_wire.conditions import Requirements
+
+
+class Arrived(NamedTuple):
+    """A batch, and when it came."""
+
+    time_s: float
+    batch: Dataset
+
+
+@dataclass(eq=False)
+class Device:
+    """The only thing in a simulation that changes."""
+
+    number: int
+    learner: Learner
+    day: Day
+    slowness: float
+    """How many times longer than the scenario's speed it takes to compute."""
+    window: deque[Arrived]
+    """What it keeps, the newest last."""
+    samples: list[int] = field(default_factory=list)
+    """Of each batch so far."""
+    correct: list[int] = field(default_factory=list)
+    """Of each batch so far, before the device trained on it."""
+    trained_at_s: float = 0.0
+    """What came later has not been trained on."""
+    busy_until_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"device-{self.number}"
+
+    def meet(self, batch: Dataset, now_s: float) -> Dataset:
+        """Predict a new batch, then keep it; gives back the batch with predictions in place of labels."""
+        predicted = self.learner.predict(batch.inputs).argmax(axis=1) if len(batch.labels) else batch.labels
+        self.samples.append(len(batch.labels))
+        self.correct.append(int((predicted == batch.labels).sum()))
+        if len(batch.labels):
+            self.window.append(Arrived(now_s, batch))
+        return Dataset(batch.inputs, predicted)
+
+    def data(self, *, since_s: float) -> Dataset | None:
+        """What came after `since_s` and is still kept; None where there is nothing."""
+        parts = [arrived.batch for arrived in self.window if arrived.time_s > since_s]
+        return joined(parts) if parts else None
+
+
+def joined(parts: list[Dataset]) -> Dataset:
+    """All samples of `parts`, which are not none, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    inputs = {name: np.concatenate([part.inputs[name] for part in parts]) for name in parts[0].inputs}
+    return Dataset(inputs, np.concatenate([part.labels for part in parts]))
+
+
+def make_devices(
+    scenario: Scenario, requirements: Requirements, learner: Learner, *, count: int, seed: int
+) -> tuple[Device, ...]:
+    """`count` devices that all start from `learner`; a device is the same whatever their number."""
+    return tuple(_make_device(scenario, requirements, learner, number, seed) for number in range(count))
+
+
+def _make_device(scenario: Scenario, requirements: Requirements, learner: Learner, number: int, seed: int) -> Device:
+    rng = np.random.default_rng(derive_seed(seed, "device", number))
+    spread = scenario.habits.spread_h
+    shift_h = float(rng.uniform(-spread, spread))
+    return Device(
+        number=number,
+        learner=learner,
+        day=day_of(scenario.habits, requirements, shift_h=shift_h),
+        slowness=_slowness(scenario.speed, rng),
+        window=deque(maxlen=scenario.window),
+    )
+
+
+def _slowness(speed: Speed, rng: np.random.Generator) -> float:
+    slowness = float(np.exp(rng.normal(0, speed.spread)))
+    return slowness * speed.straggler_factor if rng.random() < speed.stragglers else slowness

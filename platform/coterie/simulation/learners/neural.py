@@ -1,0 +1,105 @@
+"""A neural network: the ONNX graphs that devices run, opened once for all devices, which differ in parameters alone."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from coterie.learning.datasets import Dataset, Inputs
+from coterie.learning.device_steps import DeviceSteps
+from coterie.learning.evaluate import open_session, predict_logits
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Task, Terms
+from coterie.simulation.learners import LearnerKind
+from coterie.simulation.training import Graphs, steps_wanted, train
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.local import Local
+from coterie_wire.portions import payload as portions
+from coterie_wire.tensors import encode_tensors
+
+
+class Neural(LearnerKind, frozen=True, tag="neural"):
+    """A network with one hidden layer before its classes; it trains as the plan's `local` says."""
+
+    body: Annotated[
+        Literal["mlp", "cnn"], Meta(description="what stands before the hidden layer: nothing, or a convolution")
+    ] = "mlp"
+    hidden: Annotated[int, Meta(ge=1, le=4096, description="width of the hidden layer")] = 32
+    batch_size: Annotated[int, Meta(ge=1, le=4096, description="samples in an optimisation step")] = 25
+
+    def begin(self, task: Task, local: Local, *, seed: int) -> "NeuralLearner":
+        from coterie.simulation.bodies import compile_body  # only now: PyTorch takes seconds to import
+
+        compiled = compile_body(task, body=self.body, hidden=self.hidden, batch_size=self.batch_size, seed=seed)
+        graphs = Graphs(
+            spec=compiled.spec,
+            steps=DeviceSteps(compiled.train_step, compiled.spec),
+            predict=open_session(compiled.predict),
+            size_bytes=len(compiled.train_step) + len(compiled.predict),
+        )
+        return NeuralLearner(graphs, local, compiled.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralLearner:
+    """One device's parameters."""
+
+    graphs: Graphs
+    local: Local
+    parameters: Tensors
+    seen: tuple[int, ...] = ()
+    """Classes that the device has trained on, ascending."""
+
+    @property
+    def size_bytes(self) -> int:
+        return len(encode_tensors(self.parameters))
+
+    def predict(self, inputs: Inputs) -> Float32:
+        logits = self.logits(inputs)
+        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities: Float32 = shifted / shifted.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def logits(self, inputs: Inputs) -> Float32:
+        """[n, classes]."""
+        count = len(next(iter(inputs.values())))
+        return predict_logits(self.graphs.predict, self.parameters, Dataset(inputs, np.zeros(count, np.int64)))
+
+    def learn(self, batch: Dataset, *, seed: int) -> "NeuralLearner":
+        """All of the plan's epochs; velocities start at rest, as in every assignment."""
+        seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
+        wanted = steps_wanted(len(batch.labels), self.local, self.graphs)
+        trained = train(
+            self.graphs,
+            self.parameters,
+            batch,
+            self.local,
+            seen=seen,
+            teacher=None,
+            seed=seed,
+            steps_allowed=wanted,
+        )
+        return replace(self, parameters=trained.parameters, seen=seen)
+
+    def with_parameters(self, parameters: Tensors) -> "NeuralLearner":
+        """The same graphs with other parameters."""
+        return replace(self, parameters=parameters)
+
+    def portion(self, terms: Terms) -> bytes:
+        return portions.encode_portion(self._agreed(terms), self.parameters, reference={}, seed=terms.seed)
+
+    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
+        agreed = self._agreed(terms)
+        portion = portions.decode_portion(agreed, payload)
+        known = sorted({*self.seen, *window.labels.tolist()})
+        merged = portions.merge_portion(agreed, self.parameters, portion, known=known)
+        return self.with_parameters(merged)
+
+    def _agreed(self, terms: Terms) -> portions.Terms:
+        """Raises DoesNotFit."""
+        cartel = terms.plan.help
+        if not isinstance(cartel, Cartel) or cartel.portion == "learner":
+            raise DoesNotFit(detail="virtual devices with neural networks give portions head and head_and_units")
+        return portions.Terms(self.graphs.spec, terms.classes, cartel, terms.plan.codec, terms.plan.privacy)

@@ -1,0 +1,22 @@
+"""How many bytes travel, by what they are."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+What = Literal["raw", "graphs", "versions", "teachers", "updates", "metadata", "requests", "portions"]
+"""Samples themselves; graphs and parameters downloaded; updates uploaded; what help between devices takes."""
+
+
+class Ledger:
+    """Counts what is sent, encoded as it travels."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[What, int] = {}
+
+    def count(self, what: What, size_bytes: int) -> None:
+        """Something was sent."""
+        self._bytes[what] = self._bytes.get(what, 0) + size_bytes
+
+    def bytes_by_kind(self) -> Mapping[str, int]:
+        """In the order of the names."""
+        return dict(sorted(self._bytes.items()))

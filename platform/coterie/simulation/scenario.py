@@ -1,0 +1,113 @@
+"""A scenario: what virtual devices see, what they learn with, how fast they are and when they may train."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.simulation import learners, streams
+from coterie.simulation.errors import MalformedFile, UnknownScenario
+from coterie.simulation.learners import LearnerKind
+from coterie.simulation.streams import Stream
+from coterie_wire.errors import WireError
+from coterie_wire.kinds import Registry
+
+LEARNERS = Registry("learner", learners, LearnerKind)
+STREAMS = Registry("stream", streams, Stream)
+SHIPPED = Path(__file__).parent / "scenarios"
+
+
+class Speed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How fast devices compute and transfer; a device's own factor is drawn from the simulation's seed."""
+
+    sample_s: Annotated[float, Meta(ge=0, le=3600, description="seconds that training on one sample takes")] = 0.002
+    spread: Annotated[
+        float, Meta(ge=0, le=3, description="standard deviation of the logarithm of a device's slowness")
+    ] = 0.3
+    stragglers: Annotated[float, Meta(ge=0, le=1, description="share of devices that are slower still")] = 0.0
+    straggler_factor: Annotated[float, Meta(ge=1, le=1000, description="how many times slower those are")] = 5.0
+    uplink_bytes_s: Annotated[float, Meta(gt=0, description="bytes a second from a device")] = 125_000.0
+    downlink_bytes_s: Annotated[float, Meta(gt=0, description="bytes a second to a device")] = 625_000.0
+    latency_s: Annotated[float, Meta(ge=0, le=3600, description="seconds that any message takes")] = 0.1
+
+
+class Habits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When devices charge and are on Wi-Fi."""
+
+    charging: Annotated[
+        tuple[Annotated[float, Meta(ge=0, le=24)], Annotated[float, Meta(ge=0, le=24)]] | None,
+        Meta(description="hours [from, to) on mains; from > to spans midnight; null: always"),
+    ] = None
+    wifi: Annotated[
+        tuple[Annotated[float, Meta(ge=0, le=24)], Annotated[float, Meta(ge=0, le=24)]] | None,
+        Meta(description="hours [from, to) on Wi-Fi; null: always"),
+    ] = None
+    spread_h: Annotated[float, Meta(ge=0, le=12, description="hours by which devices differ at most, either way")] = 0.0
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """A scenario, parsed."""
+
+    title: str
+    devices: int
+    """How many, where nobody says otherwise."""
+    window: int
+    """Batches that a device keeps."""
+    stream: Stream
+    learner: LearnerKind
+    speed: Speed
+    habits: Habits
+
+
+def parse_scenario(raw: object, *, path: str) -> Scenario:
+    """Raises MalformedFile."""
+    try:
+        parts = msgspec.convert(raw, _Parts)
+        return Scenario(
+            title=parts.title,
+            devices=parts.devices,
+            window=parts.window,
+            stream=STREAMS.parse(parts.stream),
+            learner=LEARNERS.parse(parts.learner),
+            speed=parts.speed,
+            habits=parts.habits,
+        )
+    except (msgspec.ValidationError, WireError) as error:
+        raise MalformedFile(path=path, detail=str(error)) from error
+
+
+def shipped_scenarios() -> Mapping[str, Path]:
+    """Files by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def read_scenario(name: str) -> Scenario:
+    """The scenario that is shipped under `name`, or stands in the file of that name.
+
+    Raises UnknownScenario or MalformedFile.
+    """
+    path = shipped_scenarios().get(name, Path(name))
+    if not path.is_file():
+        raise UnknownScenario(name=name, known=", ".join(shipped_scenarios()))
+    return parse_scenario(read_toml(path), path=name)
+
+
+def read_toml(path: Path) -> object:
+    """Raises MalformedFile."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MalformedFile(path=str(path), detail=str(error)) from error
+
+
+class _Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(min_length=1, max_length=200)]
+    stream: object
+    learner: object
+    devices: Annotated[int, Meta(ge=1, le=100_000)] = 10
+    window: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    speed: Speed = Speed()
+    habits: Habits = Habits()

@@ -1,0 +1,142 @@
+"""A plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from coterie.learning.datasets import Dataset
+from coterie.learning.groups.one import One
+from coterie.learning.merge import Averaging
+from coterie.learning.plan import Plan
+from coterie.learning.selection import derive_seed
+from coterie.simulation.baselines.centralised import Centralised
+from coterie.simulation.clouds import AveragingCloud, Cloud
+from coterie.simulation.contenders import Contender, contender_document
+from coterie.simulation.device import Device, make_devices
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Learner
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.outcome import DeviceOutcome, Outcome, Recovery, accuracies, by_tick, summary
+from coterie.simulation.own_training import OwnTraining
+from coterie.simulation.pooling import Pooling
+from coterie.simulation.recovery import batches_to_recover
+from coterie.simulation.rounds import Rounds
+from coterie.simulation.scenario import Scenario
+from coterie.simulation.world import Part, World
+from coterie_wire.conditions import Requirements
+from coterie_wire.help.none import NoHelp
+from coterie_wire.local import Local
+from coterie_wire.local.sgd import Sgd
+
+Report = Callable[[int, int], None]
+"""Told batches met by all devices, and how many there are."""
+
+
+class _Parts(NamedTuple):
+    every: Sequence[Part]
+    rounds: Rounds | None = None
+
+
+def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report) -> Outcome:
+    """Run the scenario to its end; the same arguments give the same outcome.
+
+    Raises DoesNotFit or MissingPackage.
+    """
+    drawn = scenario.stream.draw(devices=devices, seed=derive_seed(seed, "stream"))
+    local = _local(contender)
+    first = scenario.learner.begin(drawn.task, local, seed=derive_seed(seed, "learner"))
+    requirements = contender.requirements if isinstance(contender, Plan) else NOTHING_ASKED
+    world = World(scenario, drawn, make_devices(scenario, requirements, first, count=devices, seed=seed), seed)
+    parts = _parts(contender, world, first, local)
+    for part in parts.every:
+        part.begin()
+    _run(world, parts.every, report)
+    return _outcome(contender, world, parts)
+
+
+NOTHING_ASKED = Requirements(charging=False, unmetered=False)
+
+
+def _local(contender: Contender) -> Local:
+    if isinstance(contender, Centralised):
+        return Sgd(epochs=contender.epochs, learning_rate=contender.learning_rate)
+    assert isinstance(contender, Plan)
+    return contender.local
+
+
+def _parts(contender: Contender, world: World, first: Learner, local: Local) -> _Parts:
+    if isinstance(contender, Centralised):
+        return _Parts((Pooling(world, contender),))
+    assert isinstance(contender, Plan)
+    if not isinstance(contender.help, NoHelp) or not isinstance(contender.groups, One):
+        raise DoesNotFit(detail="help between devices and groups are not simulated yet")
+    if not contender.pace.holds_rounds():
+        own = OwnTraining(world, period_s=contender.pace.rest_s(), epochs=local.epochs_wanted())
+        return _Parts((own,))
+    rounds = Rounds(world, contender, _cloud(contender, first))
+    return _Parts((rounds,), rounds)
+
+
+def _cloud(plan: Plan, first: Learner) -> Cloud:
+    if not isinstance(first, NeuralLearner):
+        raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
+    if isinstance(plan.merge, Averaging):
+        return AveragingCloud(plan.merge, first)
+    raise DoesNotFit(detail=f"no cloud here merges by {plan.merge.name}")
+
+
+def _run(world: World, parts: Sequence[Part], report: Report) -> None:
+    """Every device meets its batch of a tick at the same moment, in the order of their numbers."""
+    ticks = len(world.drawn.batches[0])
+
+    def meet(device: Device, batch: Dataset) -> None:
+        predicted = device.meet(batch, world.clock.now_s)
+        if len(batch.labels):
+            for part in parts:
+                part.on_batch(device, batch, predicted.labels)
+
+    for tick in range(ticks):
+        world.clock.run(until_s=(tick + 1) * world.drawn.tick_s)
+        for device in world.devices:
+            meet(device, world.drawn.batches[device.number][tick])
+        report(tick + 1, ticks)
+
+
+def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
+    return Outcome(
+        plan=contender_document(contender),
+        scenario=world.scenario.title,
+        seed=world.seed,
+        tick_s=world.drawn.tick_s,
+        devices=tuple(
+            DeviceOutcome(
+                name=device.name,
+                samples=tuple(device.samples),
+                correct=tuple(device.correct),
+                accuracy=next(iter(accuracies([device])), None),
+                group=None,
+            )
+            for device in world.devices
+        ),
+        accuracy=summary(accuracies(world.devices)),
+        accuracy_by_tick=by_tick(world.devices),
+        bytes_by_kind=world.ledger.bytes_by_kind(),
+        rounds=tuple(parts.rounds.outcomes) if parts.rounds else (),
+        help=(),
+        splits=(),
+        recoveries=_recoveries(world),
+    )
+
+
+def _recoveries(world: World) -> tuple[Recovery, ...]:
+    ticks = len(world.drawn.batches[0])
+    found = []
+    for shift in world.drawn.shifts:
+        device = world.devices[shift.device]
+        errors = [
+            1 - correct / samples if samples else 0.0
+            for correct, samples in zip(device.correct, device.samples, strict=True)
+        ]
+        later = [other.tick for other in world.drawn.shifts if other.device == shift.device and other.tick > shift.tick]
+        until = min(later, default=ticks)
+        found.append(Recovery(device.name, shift.tick, batches_to_recover(errors, shift=shift.tick, until=until)))
+    return tuple(found)

@@ -1,0 +1,53 @@
+"""What a simulation found, and what can be simulated, for people."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rich.console import Group
+from rich.table import Table
+
+from coterie.simulation.outcome import Outcome
+
+
+def outcome_table(name: str, outcome: Outcome) -> Table:
+    """The figures of one simulation."""
+    title = f"{name}: {outcome.scenario}, {len(outcome.devices)} devices, seed {outcome.seed}"
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for what, value in _rows(outcome):
+        table.add_row(what, value)
+    return table
+
+
+def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    accuracy = outcome.accuracy
+    yield "accuracy, mean of the devices", f"{accuracy.mean:.3f}"
+    yield "accuracy, median device", f"{accuracy.median:.3f}"
+    yield "accuracy, worst tenth", f"{accuracy.worst_decile:.3f}"
+    recovered = [one.batches for one in outcome.recoveries if one.batches is not None]
+    if outcome.recoveries:
+        mean = f", {sum(recovered) / len(recovered):.1f} batches each" if recovered else ""
+        yield "changes recovered from", f"{len(recovered)} of {len(outcome.recoveries)}{mean}"
+    if outcome.rounds:
+        merged = sum(one.outcome == "merged" for one in outcome.rounds)
+        yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
+    if outcome.help:
+        kept = sum(one.outcome == "kept" for one in outcome.help)
+        yield "help requests, portions kept", f"{len(outcome.help)}, {kept}"
+    if outcome.splits:
+        yield "groups, last", str(len(set(outcome.splits[-1].groups.values())))
+    for what, count in outcome.bytes_by_kind.items():
+        yield f"bytes of {what}", f"{count:,}"
+
+
+def shipped_table(contenders: Mapping[str, Path], scenarios: Mapping[str, Path]) -> Group:
+    """Names, and the first comment of each file."""
+    return Group(_listing("plans", contenders), _listing("scenarios", scenarios))
+
+
+def _listing(title: str, files: Mapping[str, Path]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, path in files.items():
+        table.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
+    return table

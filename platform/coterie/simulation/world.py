@@ -1,0 +1,56 @@
+"""What the parts of a simulation share: time, devices, data and the count of bytes."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.learning.datasets import Dataset
+from coterie.learning.selection import derive_seed
+from coterie.simulation.clock import Clock
+from coterie.simulation.device import Device
+from coterie.simulation.ledger import Ledger
+from coterie.simulation.scenario import Scenario
+from coterie.simulation.streams import Drawn
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One simulation while it goes on."""
+
+    scenario: Scenario
+    drawn: Drawn
+    devices: tuple[Device, ...]
+    seed: int
+    clock: Clock = field(default_factory=Clock)
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def horizon_s(self) -> float:
+        """When the last batch has been seen."""
+        return (len(self.drawn.batches[0]) + 1) * self.drawn.tick_s
+
+    def seed_of(self, *path: str | int) -> int:
+        """A seed for one of the things that are drawn."""
+        return derive_seed(self.seed, *path)
+
+    def training_s(self, device: Device, samples: int) -> float:
+        """Seconds that `device` computes to train on so many samples, each as often as it is passed."""
+        return samples * self.scenario.speed.sample_s * device.slowness
+
+    def download_s(self, size_bytes: int) -> float:
+        return self.scenario.speed.latency_s + size_bytes / self.scenario.speed.downlink_bytes_s
+
+    def upload_s(self, size_bytes: int) -> float:
+        return self.scenario.speed.latency_s + size_bytes / self.scenario.speed.uplink_bytes_s
+
+
+class Part(Protocol):
+    """Something that goes on in a simulation."""
+
+    def begin(self) -> None:
+        """Plan the first deeds."""
+
+    def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
+        """`device` has met a batch that is not empty; its model took the samples for `predicted`."""
