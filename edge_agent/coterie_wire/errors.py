@@ -30,6 +30,7 @@ CODES: Mapping[str, str] = {
     "update.wrong_classes": "The update names other classes than the plan lets it have rows of.",
     "update.not_finite": "The update holds NaN or infinity, or scales that could stand for them.",
     "portion.unsupported": "The model has no parts of the kind that the plan lets helpers send.",
+    "portion.malformed": "The portion does not hold whole trees over the model's features and classes.",
     "portion.unknown_class": "The classes that help is asked for are not some of the model's, each once and in order.",
 }
 """Every code of a WireError, with what it means."""

@@ -23,7 +23,7 @@ every_registry = pytest.mark.parametrize("registry", REGISTRIES, ids=lambda regi
 
 def test_the_registries_find_every_kind() -> None:
     assert {registry.slot: sorted(registry.kinds) for registry in REGISTRIES} == {
-        "local": ["prox", "sgd"],
+        "local": ["distill", "prox", "sgd"],
         "codec": ["float32", "int8"],
         "privacy": ["clip", "none"],
         "help": ["cartel", "none"],

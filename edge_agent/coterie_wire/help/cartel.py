@@ -69,13 +69,13 @@ class Cartel(Help, frozen=True, tag="cartel"):
     portion: Annotated[
         Portion,
         Meta(
-            description="what a helper sends: rows of the output layer, rows and the body units they lean on, "
-            "or its whole model as an extra learner"
+            description="what a helper sends: rows of the output layer, for models whose bodies are the same; rows and "
+            "the body units that they lean on; or its whole model as an extra learner"
         ),
-    ] = "head"
+    ] = "head_and_units"
     share: Annotated[
         float, Meta(gt=0, le=1, description="share of body units, or of a forest's trees, that a portion holds")
-    ] = 0.3
+    ] = 0.4
 
     def __post_init__(self) -> None:
         if self.recent_batches > self.window_batches:

@@ -1,0 +1,89 @@
+"""An online random forest: each batch regrows the worst tree on the newest batches.
+
+As in Cartel's evaluation (Daga et al. 2019, doi 10.1145/3357223.3362708).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+import numpy as np
+from msgspec import Meta
+
+from coterie.learning.datasets import Dataset, Inputs
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Learner, Task, Terms
+from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.features import feature_count, features_of
+from coterie.simulation.learners.grow import grow_tree
+from coterie_wire.codec import Float32
+from coterie_wire.codec.float32 import Float32Codec
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.local import Local
+from coterie_wire.portions.trees import Tree, best_trees, decode_trees, encode_trees, replace_worst, vote_trees
+from coterie_wire.privacy.none import NoPrivacy
+
+
+class Forest(LearnerKind, frozen=True, tag="forest"):
+    """Trees that vote, each with one voice."""
+
+    trees: Annotated[int, Meta(ge=1, le=1000, description="trees that vote")] = 20
+    depth: Annotated[int, Meta(ge=1, le=30, description="splits in a row")] = 10
+    window: Annotated[int, Meta(ge=1, le=1000, description="newest batches that a tree is grown on")] = 10
+
+    def begin(self, task: Task, local: Local, *, seed: int) -> Learner:  # noqa: ARG002 - it trains in its own way, from nothing
+        return ForestLearner(self, task, (), ())
+
+
+@dataclass(frozen=True)
+class ForestLearner:
+    """One device's trees, and the batches that the next is grown on."""
+
+    kind: Forest
+    task: Task
+    trees: tuple[Tree, ...]
+    newest: tuple[Dataset, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return len(encode_trees(self.trees, Float32Codec(), seed=0)) if self.trees else 0
+
+    def predict(self, inputs: Inputs) -> Float32:
+        x = features_of(inputs, self.task)
+        classes = np.arange(self.task.classes)
+        if not self.trees:
+            return np.full((len(x), len(classes)), 1 / len(classes), np.float32)
+        probabilities: Float32 = (vote_trees(self.trees, x)[:, :, None] == classes).mean(axis=0, dtype=np.float32)
+        return probabilities
+
+    def learn(self, batch: Dataset, *, seed: int) -> Self:
+        newest = (*self.newest, batch)[-self.kind.window :]
+        learner = replace(self, newest=newest)
+        x, labels = learner._samples()
+        tree = grow_tree(x, labels, depth=self.kind.depth, rng=np.random.default_rng(seed))
+        if len(self.trees) < self.kind.trees:
+            return replace(learner, trees=(*self.trees, tree))
+        trees = replace_worst(self.trees, (tree,), features_of(batch.inputs, self.task), batch.labels)
+        return replace(learner, trees=trees)
+
+    def portion(self, terms: Terms) -> bytes:
+        x, labels = self._samples()
+        trees = best_trees(self.trees, x, labels, terms.classes, self._count(terms))
+        return encode_trees(trees, terms.plan.codec, seed=terms.seed)
+
+    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+        features, classes = feature_count(self.task), self.task.classes
+        trees = decode_trees(payload, terms.plan.codec, most=self._count(terms), features=features, classes=classes)
+        return replace(
+            self, trees=replace_worst(self.trees, trees, features_of(window.inputs, self.task), window.labels)
+        )
+
+    def _samples(self) -> tuple[Float32, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """Of the newest batches: features [n, features] and labels [n]."""
+        x = np.concatenate([features_of(batch.inputs, self.task) for batch in self.newest])
+        return x, np.concatenate([batch.labels for batch in self.newest])
+
+    def _count(self, terms: Terms) -> int:
+        """Most trees in a portion. Raises DoesNotFit."""
+        if not isinstance(terms.plan.help, Cartel) or not isinstance(terms.plan.privacy, NoPrivacy):
+            raise DoesNotFit(detail="a forest helps under help cartel, and has no norm that privacy could clip")
+        return max(1, round(terms.plan.help.share * self.kind.trees))

@@ -1,0 +1,93 @@
+"""One-vs-rest linear classifiers, trained sample by sample.
+
+Pegasos (Shalev-Shwartz et al. 2007, doi 10.1145/1273496.1273598) with a constant step size, as a stream that drifts
+needs it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from coterie.learning.datasets import Dataset, Inputs
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Learner, Task, Terms
+from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.features import feature_count, features_of
+from coterie_wire.bundle import Head, ModelSpec, TensorSpec
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.local import Local
+from coterie_wire.portions import payload as portions
+
+WEIGHT, BIAS = "weight", "bias"
+
+
+class Linear(LearnerKind, frozen=True, tag="linear"):
+    """A hyperplane for each class; the class whose margin is largest wins."""
+
+    step: Annotated[float, Meta(gt=0, le=10, description="step size; large ones relearn a class in one batch")] = 0.002
+    shrink: Annotated[float, Meta(ge=0, le=10, description="weight of the squared norm in the loss")] = 1e-4
+
+    def begin(self, task: Task, local: Local, *, seed: int) -> Learner:  # noqa: ARG002 - it trains in its own way, from zero
+        model = ModelSpec(
+            inputs=task.inputs,
+            classes=task.classes,
+            batch_size=1,
+            parameters=(
+                TensorSpec(WEIGHT, "float32", (task.classes, feature_count(task))),
+                TensorSpec(BIAS, "float32", (task.classes,)),
+            ),
+            head=Head(WEIGHT, BIAS),
+        )
+        zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in model.parameters}
+        return LinearLearner(self, task, model, zeros)
+
+
+@dataclass(frozen=True)
+class LinearLearner:
+    """One device's hyperplanes: `weight` [classes, features] and `bias` [classes]."""
+
+    kind: Linear
+    task: Task
+    model: ModelSpec
+    parameters: Tensors
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.parameters.values())
+
+    def predict(self, inputs: Inputs) -> Float32:
+        margins = features_of(inputs, self.task) @ self.parameters[WEIGHT].T + self.parameters[BIAS]
+        likely = np.exp(margins - margins.max(axis=1, keepdims=True))
+        probabilities: Float32 = likely / likely.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def learn(self, batch: Dataset, *, seed: int) -> Self:  # noqa: ARG002 - samples are seen in their order
+        weight, bias = self.parameters[WEIGHT].copy(), self.parameters[BIAS].copy()
+        step = np.float32(self.kind.step)
+        signs = np.where(np.arange(self.task.classes) == batch.labels[:, None], np.float32(1), np.float32(-1))
+        for x, sign in zip(features_of(batch.inputs, self.task), signs, strict=True):
+            within = np.where(sign * (weight @ x + bias) < 1, step * sign, np.float32(0))
+            weight *= np.float32(1 - self.kind.step * self.kind.shrink)
+            weight += within[:, None] * x
+            bias += within
+        return replace(self, parameters={WEIGHT: weight, BIAS: bias})
+
+    def portion(self, terms: Terms) -> bytes:
+        return portions.encode_portion(self._agreed(terms), self.parameters, reference={}, seed=terms.seed)
+
+    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+        agreed = self._agreed(terms)
+        portion = portions.decode_portion(agreed, payload)
+        known = np.unique(window.labels).tolist()
+        return replace(self, parameters=portions.merge_portion(agreed, self.parameters, portion, known=known))
+
+    def _agreed(self, terms: Terms) -> portions.Terms:
+        """Rows, whatever the plan lets networks send: a linear model has no body. Raises DoesNotFit."""
+        if not isinstance(terms.plan.help, Cartel):
+            raise DoesNotFit(detail="portions are for plans with help cartel")
+        cartel = msgspec.structs.replace(terms.plan.help, portion="head")
+        return portions.Terms(self.model, terms.classes, cartel, terms.plan.codec, terms.plan.privacy)
