@@ -1,0 +1,1 @@
+"""The platform's half of slot `help`: who can help whom. Pure."""
