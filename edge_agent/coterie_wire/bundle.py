@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -110,12 +110,27 @@ def verify_key_of(signing_key: bytes) -> bytes:
 
 def sign_manifest(manifest: Manifest, signing_key: bytes) -> SignedManifest:
     """The manifest's bytes with their Ed25519 signature; equal manifests give equal bytes."""
-    content = msgspec.json.encode(manifest)
-    return SignedManifest(manifest=content, signature=SigningKey(signing_key).sign(content).signature)
+    return sign_content(msgspec.json.encode(manifest), signing_key)
 
 
 def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
     """The manifest that the platform signed.
+
+    Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
+    """
+    return read_signed(signed, verify_key, Manifest)
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def sign_content(content: bytes, signing_key: bytes) -> SignedManifest:
+    """`content` with its Ed25519 signature."""
+    return SignedManifest(manifest=content, signature=SigningKey(signing_key).sign(content).signature)
+
+
+def read_signed(signed: SignedManifest, verify_key: bytes, struct: type[S]) -> S:
+    """The struct with a field ``protocol`` that the platform signed.
 
     Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
     """
@@ -127,9 +142,9 @@ def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
         protocol = msgspec.json.decode(signed.manifest, type=_Protocol).protocol
         if protocol not in SPOKEN:
             raise WireError("bundle.protocol", f"the manifest speaks protocol {protocol}, this side {list(SPOKEN)}")
-        return msgspec.json.decode(signed.manifest, type=Manifest)
+        return msgspec.json.decode(signed.manifest, type=struct)
     except UNREADABLE as error:
-        raise WireError("bundle.malformed", f"manifest: {error}") from error
+        raise WireError("bundle.malformed", f"{struct.__name__.lower()}: {error}") from error
 
 
 class _Protocol(msgspec.Struct, frozen=True):

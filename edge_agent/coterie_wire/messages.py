@@ -103,6 +103,8 @@ class Assignment(Message, frozen=True):
     """Seeds shuffling and stochastic rounding."""
     remaining_s: Seconds
     """Until the round closes; partial work uploaded in time counts."""
+    teacher: SignedManifest | None = None
+    """A signed `coterie_wire.teacher.Teacher`, where the plan has the device learn from the cloud model."""
 
 
 class Directive(Message, frozen=True):
@@ -138,6 +140,8 @@ class OfferUpdate(Message, frozen=True):
     accuracy_before: Annotated[float, Meta(ge=0, le=1)]
     """Share of the device's held-out samples that the received parameters classify rightly."""
     train_s: Seconds
+    classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
+    """Those whose rows of the output layer the update holds, ascending, where the plan customises it."""
 
 
 class UploadState(Message, frozen=True):

@@ -101,6 +101,7 @@ def _noise(rng: np.random.Generator, scale: float, model: ModelSpec = MODEL) -> 
 
 def _in_fresh_process(directory: Path, updates: list[StoredUpdate]) -> Merged:
     arguments = MergeArguments(
+        local={"kind": "sgd"},
         model=MODEL,
         base=str(directory / "base"),
         merge={"kind": "fed_avg"},

@@ -33,6 +33,7 @@ def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments
         train_step=str(directory / "train_step.onnx"),
         predict=str(directory / "predict.onnx"),
         parameters=str(directory / "parameters"),
+        teacher=str(directory / "teacher.onnx"),
     )
 
 
@@ -41,17 +42,22 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
     train_step = keep_file(path=Path(arguments.train_step), now=now)
     predict = keep_file(path=Path(arguments.predict), now=now)
     initial_parameters = keep_file(path=Path(arguments.parameters), now=now)
+    assert arguments.teacher is not None
+    teacher = keep_file(path=Path(arguments.teacher), now=now) if result.teacher else None
     return lambda _now: accept_pair(
         pair=job.pair,
         spec=result.model,
         train_step=train_step,
         predict=predict,
         initial_parameters=initial_parameters,
+        teacher_predict=teacher,
+        teacher_parameters=result.teacher.parameters if result.teacher else (),
         report={
             "device_parameters": result.device_parameters,
             "cloud_parameters": result.cloud_parameters,
             "step_s": result.step_s,
             "peak_memory_bytes": result.peak_memory_bytes,
+            "teacher_problem": result.teacher_problem,
         },
     )
 

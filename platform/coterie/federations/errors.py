@@ -35,6 +35,30 @@ class WrongState(CoterieError):
     sentence = "Federation {federation} is {state}, so it cannot become {wanted}."
 
 
+class PlanDoesNotFit(CoterieError):
+    """Fields: pair, problem."""
+
+    code = "federations.plan_does_not_fit"
+    kind = ErrorKind.INVALID
+    sentence = "Pair {pair} cannot be used under this plan: {problem}."
+
+
+class CloudDataMissing(CoterieError):
+    """Fields: merge."""
+
+    code = "federations.cloud_data_missing"
+    kind = ErrorKind.INVALID
+    sentence = "Merge {merge} teaches the cloud model with a data set of the platform's: name it as cloud_data."
+
+
+class CloudDataDoesNotFit(CoterieError):
+    """Fields: dataset, problem."""
+
+    code = "federations.cloud_data_does_not_fit"
+    kind = ErrorKind.INVALID
+    sentence = "Data set {dataset} cannot teach this pair's models: {problem}."
+
+
 class HeldOutDoesNotFit(CoterieError):
     """Fields: dataset, problem."""
 

@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.fleet.models import Device
 from coterie.learning.plan import Plan, parse_plan
 from coterie.registry.models import Dataset, ModelPair
 
@@ -31,6 +32,8 @@ class Federation(models.Model):
     """Its members are the enrolled devices with this tag; blank: all."""
     held_out = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """What every candidate is measured with before it is published."""
+    cloud_data = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """What merging by distillation teaches with; it never leaves the platform."""
     tolerance = models.FloatField(default=0.02)
     """Accuracy that a candidate may lose against the champion and still be published, as a share of 1."""
     seed = models.PositiveBigIntegerField(default=0)
@@ -58,3 +61,67 @@ class Federation(models.Model):
     def parsed_plan(self) -> Plan:
         """The plan that the next round will have."""
         return parse_plan(self.plan)
+
+
+class Split(models.Model):
+    """What was found when the models of a round's devices were compared."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="splits")
+    round_number = models.PositiveIntegerField()
+    groups = models.PositiveIntegerField()
+    """How many; one is the base alone."""
+    silhouettes = models.JSONField(default=dict)
+    """By number of groups, how well the best division into so many separates the models, -1 to 1."""
+    reason_code = models.CharField(max_length=64)
+    reason_sentence = models.CharField(max_length=400)
+    """Why there are so many."""
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        constraints = [models.UniqueConstraint(fields=["federation", "round_number"], name="one_split_a_round")]
+
+    def __str__(self) -> str:
+        return f"{self.federation} round {self.round_number}: {self.groups}"
+
+
+class Group(models.Model):
+    """Devices that share one cloud model and one device model after a split."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="groups")
+    name = models.CharField(max_length=40)
+    """Also of its line of versions."""
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True, blank=True)
+    """When its last member left; none: it has members."""
+
+    class Meta:
+        ordering = ["federation", "since", "name"]
+        constraints = [models.UniqueConstraint(fields=["federation", "name"], name="group_name_once")]
+
+    def __str__(self) -> str:
+        return f"{self.federation} {self.name}"
+
+
+class Membership(models.Model):
+    """A device's time in a group; a device without one has the base's models."""
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="memberships")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="memberships")
+    since = models.DateTimeField()
+    since_round = models.PositiveIntegerField()
+    """The round whose split put it there."""
+    until = models.DateTimeField(null=True, blank=True)
+    """None: it is there now."""
+
+    class Meta:
+        ordering = ["-since", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["federation", "device"], condition=Q(until=None), name="one_group_a_device"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.device} in {self.group}"

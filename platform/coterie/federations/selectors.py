@@ -1,12 +1,17 @@
 """What is known of federations."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import QuerySet
 
-from coterie.federations.models import Federation
+from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, ready_devices
+from coterie.learning.groups.one import One
+from coterie.learning.plan import Plan
+from coterie.registry.models import BASE
 
 
 def members(federation: Federation) -> QuerySet[Device]:
@@ -30,3 +35,21 @@ def federations_of(device: Device) -> QuerySet[Federation]:
     return Federation.objects.filter(
         state__in=(Federation.State.RUNNING, Federation.State.PAUSED), device_tag__in=["", *device.tags]
     ).select_related("pair", "held_out")
+
+
+def line_of(federation: Federation, device: Device) -> str:
+    """The line of versions that serves the device: its group's name, or blank for the base."""
+    return lines_of(federation, [device.pk], plan=federation.parsed_plan()).get(device.pk, BASE)
+
+
+def lines_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
+    """The group's name of each of `devices` that has one now; none under a plan without groups."""
+    if isinstance(plan.groups, One):
+        return {}
+    memberships = Membership.objects.filter(federation=federation, device__in=devices, until=None)
+    return dict(memberships.values_list("device_id", "group__name"))
+
+
+def current_groups(federation: Federation) -> QuerySet[Group]:
+    """The groups that have members, by name."""
+    return federation.groups.filter(until=None).order_by("name")

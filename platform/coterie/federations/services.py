@@ -6,13 +6,25 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
-from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
+from coterie.federations.errors import (
+    CloudDataDoesNotFit,
+    CloudDataMissing,
+    HeldOutDoesNotFit,
+    NameTaken,
+    PairInUse,
+    PairNotReady,
+    PlanDoesNotFit,
+    WrongState,
+)
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
-from coterie.learning.plan import parse_plan, plan_document
+from coterie.learning.merge.distill import DistillMerge
+from coterie.learning.plan import Plan, parse_plan, plan_document
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
+from coterie_wire.errors import WireError
+from coterie_wire.heads import output_layer
 
 
 @audited("federations.create_federation")
@@ -23,6 +35,7 @@ def create_federation(
     plan: object,
     device_tag: str = "",
     held_out: Dataset | None = None,
+    cloud_data: Dataset | None = None,
     tolerance: float = 0.02,
     seed: int = 0,
     rounds_wanted: int | None = None,
@@ -30,7 +43,8 @@ def create_federation(
 ) -> Federation:
     """A federation that waits to be started.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, BadTag or HeldOutDoesNotFit.
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, BadTag, HeldOutDoesNotFit,
+    CloudDataDoesNotFit, CloudDataMissing or PlanDoesNotFit.
     """
     if device_tag:
         checked_tags([device_tag])
@@ -38,6 +52,10 @@ def create_federation(
         raise PairNotReady(pair=pair.slug, state=pair.state)
     if held_out is not None and (problem := misfit(pair, held_out)) is not None:
         raise HeldOutDoesNotFit(dataset=held_out.name, problem=problem)
+    if cloud_data is not None and (problem := misfit(pair, cloud_data)) is not None:
+        raise CloudDataDoesNotFit(dataset=cloud_data.name, problem=problem)
+    parsed = parse_plan(plan)
+    _check_plan_fits(parsed, pair, cloud_data)
     slug = slugify(name)[:100] or "federation"
     try:
         with transaction.atomic():
@@ -45,9 +63,10 @@ def create_federation(
                 name=name,
                 slug=slug,
                 pair=pair,
-                plan=plan_document(parse_plan(plan)),
+                plan=plan_document(parsed),
                 device_tag=device_tag,
                 held_out=held_out,
+                cloud_data=cloud_data,
                 tolerance=tolerance,
                 seed=seed,
                 rounds_wanted=rounds_wanted,
@@ -61,9 +80,11 @@ def create_federation(
 def change_plan(*, federation: Federation, plan: object) -> None:
     """Another plan from the next round on; the round that is open keeps its own.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, CloudDataMissing or PlanDoesNotFit.
     """
-    federation.plan = plan_document(parse_plan(plan))
+    parsed = parse_plan(plan)
+    _check_plan_fits(parsed, federation.pair, federation.cloud_data)
+    federation.plan = plan_document(parsed)
     federation.save(update_fields=["plan"])
 
 
@@ -86,6 +107,21 @@ def pause_federation(*, federation: Federation) -> None:
 def finish_federation(*, federation: Federation) -> None:
     """Open no further round, for good; the pair is free for another federation. Raises WrongState."""
     _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))
+
+
+def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:
+    """Whether the pair's models can do what the plan asks, and its merge has the data that it needs."""
+    if isinstance(plan.merge, DistillMerge) and cloud_data is None:
+        raise CloudDataMissing(merge=plan.merge.name)
+    if plan.local.needs_teacher() and pair.teacher_predict_id is None:
+        why = pair.report.get("teacher_problem") or "it was checked before devices could learn from cloud models"
+        problem = f"no graph for devices could be made of its cloud model ({why})"
+        raise PlanDoesNotFit(pair=pair.slug, problem=problem)
+    if not plan.local.scope().is_whole:
+        try:
+            output_layer(pair.model_spec())
+        except WireError as error:
+            raise PlanDoesNotFit(pair=pair.slug, problem=error.detail) from error
 
 
 @transaction.atomic

@@ -3,10 +3,20 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.federations.operator_api import FederationViewSet, PlanSchemaView, PresetsView
+from coterie.federations.operator_api import (
+    FederationViewSet,
+    GroupViewSet,
+    MembershipViewSet,
+    PlanSchemaView,
+    PresetsView,
+    SplitViewSet,
+)
 
 router = SimpleRouter()
 router.register("federations", FederationViewSet)
+router.register("groups", GroupViewSet)
+router.register("memberships", MembershipViewSet)
+router.register("splits", SplitViewSet)
 urlpatterns = [
     *router.urls,
     path("plan-schema/", PlanSchemaView.as_view(), name="plan-schema"),

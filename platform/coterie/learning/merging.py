@@ -25,7 +25,9 @@ from coterie.learning.weighted_sum import WeightedSum
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.codec import Codec, Tensors
 from coterie_wire.errors import WireError
-from coterie_wire.plan import CODEC
+from coterie_wire.heads import place, update_specs
+from coterie_wire.local import Scope
+from coterie_wire.plan import CODEC, LOCAL
 from coterie_wire.tensors import decode_tensors, encode_tensors
 
 BLOCK = 64
@@ -41,10 +43,10 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     base = read_parameters(Path(arguments.base), arguments.model)
     merge = MERGE.parse(arguments.merge)
     assert isinstance(merge, Averaging), "other kinds have jobs of their own"
-    codec = CODEC.parse(arguments.codec)
+    codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
     # By content, then samples: what is left to tie is equal in everything that counts.
     ordered = sorted(arguments.updates, key=lambda update: (update.sha256, update.samples))
-    candidate = merge_blocks(merge, base, _blocks(ordered, codec, arguments.model, report))
+    candidate = merge_blocks(merge, base, _blocks(ordered, codec, scope, arguments.model, report))
     for name, tensor in candidate.items():
         if not np.isfinite(tensor).all():
             raise NotFinite(tensor=name)
@@ -76,14 +78,19 @@ def _block_state(merge: Averaging, base: Tensors, block: Iterator[Contribution])
 
 
 def _blocks(
-    updates: Sequence[StoredUpdate], codec: Codec, model: ModelSpec, report: ReportProgress
+    updates: Sequence[StoredUpdate], codec: Codec, scope: Scope, model: ModelSpec, report: ReportProgress
 ) -> Iterator[Iterator[Contribution]]:
     for start in range(0, len(updates), BLOCK):
         report(Progress("merging", start, len(updates)))
-        yield (_contribution(update, codec, model) for update in updates[start : start + BLOCK])
+        part = updates[start : start + BLOCK]
+        yield (Contribution(read_update(update, model, codec, scope), update.samples) for update in part)
 
 
-def _contribution(update: StoredUpdate, codec: Codec, model: ModelSpec) -> Contribution:
+def read_update(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Tensors:
+    """The whole difference of parameters that an accepted update stands for; zero where its plan trains nothing.
+
+    Raises UpdateChanged.
+    """
     try:
         payload = Path(update.path).read_bytes()
     except OSError as error:
@@ -91,9 +98,10 @@ def _contribution(update: StoredUpdate, codec: Codec, model: ModelSpec) -> Contr
     if hashlib.sha256(payload).hexdigest() != update.sha256:
         raise UpdateChanged(sha256=update.sha256, detail="its content has another hash")
     try:
-        return Contribution(codec.decode(payload, expected=model.parameters), update.samples)
+        part = codec.decode(payload, expected=update_specs(model, scope, update.classes))
     except WireError as error:
         raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
+    return place(part, model, scope, update.classes)
 
 
 def read_parameters(path: Path, model: ModelSpec) -> Tensors:

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion
+from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, TeacherWeights
 
 
 @admin.register(ModelPair)
@@ -19,7 +19,7 @@ class ModelPairAdmin(ReadOnlyAdmin):
 class ModelVersionAdmin(ReadOnlyAdmin):
     """Versions."""
 
-    list_display = ["pair", "role", "number", "origin", "created_at"]
+    list_display = ["pair", "line", "role", "number", "origin", "created_at"]
     list_filter = ["role", "origin", "pair"]
 
 
@@ -27,7 +27,7 @@ class ModelVersionAdmin(ReadOnlyAdmin):
 class AliasAdmin(ReadOnlyAdmin):
     """Aliases."""
 
-    list_display = ["pair", "role", "name", "version", "moved_at"]
+    list_display = ["pair", "line", "role", "name", "version", "moved_at"]
 
 
 @admin.register(Dataset)
@@ -44,3 +44,10 @@ class BlobAdmin(ReadOnlyAdmin):
 
     list_display = ["sha256", "size_bytes", "created_at"]
     search_fields = ["sha256"]
+
+
+@admin.register(TeacherWeights)
+class TeacherWeightsAdmin(ReadOnlyAdmin):
+    """Teacher weights."""
+
+    list_display = ["version", "blob"]

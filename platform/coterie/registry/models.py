@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.db.models.base import ModelBase
 
 from coterie.registry.errors import Immutable
-from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
 
 class Blob(models.Model):
@@ -59,6 +59,10 @@ class ModelPair(models.Model):
     predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     initial_parameters = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The device model's, as it was submitted: distillation begins with them."""
+    teacher_predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The cloud model's prediction graph, for devices that learn from it; none where it cannot be compiled."""
+    teacher_parameters = models.JSONField(null=True, blank=True)
+    """Its parameters, a list of `coterie_wire.bundle.TensorSpec`."""
     report = models.JSONField(default=dict, blank=True)
     """What the pre-flight measured."""
     created_at = models.DateTimeField()
@@ -86,12 +90,20 @@ class ModelPair(models.Model):
         """The contract of the compiled graphs; the pair must be ready."""
         return msgspec.convert(self.spec, ModelSpec)
 
+    def teacher_specs(self) -> tuple[TensorSpec, ...]:
+        """The parameters that the teacher's graph takes; the pair must have one."""
+        return msgspec.convert(self.teacher_parameters, tuple[TensorSpec, ...])
+
 
 class Role(models.TextChoices):
     """Which model of a pair."""
 
     DEVICE = "device"
     CLOUD = "cloud"
+
+
+BASE = ""
+"""The line of versions that serves every device without a group; a group's line has the group's name."""
 
 
 class ModelVersion(models.Model):
@@ -103,10 +115,14 @@ class ModelVersion(models.Model):
         BOOTSTRAP = "bootstrap"
         DISTILLATION = "distillation"
         MERGE = "merge"
+        SPLIT = "split"
+        """A group's first: its parent is the base's."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="versions")
     role = models.CharField(max_length=10, choices=Role.choices)
+    line = models.CharField(max_length=40, blank=True, default=BASE)
+    """The group that it serves; blank: the base."""
     number = models.PositiveIntegerField()
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
     origin = models.CharField(max_length=15, choices=Origin.choices)
@@ -118,15 +134,16 @@ class ModelVersion(models.Model):
     class Meta:
         ordering = ["-created_at", "-number"]
         constraints = [
-            models.UniqueConstraint(fields=["pair", "role", "number"], name="version_number_once"),
+            models.UniqueConstraint(fields=["pair", "role", "line", "number"], name="version_number_once"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="version_role_known"),
             models.CheckConstraint(
-                condition=Q(origin__in=["bootstrap", "distillation", "merge"]), name="version_origin_known"
+                condition=Q(origin__in=["bootstrap", "distillation", "merge", "split"]), name="version_origin_known"
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.pair} {self.role} {self.number}"
+        line = f" {self.line}" if self.line else ""
+        return f"{self.pair}{line} {self.role} {self.number}"
 
     def save(
         self,
@@ -155,17 +172,32 @@ class Alias(models.Model):
 
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="aliases")
     role = models.CharField(max_length=10, choices=Role.choices)
+    line = models.CharField(max_length=40, blank=True, default=BASE)
     name = models.CharField(max_length=20, choices=Name.choices)
     version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="aliases")
     moved_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["pair", "role", "name"]
+        ordering = ["pair", "role", "line", "name"]
         verbose_name_plural = "aliases"
-        constraints = [models.UniqueConstraint(fields=["pair", "role", "name"], name="alias_once")]
+        constraints = [models.UniqueConstraint(fields=["pair", "role", "line", "name"], name="alias_once")]
 
     def __str__(self) -> str:
-        return f"{self.name} of {self.pair} {self.role}"
+        line = f" {self.line}" if self.line else ""
+        return f"{self.name} of {self.pair}{line} {self.role}"
+
+
+class TeacherWeights(models.Model):
+    """A version of a cloud model with a byte a parameter, as devices download it; made when the first device asks."""
+
+    version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="weights")
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        verbose_name_plural = "teacher weights"
+
+    def __str__(self) -> str:
+        return f"weights of {self.version}"
 
 
 class Dataset(models.Model):

@@ -22,7 +22,7 @@ from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet
 from coterie.registry import services
 from coterie.registry.archive import archive
-from coterie.registry.models import Alias, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import lineage
 
 
@@ -38,6 +38,7 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "id",
             "pair",
             "role",
+            "line",
             "number",
             "parent",
             "origin",
@@ -105,6 +106,7 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
     """Where the champion goes."""
 
     role = serializers.ChoiceField(Role.choices, default=Role.DEVICE)
+    line = serializers.CharField(max_length=40, allow_blank=True, default=BASE, help_text="a group's name; blank: base")
     version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
 
 
@@ -152,6 +154,7 @@ class PairViewSet(ListedViewSet[ModelPair]):
             pair=pair,
             role=Role(wanted.validated_data["role"]),
             to=wanted.validated_data["version"],
+            line=wanted.validated_data["line"],
             now=timezone.now(),
         )
         return Response(VersionSerializer(version).data)
@@ -162,6 +165,7 @@ class VersionFilter(serializers.Serializer[None]):
 
     pair = serializers.UUIDField(required=False)
     role = serializers.ChoiceField(Role.choices, required=False)
+    line = serializers.CharField(max_length=40, allow_blank=True, required=False)
     origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
@@ -185,7 +189,7 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
     def archive(self, _request: Request, pk: UUID) -> FileResponse:
         """The version as a ZIP file: its parameters; of a device model also its graphs and manifest."""
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
-        name = f"{version.pair.slug}-{version.role}-{version.number}.zip"
+        name = "-".join(filter(None, (version.pair.slug, version.line, version.role, str(version.number)))) + ".zip"
         return FileResponse(archive(version), as_attachment=True, filename=name)
 
 
@@ -238,4 +242,4 @@ def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
 
 def _champion_id(pair: ModelPair, role: Role) -> UUID | None:
     aliases = pair.aliases.all()  # filtered here, so that a list asks the database once
-    return next((a.version_id for a in aliases if (a.role, a.name) == (role, Alias.Name.CHAMPION)), None)
+    return next((a.version_id for a in aliases if (a.role, a.line, a.name) == (role, BASE, Alias.Name.CHAMPION)), None)

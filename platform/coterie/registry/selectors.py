@@ -8,17 +8,18 @@ from django.db.models import Exists, OuterRef, Q
 
 from coterie.core.identity import signing_key
 from coterie.registry.errors import UnknownBlob
-from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
 from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
+from coterie_wire.teacher import Teacher, sign_teacher
 from coterie_wire.version import PROTOCOL
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def champion(pair_id: UUID, role: Role) -> ModelVersion | None:
+def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None:
     """The version in use; None before the first is published."""
     return ModelVersion.objects.filter(
-        aliases__pair=pair_id, aliases__role=role, aliases__name=Alias.Name.CHAMPION
+        aliases__pair=pair_id, aliases__role=role, aliases__line=line, aliases__name=Alias.Name.CHAMPION
     ).first()
 
 
@@ -44,15 +45,18 @@ def lineage(version: ModelVersion) -> list[ModelVersion]:
 
 
 def device_blob(sha256: str) -> Blob:
-    """A blob that devices may read: a graph, or a device model's parameters; never programs, data sets or cloud models.
+    """A blob that devices may read: a graph, a device model's parameters, or a teacher's; never programs or data sets.
 
     Raises UnknownBlob, also for blobs that exist for others.
     """
     if SHA256.fullmatch(sha256) is None:  # PostgreSQL takes no zero bytes
         raise UnknownBlob(sha256=sha256)
-    graphs = ModelPair.objects.filter(Q(train_step=OuterRef("pk")) | Q(predict=OuterRef("pk")))
+    graphs = ModelPair.objects.filter(
+        Q(train_step=OuterRef("pk")) | Q(predict=OuterRef("pk")) | Q(teacher_predict=OuterRef("pk"))
+    )
+    weights = TeacherWeights.objects.filter(blob=OuterRef("pk"))
     parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
-    blob = Blob.objects.filter(Exists(graphs) | Exists(parameters), pk=sha256).first()
+    blob = Blob.objects.filter(Exists(graphs) | Exists(parameters) | Exists(weights), pk=sha256).first()
     if blob is None:
         raise UnknownBlob(sha256=sha256)
     return blob
@@ -78,3 +82,23 @@ def signed_manifest(version_id: UUID) -> SignedManifest:
         parameters=version.parameters.reference(),
     )
     return sign_manifest(manifest, signing_key())
+
+
+@lru_cache(maxsize=256)
+def signed_teacher(version_id: UUID) -> SignedManifest:
+    """What a device downloads of a version of a cloud model that has teacher weights, signed; it never changes."""
+    weights = TeacherWeights.objects.select_related("version__pair__teacher_predict", "blob").get(version=version_id)
+    pair = weights.version.pair
+    assert pair.teacher_predict is not None, "weights are made for a graph"
+    model = pair.model_spec()
+    teacher = Teacher(
+        protocol=PROTOCOL,
+        pair=str(pair.id),
+        version=str(version_id),
+        inputs=model.inputs,
+        classes=model.classes,
+        parameters=pair.teacher_specs(),
+        predict=pair.teacher_predict.reference(),
+        weights=weights.blob.reference(),
+    )
+    return sign_teacher(teacher, signing_key())

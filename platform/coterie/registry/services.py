@@ -7,6 +7,7 @@ from typing import cast
 from uuid import UUID
 
 import msgspec
+import numpy as np
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
@@ -22,11 +23,13 @@ from coterie.registry.errors import (
     UploadTooLarge,
 )
 from coterie.registry.jobs import CHECK_PAIR
-from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
 from coterie.registry.selectors import champion
-from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.conditions import Reason
+from coterie_wire.teacher import quantise_weights
+from coterie_wire.tensors import decode_tensors, read_header
 
 MAX_PROGRAM_BYTES = 1 << 30
 
@@ -75,6 +78,8 @@ def accept_pair(
     train_step: Blob,
     predict: Blob,
     initial_parameters: Blob,
+    teacher_predict: Blob | None = None,
+    teacher_parameters: Sequence[TensorSpec] = (),
     report: Mapping[str, object],
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
@@ -84,6 +89,8 @@ def accept_pair(
         train_step=train_step,
         predict=predict,
         initial_parameters=initial_parameters,
+        teacher_predict=teacher_predict,
+        teacher_parameters=None if teacher_predict is None else msgspec.to_builtins(teacher_parameters),
         report=dict(report),
     )
 
@@ -106,15 +113,17 @@ def publish_version(
     parameters: Blob,
     metrics: Mapping[str, float],
     now: datetime,
+    line: str = BASE,
 ) -> ModelVersion:
-    """Add the next version of a model and make it the champion. Raises NotReady."""
+    """Add the next version of a model and make it the champion of its line. Raises NotReady."""
     pair = ModelPair.objects.select_for_update().get(pk=pair_id)
     if pair.state != ModelPair.State.READY:
         raise NotReady(pair=pair.slug, state=pair.state)
-    newest = ModelVersion.objects.filter(pair=pair, role=role).aggregate(number=Max("number"))["number"]
+    newest = ModelVersion.objects.filter(pair=pair, role=role, line=line).aggregate(number=Max("number"))["number"]
     version = ModelVersion.objects.create(
         pair=pair,
         role=role,
+        line=line,
         number=(newest or 0) + 1,
         parent=parent,
         origin=origin,
@@ -126,12 +135,26 @@ def publish_version(
     return version
 
 
+def make_teacher(*, version: ModelVersion, now: datetime) -> None:
+    """Have devices able to download a version of a cloud model; nothing happens if they are. The pair has a graph."""
+    if TeacherWeights.objects.filter(version=version).exists():
+        return
+    wanted = {spec.name for spec in version.pair.teacher_specs()}
+    with BLOBS.open(version.parameters_id) as file:
+        content = file.read()
+    stored = decode_tensors(content, expected=tuple(read_header(content).specs.values()))
+    weights = quantise_weights({name: stored[name].astype(np.float32, copy=False) for name in wanted})
+    blob = _recorded(BLOBS.put_bytes(weights), now)
+    TeacherWeights.objects.get_or_create(version=version, defaults={"blob": blob})
+
+
 @transaction.atomic
 def move_champion(*, version: ModelVersion, now: datetime) -> None:
     """Use `version` from now on, whether it is newer or older than the one in use."""
     Alias.objects.update_or_create(
         pair_id=version.pair_id,
         role=version.role,
+        line=version.line,
         name=Alias.Name.CHAMPION,
         defaults={"version": version, "moved_at": now},
     )
@@ -144,13 +167,16 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
 
 
 @audited("registry.roll_back", subject=_champion_alias)
-def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime) -> ModelVersion:
-    """Move the champion to version `to`, or to its parent where None. Raises UnknownVersion or NothingToRollBackTo."""
+def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, line: str = BASE) -> ModelVersion:
+    """Move the champion of version `to`'s line to it; where None, the champion of `line` to its parent in that line.
+
+    Raises UnknownVersion or NothingToRollBackTo.
+    """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
-        current = champion(pair.pk, role)
+        current = champion(pair.pk, role, line)
         version = current.parent if current is not None else None
-        if version is None:
+        if version is None or version.line != line:
             raise NothingToRollBackTo(pair=pair.slug)
     else:
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()

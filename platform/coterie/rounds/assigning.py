@@ -22,9 +22,7 @@ def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
         key = UUID(assignment_id)
     except ValueError as error:
         raise UnknownAssignment(assignment=assignment_id) from error
-    assignment = (
-        Assignment.objects.select_related("round__federation", "round__base_version__pair").filter(pk=key).first()
-    )
+    assignment = Assignment.objects.select_related("round__federation", "base_version__pair").filter(pk=key).first()
     if assignment is None:
         raise UnknownAssignment(assignment=assignment_id)
     if assignment.device_id != device.pk:

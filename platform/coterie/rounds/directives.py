@@ -9,7 +9,7 @@ from coterie.federations.selectors import federations_of, finished_federation_of
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_in
-from coterie.registry.selectors import signed_manifest
+from coterie.registry.selectors import signed_manifest, signed_teacher
 from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.assigning import record_progress, revive_dropped
@@ -109,13 +109,14 @@ def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
 
 def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
     round_ = assignment.round
-    assert round_.base_version_id is not None and round_.deadline_at is not None
+    assert round_.deadline_at is not None
     return AssignmentMessage(
         assignment=str(assignment.pk),
         federation=round_.federation.slug,
         round=round_.number,
         plan=msgspec.Raw(msgspec.json.encode(round_.parsed_plan().device)),
-        manifest=signed_manifest(round_.base_version_id),
+        manifest=signed_manifest(assignment.base_version_id),
+        teacher=None if assignment.teacher_id is None else signed_teacher(assignment.teacher_id),
         seed=assignment.seed,
         remaining_s=max(0.0, (round_.deadline_at - now).total_seconds()),
     )
@@ -123,7 +124,7 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
 
 def _news(federation: Federation, device: Device) -> SignedManifest | None:
     """The version that the device should have, where it holds another one."""
-    version = version_for(device, federation.pair_id)
+    version = version_for(device, federation)
     if version is None or str(version) == device.held_version:
         return None
     return signed_manifest(version)

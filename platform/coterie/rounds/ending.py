@@ -1,9 +1,13 @@
 """From open to the end: a round closes, releases whoever has not delivered, and is merged or abandoned."""
 
+import logging
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
 
+from coterie.federations.models import Federation
+from coterie.registry.models import ModelVersion
 from coterie.rounds import reasons
 from coterie.rounds.files import discard_part
 from coterie.rounds.jobs import ADVANCE, MERGE
@@ -11,6 +15,8 @@ from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
 from coterie.rounds.transitions import end_assignment, step
 from coterie_wire.conditions import Reason
+
+logger = logging.getLogger(__name__)
 
 MAX_MERGE_ATTEMPTS = 5
 """Workers that may fail or die over a round before it is abandoned."""
@@ -44,6 +50,26 @@ def abandon(*, round_: Round, reason: Reason, now: datetime, **changes: object) 
     """End a round without a version; the next one is planned."""
     if step(round_, Round.State.ABANDONED, reason=reason, now=now, finished_at=now, lease_until=None, **changes):
         ADVANCE.send(federation=str(round_.federation_id))
+
+
+def publish(*, round_: Round, version: ModelVersion, metrics: Mapping[str, float], now: datetime) -> None:
+    """End a merging round well; the federation is finished if it wanted so many. The caller holds both rows."""
+    step(
+        round_,
+        Round.State.PUBLISHED,
+        reason=None,
+        now=now,
+        result_version=version,
+        finished_at=now,
+        lease_until=None,
+        metrics=dict(metrics),
+    )
+    federation = round_.federation
+    published = federation.rounds.filter(state=Round.State.PUBLISHED).count()
+    if federation.rounds_wanted is not None and published >= federation.rounds_wanted:
+        Federation.objects.filter(pk=federation.pk).update(state=Federation.State.FINISHED)
+    ADVANCE.send(federation=str(federation.pk))
+    logger.info("%s is published as version %d", round_, version.number)
 
 
 def _forget_uploads(round_: Round) -> None:

@@ -6,46 +6,42 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, FloatField, Q, Sum
-from django.db.models.functions import Cast
 
 from coterie.core.errors import CoterieError
-from coterie.core.lease import LEASE, Heartbeat
+from coterie.core.lease import Heartbeat
 from coterie.federations.models import Federation
 from coterie.learning.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
 from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
-from coterie.learning.datasets import MalformedDataset
 from coterie.learning.jobs import merge
-from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, NotFinite, StoredUpdate, UpdateChanged
+from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, StoredUpdate
+from coterie.learning.merge.distill import DistillMerge
 from coterie.learning.merging import merge_stored
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
 from coterie.rounds import reasons
-from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon
+from coterie.rounds.distilling import Distiller, Publish, distil_in_a_child, distil_round
+from coterie.rounds.ending import abandon, publish
+from coterie.rounds.figures import ROUNDING, update_figures
 from coterie.rounds.files import updates_of
-from coterie.rounds.jobs import ADVANCE
+from coterie.rounds.leasing import abandon_merging, extend_lease, give_back, record_progress, take_lease
 from coterie.rounds.models import Round, Update
-from coterie.rounds.transitions import step
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 Merger = Callable[[MergeArguments, threading.Event], MergeResult]
-MEANS = {"mean_loss_before": "loss_before", "mean_loss_after": "loss_after", "mean_accuracy": "accuracy_before"}
-"""What devices measured on their own samples: figure of a round by column of an update."""
 SMALL_BYTES = 16 << 20
-ROUNDING = 1e-9
-"""Accuracies are quotients of counts; a loss of exactly the tolerance must not fail by rounding."""
+SHOWN_EVERY = timedelta(seconds=0.5)
 
 
 def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
@@ -69,32 +65,69 @@ def _pass_over(_progress: Progress) -> None:
     """Nobody follows work of milliseconds."""
 
 
-def merge_round(*, round_id: int, clock: Clock, merger: Merger = merge_where_it_pays) -> None:
+def merge_round(
+    *,
+    round_id: int,
+    clock: Clock,
+    merger: Merger = merge_where_it_pays,
+    distiller: Distiller = distil_in_a_child,
+) -> None:
     """Merge a round's updates and publish the result, unless it is being done or has been done."""
     lease = uuid.uuid4()
-    round_ = _take_lease(round_id, lease, clock())
+    round_ = take_lease(round_id, lease, clock())
     if round_ is None:
         return
     started = perf_counter()
+    by_distillation = isinstance(round_.parsed_plan().merge, DistillMerge)
     with (
         tempfile.TemporaryDirectory(prefix="coterie-merge-") as directory,
-        Heartbeat(lambda: _extend_lease(round_id, lease, clock())) as heartbeat,
+        Heartbeat(lambda: extend_lease(round_id, lease, clock())) as heartbeat,
     ):
-        arguments = _arguments(round_, Path(directory))
         try:
-            result = merger(arguments, heartbeat.lost)
+            if by_distillation:
+                shown = Shown(round_id, lease, clock)
+                finish = distil_round(
+                    round_, Path(directory), heartbeat.lost, shown.show, now=clock(), distiller=distiller
+                )
+            else:
+                finish = _average_round(round_, Path(directory), heartbeat.lost, now=clock(), merger=merger)
         except Cancelled:
             return  # Another worker has taken over.
-        except (UpdateChanged, NotFinite, MalformedDataset) as error:
-            _abandon_merging(round_id, Reason(error.code, str(error)[:400]), clock())
-            return
         except (Crashed, OutOfMemory, OutOfTime) as error:
-            _give_back(round_, lease, error, clock())
+            give_back(round_, lease, error, clock())
             return
-        parameters = keep_file(path=Path(arguments.output), now=clock())
-    publish_round(
-        round_id=round_id, result=result, parameters=parameters, merge_s=perf_counter() - started, now=clock()
+        except CoterieError as error:
+            abandon_merging(round_id, Reason(error.code, str(error)[:400]), clock())
+            return
+    finish(perf_counter() - started, clock())
+
+
+def _average_round(
+    round_: Round, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger
+) -> Publish:
+    arguments = _arguments(round_, directory)
+    result = merger(arguments, cancel)
+    parameters = keep_file(path=Path(arguments.output), now=now)
+    return lambda merge_s, now: publish_round(
+        round_id=round_.pk, result=result, parameters=parameters, merge_s=merge_s, now=now
     )
+
+
+class Shown:
+    """Says on the round how far its merge is, not more often than people can follow."""
+
+    def __init__(self, round_id: int, lease: uuid.UUID, clock: Clock) -> None:
+        self._round_id, self._lease, self._clock = round_id, lease, clock
+        self._next = clock()
+
+    def show(self, progress: Progress) -> None:
+        """Write it, or pass it over for the next."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + SHOWN_EVERY
+        sentence = f"{progress.stage}, {progress.done} of {progress.total}"
+        record_progress(self._round_id, self._lease, reasons.distilling(sentence), now)
 
 
 @transaction.atomic
@@ -124,21 +157,7 @@ def publish_round(*, round_id: int, result: MergeResult, parameters: Blob, merge
         metrics=metrics,
         now=now,
     )
-    step(
-        round_,
-        Round.State.PUBLISHED,
-        reason=None,
-        now=now,
-        result_version=version,
-        finished_at=now,
-        lease_until=None,
-        metrics=metrics,
-    )
-    published = federation.rounds.filter(state=Round.State.PUBLISHED).count()
-    if federation.rounds_wanted is not None and published >= federation.rounds_wanted:
-        Federation.objects.filter(pk=federation.pk).update(state=Federation.State.FINISHED)
-    ADVANCE.send(federation=str(federation.pk))
-    logger.info("%s is published as version %d", round_, version.number)
+    publish(round_=round_, version=version, metrics=metrics, now=now)
 
 
 def _why_not(round_: Round, base: ModelVersion, result: MergeResult) -> Reason | None:
@@ -157,18 +176,8 @@ def _why_not(round_: Round, base: ModelVersion, result: MergeResult) -> Reason |
 
 
 def _metrics(round_: Round, result: MergeResult) -> dict[str, float]:
-    """Figures of the round; means over devices are weighted by samples, as the merge is."""
-    updates = Update.objects.filter(assignment__round=round_)
-    totals = updates.aggregate(
-        all_bytes=Sum("size_bytes"),
-        **{name: Sum(F(column) * Cast("samples", FloatField())) for name, column in MEANS.items()},
-    )
-    figures: dict[str, float] = {
-        "updates": result.updates,
-        "samples": result.samples,
-        "update_bytes": totals["all_bytes"],
-        **{name: totals[name] / result.samples for name in MEANS},
-    }
+    """Figures of the round."""
+    figures: dict[str, float] = {"updates": result.updates, **update_figures(round_, samples=result.samples)}
     if result.base is not None and result.candidate is not None:
         figures |= {
             "accuracy_before": result.base.accuracy,
@@ -189,10 +198,13 @@ def _arguments(round_: Round, directory: Path) -> MergeArguments:
     return MergeArguments(
         model=pair.model_spec(),
         base=str(BLOBS.local_path(base.parameters_id, directory)),
+        local=plan["local"],
         merge=plan["merge"],
         codec=plan["codec"],
         updates=tuple(
-            StoredUpdate(str(received.local_path(update.sha256, directory)), update.sha256, update.samples)
+            StoredUpdate(
+                str(received.local_path(update.sha256, directory)), update.sha256, update.samples, tuple(update.classes)
+            )
             for update in Update.objects.filter(assignment__round=round_)
         ),
         output=str(directory / "parameters"),
@@ -203,32 +215,3 @@ def _arguments(round_: Round, directory: Path) -> MergeArguments:
             dataset=str(BLOBS.local_path(held_out.blob_id, directory)),
         ),
     )
-
-
-def _take_lease(round_id: int, lease: uuid.UUID, now: datetime) -> Round | None:
-    """The round, ours to merge for a while; None if another worker holds it or it has ended."""
-    free = Round.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=round_id, state=Round.State.MERGING)
-    if not free.update(lease_token=lease, lease_until=now + LEASE, merge_attempts=F("merge_attempts") + 1):
-        return None
-    return Round.objects.select_related("federation__held_out", "base_version__pair").get(pk=round_id)
-
-
-def _extend_lease(round_id: int, lease: uuid.UUID, now: datetime) -> bool:
-    held = Round.objects.filter(pk=round_id, state=Round.State.MERGING, lease_token=lease)
-    return held.update(lease_until=now + LEASE) == 1
-
-
-def _give_back(round_: Round, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
-    """Let the merge be tried again when the lease ends; after the last attempt abandon the round."""
-    logger.warning("merging %s failed, attempt %d: %s", round_, round_.merge_attempts, error)
-    if round_.merge_attempts >= MAX_MERGE_ATTEMPTS:
-        _abandon_merging(round_.pk, Reason(error.code, str(error)[:400]), now)
-    else:
-        _extend_lease(round_.pk, lease, now)
-
-
-@transaction.atomic
-def _abandon_merging(round_id: int, reason: Reason, now: datetime) -> None:
-    round_ = Round.objects.get(pk=round_id)
-    if round_.state == Round.State.MERGING:
-        abandon(round_=round_, reason=reason, now=now)

@@ -53,11 +53,12 @@ class Round(models.Model):
     seed = models.PositiveBigIntegerField()
     """Decides who is chosen, and seeds the devices."""
     base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What the updates are differences from."""
+    """What updates are differences from; those of groups, from their groups' versions."""
     result_version = models.OneToOneField(
         ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
     )
     merge_attempts = models.PositiveIntegerField(default=0)
+    """Since the merge last got further."""
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     """The worker that merges."""
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -141,6 +142,10 @@ class Assignment(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="assignments")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="assignments")
+    base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
+    """What its update is a difference from: the base's or its group's version when it was invited."""
+    teacher = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The version of the cloud model that it learns from, where the plan has one."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
     reason_code = models.CharField(max_length=64, blank=True)
     reason_sentence = models.CharField(max_length=400, blank=True)
@@ -228,6 +233,8 @@ class UpdateFacts(models.Model):
     loss_after = models.FloatField()
     accuracy_before = models.FloatField()
     train_s = models.FloatField()
+    classes = models.JSONField(default=list, blank=True)
+    """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""
 
     class Meta:
         abstract = True
@@ -251,6 +258,10 @@ class Update(UpdateFacts):
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="update")
     received_at = models.DateTimeField()
+    cloud_accuracy = models.FloatField(null=True, blank=True)
+    """Of the device's model on the cloud data, where the merge measured it."""
+    kept = models.BooleanField(null=True, blank=True)
+    """Whether the base model learned from it, where the merge drops the worst."""
 
     class Meta:
         ordering = ["-received_at"]

@@ -1,13 +1,18 @@
 """From planned to open: rounds are planned one after the other, opened when enough devices are ready, and filled."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from coterie.core.events import wake_device
 from coterie.federations.models import Federation
-from coterie.learning.plan import plan_document
+from coterie.federations.selectors import lines_of
+from coterie.learning.merge.distill import DistillMerge
+from coterie.learning.plan import Plan, plan_document
 from coterie.learning.selection import choose, derive_seed
-from coterie.registry.models import Role
+from coterie.registry.models import BASE, ModelVersion, Role
 from coterie.registry.selectors import champion
+from coterie.registry.services import make_teacher
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
@@ -57,6 +62,9 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
     if not plan.pace.holds_rounds():
         explain(round_, reasons.HOLDS_NONE, now=now)
         return
+    if _needs_cloud(plan) and champion(federation.pair_id, Role.CLOUD) is None:
+        explain(round_, reasons.NO_CLOUD_MODEL, now=now)
+        return
     needed = plan.pace.devices_needed()
     if eligible_devices(federation, now=now).count() < needed:
         stale = round_.reason_at is None or now - round_.reason_at >= REASON_LASTS
@@ -89,12 +97,15 @@ def invite(*, round_: Round, now: datetime) -> None:
     if not count:
         return
     chosen = choose(candidates, count=count, seed=round_.seed)
+    lines = _Lines(round_, [UUID(device) for device in chosen], now)
     # A device that another federation invited a moment ago is left out by the constraint of one live assignment.
     Assignment.objects.bulk_create(
         [
             Assignment(
                 round=round_,
                 device_id=device,
+                base_version=lines.base_version(UUID(device)),
+                teacher=lines.teacher(UUID(device)),
                 seed=derive_seed(round_.seed, "device", device),
                 offered_at=now,
                 changed_at=now,
@@ -111,3 +122,33 @@ def invite(*, round_: Round, now: datetime) -> None:
     explain(round_, why_collecting(round_), now=now)
     for device in chosen:
         wake_device(device)
+
+
+def _needs_cloud(plan: Plan) -> bool:
+    return plan.local.needs_teacher() or isinstance(plan.merge, DistillMerge)
+
+
+class _Lines:
+    """Which versions the devices of a round begin with: their groups', or the base's."""
+
+    def __init__(self, round_: Round, devices: Sequence[UUID], now: datetime) -> None:
+        plan = round_.parsed_plan()
+        assert round_.base_version is not None, "only an open round invites"
+        self._of = lines_of(round_.federation, devices, plan=plan)
+        pair_id = round_.federation.pair_id
+        self._device: dict[str, ModelVersion] = {BASE: round_.base_version}
+        self._cloud: dict[str, ModelVersion] = {}
+        for line in {BASE, *self._of.values()}:
+            version = champion(pair_id, Role.DEVICE, line)
+            if line and version is not None:
+                self._device[line] = version
+            teacher = champion(pair_id, Role.CLOUD, line) if plan.local.needs_teacher() else None
+            if teacher is not None:
+                make_teacher(version=teacher, now=now)
+                self._cloud[line] = teacher
+
+    def base_version(self, device: UUID) -> ModelVersion:
+        return self._device[self._of.get(device, BASE)]
+
+    def teacher(self, device: UUID) -> ModelVersion | None:
+        return self._cloud.get(self._of.get(device, BASE))

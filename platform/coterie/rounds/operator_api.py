@@ -27,7 +27,10 @@ class UpdateSerializer(serializers.ModelSerializer[Update]):
             "loss_after",
             "accuracy_before",
             "train_s",
+            "classes",
             "received_at",
+            "cloud_accuracy",
+            "kept",
         ]
         read_only_fields = fields
 
@@ -44,6 +47,8 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
             "id",
             "device",
             "device_name",
+            "base_version",
+            "teacher",
             "state",
             "reason_code",
             "reason_sentence",

@@ -12,6 +12,7 @@ HOLDS_NONE = Reason("rounds.holds_none", "the plan holds no rounds: every device
 PAUSED = Reason("rounds.federation_paused", "the federation is paused")
 FINISHED = Reason("rounds.federation_finished", "the federation has finished")
 NO_MODEL = Reason("rounds.no_model", "the pair has no device model yet: bootstrap it first")
+NO_CLOUD_MODEL = Reason("rounds.no_cloud_model", "the pair has no cloud model yet: bootstrap it first")
 MERGING = Reason("rounds.merging", "the updates are being merged")
 CLOSING = Reason("rounds.closing", "the round takes no more updates and is about to be merged")
 BETWEEN = Reason("rounds.between", "the next round is being planned")
@@ -54,6 +55,25 @@ def delivered(number: int) -> Reason:
 def too_few_updates(*, delivered: int, needed: int) -> Reason:
     """A closed round that is not worth merging."""
     return Reason("rounds.too_few_updates", f"needs {needed} updates, {delivered} came before the deadline")
+
+
+def distilling(sentence: str) -> Reason:
+    """How far a merge by distillation is."""
+    return Reason("rounds.distilling", sentence[:MAX_CHARACTERS])
+
+
+def split(sentence: str) -> Reason:
+    """Why there are so many groups."""
+    return Reason("rounds.split", sentence[:MAX_CHARACTERS])
+
+
+def worse_cloud_model(*, candidate: float, champion: float, tolerance: float) -> Reason:
+    """The cloud model that learned from the devices lost more accuracy than the federation tolerates."""
+    return Reason(
+        "rounds.worse_cloud_model",
+        f"the cloud model's accuracy is {candidate:.4f} on the held-out data against the champion's {champion:.4f}, "
+        f"and {tolerance:.4f} is the most that may be lost",
+    )
 
 
 def worse_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import members, ready_members
+from coterie.federations.selectors import line_of, members, ready_members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
@@ -29,7 +29,7 @@ def live_assignment(device: Device) -> Assignment | None:
     """The one assignment that the device should work on now."""
     return (
         Assignment.objects.filter(device=device, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
-        .select_related("round__federation", "round__base_version")
+        .select_related("round__federation")
         .first()
     )
 
@@ -88,11 +88,11 @@ def why_collecting(round_: Round) -> Reason:
     )
 
 
-def version_for(device: Device, pair_id: UUID) -> UUID | None:
-    """The version of a pair's device model that the device should hold; None before the first is published."""
+def version_for(device: Device, federation: Federation) -> UUID | None:
+    """The version of the device model, its group's or the base's, that the device should hold; None before the first."""
     if device.pinned_version:
         return UUID(device.pinned_version)
-    in_use = champion(pair_id, Role.DEVICE)
+    in_use = champion(federation.pair_id, Role.DEVICE, line_of(federation, device))
     return None if in_use is None else in_use.pk
 
 

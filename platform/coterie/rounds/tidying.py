@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from coterie.rounds.distilling import forget_checkpoints, rounds_with_checkpoints
 from coterie.rounds.files import assignments_with_parts, discard_part, updates_of
 from coterie.rounds.models import Round, RoundEvent, Upload
 
@@ -22,6 +23,7 @@ def tidy(*, now: datetime) -> None:
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
     RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
     _forget_lost_uploads()
+    _forget_lost_merges()
 
 
 def _forget_lost_uploads() -> None:
@@ -31,3 +33,11 @@ def _forget_lost_uploads() -> None:
     Upload.objects.exclude(assignment__round__state=Round.State.OPEN).delete()
     for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
         discard_part(assignment_id)
+
+
+def _forget_lost_merges() -> None:
+    """Progress of merges that ended while their worker died, or of rounds that are gone."""
+    kept = rounds_with_checkpoints()
+    merging = Round.objects.filter(pk__in=kept, state=Round.State.MERGING).values_list("pk", flat=True)
+    for round_id in kept - set(merging):
+        forget_checkpoints(round_id)

@@ -28,6 +28,7 @@ from coterie.rounds.transitions import end_assignment, tell
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
+from coterie_wire.heads import update_specs
 from coterie_wire.messages import OfferUpdate, UploadState
 
 TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
@@ -53,12 +54,18 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
     """Announce an update, or ask how far it came. Offering again what counts already changes nothing.
 
     Before it counts, an update may be replaced by another, which begins anew. Raises UnknownAssignment,
-    NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge or Implausible; the last two end it.
+    NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge, Implausible or WireError
+    ``update.wrong_classes``; the last three end it.
     """
     assignment = own_assignment(device=device, assignment_id=offer.assignment)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, offer.sha256)
     _check_takes_updates(assignment)
+    try:
+        update_specs(_model(assignment), assignment.round.parsed_plan().local.scope(), offer.classes)
+    except WireError as error:
+        _reject(assignment, Reason(error.code, error.detail), now)
+        raise
     fault = _fault(assignment, offer)
     if fault is not None:
         _reject(assignment, Reason(fault.code, str(fault)), now)
@@ -110,7 +117,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     if upload is None or arrived_bytes(assignment.pk) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        payload = _verified(part_path(assignment.pk), upload, assignment.round)
+        payload = _verified(part_path(assignment.pk), upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
@@ -180,7 +187,7 @@ def _check_takes_updates(assignment: Assignment) -> None:
 
 def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
     """What is wrong with an offer, as far as its figures tell."""
-    model = _model(assignment.round)
+    model = _model(assignment)
     limit_bytes = largest_update_bytes(model)
     if not offer.size_bytes:
         return Implausible(problem="it has no bytes")
@@ -212,15 +219,15 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _verified(path: Path, upload: Upload, round_: Round) -> bytes:
+def _verified(path: Path, upload: Upload, assignment: Assignment) -> bytes:
     payload = path.read_bytes()
     found = hashlib.sha256(payload).hexdigest()
     if found != upload.sha256:
         raise WrongHash(sha256=upload.sha256, found=found)
-    round_.parsed_plan().codec.decode(payload, expected=_model(round_).parameters)
+    plan = assignment.round.parsed_plan()
+    plan.codec.decode(payload, expected=update_specs(_model(assignment), plan.local.scope(), upload.classes))
     return payload
 
 
-def _model(round_: Round) -> ModelSpec:
-    assert round_.base_version is not None, "assignments belong to rounds that have opened"
-    return round_.base_version.pair.model_spec()
+def _model(assignment: Assignment) -> ModelSpec:
+    return assignment.base_version.pair.model_spec()

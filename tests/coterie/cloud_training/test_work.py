@@ -40,6 +40,8 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
         parameters=written(arguments.parameters),
         device_parameters=15,
         cloud_parameters=99,
+        teacher=None,
+        teacher_problem="no graph",
         step_s=0.001,
         peak_memory_bytes=1 << 28,
     )

@@ -41,6 +41,7 @@ def stored_update(directory: Path, seed: int, samples: int) -> StoredUpdate:
 
 def arguments(directory: Path, *updates: StoredUpdate, codec: str = "int8") -> MergeArguments:
     return MergeArguments(
+        local={"kind": "sgd"},
         model=MODEL,
         base=str(store(directory, "base", encode_tensors(numbers(0)))),
         merge={"kind": "fed_avg"},

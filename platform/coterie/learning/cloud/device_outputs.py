@@ -1,6 +1,5 @@
 """What devices' models say about the cloud data: one model in memory at a time, outputs in a file that survives."""
 
-import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +15,10 @@ from coterie.learning.datasets import Dataset
 from coterie.learning.evaluate import log_softmax, open_session, predict_logits
 from coterie.learning.groups import Said
 from coterie.learning.jobs.distill_merge import DistillMergeArguments, TrainedModel
-from coterie.learning.jobs.merge import UpdateChanged
-from coterie.learning.merging import read_parameters
+from coterie.learning.merging import read_parameters, read_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Codec, Float32, Tensors
-from coterie_wire.errors import WireError
-from coterie_wire.heads import mask_unseen, output_layer, place, update_specs
+from coterie_wire.heads import mask_unseen, output_layer
 from coterie_wire.local import Scope
 from coterie_wire.plan import CODEC, LOCAL
 
@@ -78,21 +75,11 @@ def rebuild(trained: TrainedModel, model: ModelSpec, codec: Codec, scope: Scope)
     Raises UpdateChanged.
     """
     update = trained.update
-    try:
-        payload = Path(update.path).read_bytes()
-    except OSError as error:
-        raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
-    if hashlib.sha256(payload).hexdigest() != update.sha256:
-        raise UpdateChanged(sha256=update.sha256, detail="its content has another hash")
-    try:
-        part = codec.decode(payload, expected=update_specs(model, scope, trained.classes))
-    except WireError as error:
-        raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
-    difference = place(part, model, scope, trained.classes)
+    difference = read_update(update, model, codec, scope)
     base = read_parameters(Path(trained.base), model)
     with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
         parameters = {name: tensor + difference[name] for name, tensor in base.items()}
-    return mask_unseen(parameters, output_layer(model), trained.classes) if scope.head == "seen" else parameters
+    return mask_unseen(parameters, output_layer(model), update.classes) if scope.head == "seen" else parameters
 
 
 def _probabilities(session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset) -> Float32:

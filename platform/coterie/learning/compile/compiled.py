@@ -16,6 +16,7 @@ from coterie.learning.compile.errors import BatchOutOfRange
 from coterie.learning.compile.head import find_head
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.program import CheckedProgram, check_program
+from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
 from coterie_wire.bundle import ModelSpec, TensorSpec
 
@@ -44,17 +45,37 @@ def compile_model(program: ExportedProgram, *, batch_size: int) -> CompiledModel
         inputs=checked.signature.inputs,
         classes=checked.signature.classes,
         batch_size=batch_size,
-        parameters=tuple(
-            TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items()
-        ),
+        parameters=_parameter_specs(checked),
         head=find_head(program, checked.parameters.keys()),
     )
     return CompiledModel(
         spec=spec,
         train_step=_compile_train_step(checked, spec),
-        predict=_compile_predict(checked, spec),
+        predict=_compile_predict(checked),
         parameters={name: tensor.numpy().copy() for name, tensor in checked.parameters.items()},
     )
+
+
+class CompiledPrediction(NamedTuple):
+    """What it takes to predict with a model whose parameters are given: the graph of a teacher."""
+
+    signature: Signature
+    parameters: tuple[TensorSpec, ...]
+    predict: bytes
+
+
+def compile_prediction(program: ExportedProgram) -> CompiledPrediction:
+    """The prediction graph alone, of a model that no device trains. Raises what `compile_model` raises."""
+    checked = check_program(program)
+    return CompiledPrediction(
+        signature=checked.signature,
+        parameters=_parameter_specs(checked),
+        predict=_compile_predict(checked),
+    )
+
+
+def _parameter_specs(checked: CheckedProgram) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items())
 
 
 def _compile_train_step(checked: CheckedProgram, spec: ModelSpec) -> bytes:
@@ -99,15 +120,15 @@ def _compile_train_step(checked: CheckedProgram, spec: ModelSpec) -> bytes:
     )
 
 
-def _compile_predict(checked: CheckedProgram, spec: ModelSpec) -> bytes:
+def _compile_predict(checked: CheckedProgram) -> bytes:
     module = trace_predict(checked.prediction, list(checked.inputs.values()), list(checked.parameters.values()))
     inputs = [
         *(_info(name, value, batch="batch") for name, value in checked.inputs.items()),
         *(_info(f"param.{name}", value) for name, value in checked.parameters.items()),
     ]
-    emit = Emitter(batch_input=spec.inputs[0].name)
+    emit = Emitter(batch_input=checked.signature.inputs[0].name)
     (value,) = lower(module, emit, [info.name for info in inputs])
-    logits = helper.make_tensor_value_info("logits", ONNX_TYPES[torch.float32], ["batch", spec.classes])
+    logits = helper.make_tensor_value_info("logits", ONNX_TYPES[torch.float32], ["batch", checked.signature.classes])
     return emit.finish("predict", inputs, {"logits": (value, logits)})
 
 

@@ -8,17 +8,24 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from torch.export import ExportedProgram
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.trial import try_cloud
-from coterie.learning.compile.compiled import CompiledModel, compile_model
-from coterie.learning.compile.errors import NotTrainable
+from coterie.learning.compile.compiled import CompiledModel, compile_model, compile_prediction
+from coterie.learning.compile.errors import ERRORS, NotTrainable
 from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session, predict_logits
-from coterie.learning.jobs.preflight import LabelsMismatch, PairMismatch, PreflightArguments, PreflightResult
+from coterie.learning.jobs.preflight import (
+    LabelsMismatch,
+    PairMismatch,
+    PreflightArguments,
+    PreflightResult,
+    TeacherGraph,
+)
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.codec import Tensors
 from coterie_wire.local import StepWeights
@@ -44,7 +51,9 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     _report(report, 2)
     step_s = try_training(compiled)
     _report(report, 3)
-    cloud_parameters = _try_cloud(Path(arguments.cloud), model) if arguments.cloud else None
+    cloud = load_upload(Path(arguments.cloud)) if arguments.cloud else None
+    cloud_parameters = None if cloud is None else _try_cloud(cloud, model)
+    teacher, problem = _teacher(cloud, arguments.teacher) if cloud and arguments.teacher else (None, None)
     return PreflightResult(
         model=model,
         train_step=_write(arguments.train_step, compiled.train_step),
@@ -52,6 +61,8 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
         parameters=_write(arguments.parameters, encode_tensors(compiled.parameters)),
         device_parameters=sum(tensor.size for tensor in compiled.parameters.values()),
         cloud_parameters=cloud_parameters,
+        teacher=teacher,
+        teacher_problem=problem,
         step_s=step_s,
         peak_memory_bytes=_peak_memory_bytes(),
     )
@@ -96,8 +107,17 @@ def _made_up(model: ModelSpec) -> Batch:
     return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, labels), teacher)
 
 
-def _try_cloud(path: Path, model: ModelSpec) -> int:
-    cloud = try_cloud(load_upload(path))
+def _teacher(program: ExportedProgram, output: str) -> tuple[TeacherGraph | None, str | None]:
+    """A cloud model of which no graph can be made is a good cloud model still."""
+    try:
+        compiled = compile_prediction(program)
+    except ERRORS as error:
+        return None, str(error)
+    return TeacherGraph(compiled.parameters, _write(output, compiled.predict)), None
+
+
+def _try_cloud(program: ExportedProgram, model: ModelSpec) -> int:
+    cloud = try_cloud(program)
     device = Signature(model.inputs, model.classes)
     if _mapping(device) != _mapping(cloud.signature):
         raise PairMismatch(device=_mapping(device), cloud=_mapping(cloud.signature))

@@ -39,8 +39,6 @@ class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Path of the parameters that the update is a difference from."""
     line: str
     """The group that the device belongs to."""
-    classes: tuple[int, ...] = ()
-    """Those that its output layer has, where the plan customises it."""
 
 
 class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

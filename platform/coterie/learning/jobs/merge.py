@@ -31,6 +31,8 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     sha256: Sha256
     samples: int
+    classes: tuple[int, ...] = ()
+    """Those whose rows of the output layer it holds, where the plan customises it."""
 
 
 class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +50,7 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelSpec
     base: str
     """Path of the parameters that the round began with."""
+    local: Document
     merge: Document
     codec: Document
     updates: tuple[StoredUpdate, ...]

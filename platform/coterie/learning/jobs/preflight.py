@@ -8,7 +8,7 @@ from msgspec import Meta
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob, Limits
 from coterie.learning.compile.errors import ERRORS
-from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
 LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
 """An upload comes from outside: it gets neither a network nor much time."""
@@ -46,6 +46,15 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Where to write the device model's initial parameters."""
     cloud: str | None = None
     """The cloud model, a file of ``torch.export.save``."""
+    teacher: str | None = None
+    """Where to write the cloud model's ``predict.onnx``, for devices that learn from it."""
+
+
+class TeacherGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cloud model's prediction graph: it takes the inputs of the device model and these parameters."""
+
+    parameters: tuple[TensorSpec, ...]
+    predict: BlobRef
 
 
 class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +67,10 @@ class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device_parameters: int
     """How many numbers the device model learns."""
     cloud_parameters: int | None
+    teacher: TeacherGraph | None
+    """None where the cloud model cannot be compiled; devices cannot learn from it then."""
+    teacher_problem: str | None
+    """Why not."""
     step_s: float
     """Median time of one train step on one thread of this machine, in seconds."""
     peak_memory_bytes: int

@@ -193,7 +193,7 @@ def test_a_class_that_a_device_lacks_is_zero_in_its_output(pair: Path, tmp_path:
     payload = Float32Codec().encode(rows, seed=0).payload
     sha256 = hashlib.sha256(payload).hexdigest()
     (tmp_path / sha256).write_bytes(payload)
-    lacking = msgspec.structs.replace(whole, update=StoredUpdate(str(tmp_path / sha256), sha256, 5), classes=(0, 2))
+    lacking = msgspec.structs.replace(whole, update=StoredUpdate(str(tmp_path / sha256), sha256, 5, (0, 2)))
     given = arguments(pair, tmp_path, [lacking], local={"kind": "distill", "head": "seen"})
     merge_by_distillation(given, silent)
     outputs = np.fromfile(tmp_path / "checkpoints" / "outputs", np.float16).reshape(1, SAMPLES, CLASSES)
