@@ -1,8 +1,10 @@
 """A small fleet for tests: a pair whose model is a softmax regression, devices, a federation, and their updates."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -111,14 +113,21 @@ def make_device(name: str, *, tags: tuple[str, ...] = ()) -> Device:
 
 
 def make_federation(
-    pair: ModelPair, *, held_out: Dataset | None = None, tolerance: float = 0.02, **pace: float
+    pair: ModelPair,
+    *,
+    held_out: Dataset | None = None,
+    cloud_data: Dataset | None = None,
+    tolerance: float = 0.02,
+    plan: Mapping[str, object] = MappingProxyType({}),
+    **pace: float,
 ) -> Federation:
     """A running federation."""
     federation = create_federation(
         name="digits",
         pair=pair,
-        plan={"pace": {"kind": "sync", **pace}},
+        plan={"pace": {"kind": "sync", **pace}, **plan},
         held_out=held_out,
+        cloud_data=cloud_data,
         tolerance=tolerance,
         now=START,
     )

@@ -3,14 +3,8 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.federations.operator_api import (
-    FederationViewSet,
-    GroupViewSet,
-    MembershipViewSet,
-    PlanSchemaView,
-    PresetsView,
-    SplitViewSet,
-)
+from coterie.federations.group_views import GroupViewSet, MembershipViewSet, SplitViewSet
+from coterie.federations.operator_api import FederationViewSet, PlanSchemaView, PresetsView
 
 router = SimpleRouter()
 router.register("federations", FederationViewSet)

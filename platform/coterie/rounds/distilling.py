@@ -1,7 +1,5 @@
 """A round's merge by distillation (Colla, stage 4): what the job is given, and what becomes of its candidates."""
 
-import hashlib
-import shutil
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -9,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 
 from coterie.federations.grouping import record_split
@@ -32,6 +29,7 @@ from coterie.registry.models import BASE, Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
 from coterie.rounds import reasons
+from coterie.rounds.checkpoints import checkpoints_of, forget_checkpoints
 from coterie.rounds.ending import abandon, publish
 from coterie.rounds.figures import ROUNDING, update_figures
 from coterie.rounds.files import updates_of
@@ -264,36 +262,10 @@ def _arguments(
         codec=plan["codec"],
         merge=plan["merge"],
         groups=plan["groups"],
-        checkpoints=str(_checkpoints(round_.pk, before)),
+        checkpoints=str(checkpoints_of(round_.pk, begun_with=[str(v.pk) for line in before.values() for v in line])),
         output=str(output),
         seed=round_.seed,
     )
-
-
-def _checkpoints(round_id: int, before: Mapping[str, Versions]) -> Path:
-    """Where the job's progress lies, on the disk that all platform processes share.
-
-    It belongs to the versions that the job began with: if an operator moves a champion, the job begins anew.
-    """
-    begun_with = "/".join(f"{name}:{line.cloud.pk}:{line.device.pk}" for name, line in sorted(before.items()))
-    path = merge_directory(round_id) / hashlib.sha256(begun_with.encode()).hexdigest()[:16]
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
-
-
-def merge_directory(round_id: int) -> Path:
-    """A round's folder for what its merge must not lose."""
-    return Path(settings.STATE) / "merges" / str(round_id)
-
-
-def rounds_with_checkpoints() -> set[int]:
-    """Every round whose merge has kept progress."""
-    return {int(path.name) for path in merge_directory(0).parent.glob("*")}
-
-
-def forget_checkpoints(round_id: int) -> None:
-    """Remove a round's progress once the transaction commits."""
-    transaction.on_commit(lambda: shutil.rmtree(merge_directory(round_id), ignore_errors=True))
 
 
 def _metrics(round_: Round, result: DistillMergeResult) -> dict[str, float]:

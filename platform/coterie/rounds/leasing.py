@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from coterie.core.errors import CoterieError
 from coterie.core.lease import LEASE
+from coterie.rounds.checkpoints import forget_checkpoints
 from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon
 from coterie.rounds.models import Round
 from coterie_wire.conditions import Reason
@@ -51,4 +52,5 @@ def abandon_merging(round_id: int, reason: Reason, now: datetime) -> None:
     """End a round whose merge cannot succeed; nothing happens if it has ended."""
     round_ = Round.objects.get(pk=round_id)
     if round_.state == Round.State.MERGING:
+        forget_checkpoints(round_id)
         abandon(round_=round_, reason=reason, now=now)

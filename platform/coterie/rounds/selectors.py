@@ -89,7 +89,7 @@ def why_collecting(round_: Round) -> Reason:
 
 
 def version_for(device: Device, federation: Federation) -> UUID | None:
-    """The version of the device model, its group's or the base's, that the device should hold; None before the first."""
+    """The version of its group's device model, or the base's, that the device should hold; None before the first."""
     if device.pinned_version:
         return UUID(device.pinned_version)
     in_use = champion(federation.pair_id, Role.DEVICE, line_of(federation, device))

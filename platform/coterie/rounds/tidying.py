@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from coterie.rounds.distilling import forget_checkpoints, rounds_with_checkpoints
+from coterie.rounds.checkpoints import forget_checkpoints, rounds_with_checkpoints
 from coterie.rounds.files import assignments_with_parts, discard_part, updates_of
 from coterie.rounds.models import Round, RoundEvent, Upload
 

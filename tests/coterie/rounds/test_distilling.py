@@ -1,0 +1,300 @@
+"""Merging by distillation as the rounds see it: what the job is given, what its result changes, and what is kept."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from coterie.core.errors import CoterieError
+from coterie.federations.errors import CloudDataMissing, PlanDoesNotFit
+from coterie.federations.models import Federation, Group, Membership, Split
+from coterie.learning.child.errors import Crashed
+from coterie.learning.child.job import Progress, ReportProgress
+from coterie.learning.cloud.errors import Diverged
+from coterie.learning.jobs.distill_merge import DistillMergeArguments, DistillMergeResult, Judged, NewLine
+from coterie.learning.jobs.merge import Quality
+from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.rounds.advancing import sweep
+from coterie.rounds.checkpoints import rounds_with_checkpoints
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Assignment, Round, Update
+from coterie.rounds.tidying import tidy
+from coterie_wire.bundle import BlobRef
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Directive
+from tests.coterie.world import (
+    ScriptedDevice,
+    fleet_of,
+    keep,
+    later,
+    make_dataset,
+    make_device,
+    make_federation,
+    make_pair,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+PLAN = {"merge": {"kind": "distill"}, "groups": {"kind": "affinity"}}
+Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], DistillMergeResult]
+
+
+@pytest.fixture
+def pair() -> ModelPair:
+    pair = make_pair()
+    make_version(pair)
+    make_version(pair, seed=7, role=Role.CLOUD)
+    return pair
+
+
+def opened(
+    pair: ModelPair, *, devices: int = 4, plan: dict[str, object] = PLAN
+) -> tuple[Federation, list[ScriptedDevice]]:
+    federation = make_federation(pair, cloud_data=make_dataset(), plan=plan, target_updates=devices)
+    return federation, fleet_of(devices)
+
+
+def hold(fleet: Sequence[ScriptedDevice], *, at: float) -> Round:
+    """A round whose updates are all in."""
+    directives = [device.check_in(later(at)) for device in fleet]
+    for seed, (device, directive) in enumerate(zip(fleet, directives, strict=True)):
+        assert directive.assignment is not None
+        device.deliver(directive.assignment.assignment, later(at + 1), seed=seed + 1)
+    sweep(now=later(at + 2))
+    return Round.objects.get(state="merging")
+
+
+def finds(
+    lines: Sequence[str],
+    *,
+    kept: Sequence[bool] = (),
+    accuracy: float = 0.9,
+    cloud_accuracy: float = 0.9,
+    better_for: Sequence[str] = (),
+) -> Distiller:
+    """A job that finds the devices, in their order of enrolment, to be of these lines; all was 0.9 accurate before."""
+
+    def distiller(
+        arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
+    ) -> DistillMergeResult:
+        assert not cancel.is_set()
+        assert Path(arguments.checkpoints).is_dir()
+        Path(arguments.checkpoints, "progress").touch()
+        report(Progress("teaching", 1, 2))
+
+        def new(name: str) -> NewLine:
+            blobs = {}
+            for role in ("cloud", "device"):
+                content = f"{arguments.seed} {name} {role}".encode()
+                Path(arguments.output, f"{name or 'base'}.{role}").write_bytes(content)
+                blobs[role] = BlobRef.of_bytes(content)
+            measured = {
+                "cloud_before": Quality(0.9, 1.0),
+                "cloud_after": Quality(cloud_accuracy, 1.0),
+                "device_before": Quality(0.9, 1.0),
+                "device_after": Quality(accuracy, 1.0),
+            }
+            strangeness = 0.5 if name in better_for or not name else 1.5
+            counts = {"models": len(lines), "cloud_epochs": 3, "device_epochs": 4}
+            return NewLine(
+                name=name, **blobs, **counts, **measured, strangeness_before=1.0, strangeness_after=strangeness
+            )
+
+        by_payload = {model.update.sha256: model for model in arguments.models}
+        assert len(by_payload) == len(arguments.models) == len(lines)
+        devices = Update.objects.order_by("assignment__device__name").filter(assignment__round__state="merging")
+        place = {update.sha256: index for index, update in enumerate(devices)}
+        order = [place[model.update.sha256] for model in arguments.models]
+        return DistillMergeResult(
+            judged=tuple(Judged(0.25 * index, lines[index], (kept or [True] * 9)[index]) for index in order),
+            lines=tuple(new(name) for name in ("", *sorted({line for line in lines if line}))),
+            silhouettes={"2": 0.5},
+            reason="as the test wants",
+        )
+
+    return distiller
+
+
+def merged(round_: Round, distiller: Distiller, *, at: float = 3) -> Round:
+    merge_round(round_id=round_.pk, clock=lambda: later(at), distiller=distiller)
+    round_.refresh_from_db()
+    return round_
+
+
+def test_both_models_get_a_new_version_and_the_round_says_what_became_of_each_update(pair: ModelPair) -> None:
+    before = {role: champion(pair.pk, role) for role in Role}
+    _, fleet = opened(pair)
+    round_ = merged(hold(fleet, at=0), finds(["", "", "", ""], kept=[True, False, True, True]))
+    assert round_.state == "published"
+    for role in Role:
+        version = champion(pair.pk, role)
+        assert version is not None and version != before[role]
+        assert (version.parent, version.line, version.origin) == (before[role], "", "merge")
+    assert round_.result_version == champion(pair.pk, Role.DEVICE)
+    updates = Update.objects.order_by("assignment__device__name")
+    assert [update.kept for update in updates] == [True, False, True, True]
+    assert [update.cloud_accuracy for update in updates] == [0, 0.25, 0.5, 0.75]
+    assert round_.metrics["updates"] == 4
+    assert round_.metrics["cloud_accuracy"] == 0.9
+    assert Split.objects.get().groups == 1
+    assert not Group.objects.exists()
+
+
+def manifest_version(directive: Directive) -> str:
+    manifest = directive.assignment.manifest if directive.assignment else directive.manifest
+    assert manifest is not None
+    return msgspec.json.decode(manifest.manifest)["version"]
+
+
+def test_after_a_split_each_device_has_its_groups_model_and_a_new_device_the_base(pair: ModelPair) -> None:
+    federation, fleet = opened(pair)
+    names = ["group-1", "group-2", "group-1", "group-2"]
+    merged(hold(fleet, at=0), finds(names, better_for=["group-1", "group-2"]))
+    split = Split.objects.get()
+    assert (split.groups, split.silhouettes, split.reason_code) == (2, {"2": 0.5}, "rounds.split")
+    assert dict(Membership.objects.values_list("device__name", "group__name")) == {
+        f"device-{index}": name for index, name in enumerate(names)
+    }
+    in_use = {name: champion(pair.pk, Role.DEVICE, name) for name in ("", "group-1", "group-2")}
+    assert len(set(in_use.values())) == 3
+    for device, name in zip(fleet, names, strict=True):
+        version = in_use[name]
+        assert version is not None
+        assert manifest_version(device.check_in(later(5))) == str(version.pk)
+        assert (version.origin, version.number) == ("split", 1)
+    assert Assignment.objects.filter(round__number=2, base_version__line="group-1").count() == 2
+    assert federation.groups.count() == 2
+    fresh = ScriptedDevice(make_device("new"))
+    base = in_use[""]
+    assert base is not None and manifest_version(fresh.check_in(later(6))) == str(base.pk)
+
+
+def test_groups_go_on_change_members_and_end(pair: ModelPair) -> None:
+    _, fleet = opened(pair)
+    merged(hold(fleet, at=0), finds(["group-1", "group-2", "group-1", "group-2"], better_for=["group-1"]))
+    first = {name: champion(pair.pk, Role.DEVICE, name) for name in ("group-1", "group-2")}
+    base = ModelVersion.objects.get(pair=pair, role=Role.DEVICE, line="", number=1)
+    assert first["group-2"] is not None and first["group-2"].parameters == base.parameters, "no better, so as it was"
+    merged(hold(fleet, at=10), finds(["group-1", "group-1", "group-1", ""], better_for=["group-1"]), at=13)
+    second = champion(pair.pk, Role.DEVICE, "group-1")
+    assert second is not None and (second.number, second.parent, second.origin) == (2, first["group-1"], "merge")
+    now = Membership.objects.filter(until=None)
+    assert {membership.device.name for membership in now} == {"device-0", "device-1", "device-2"}
+    assert Group.objects.get(name="group-2").until == later(13)
+    assert Membership.objects.filter(until=later(13)).count() == 2
+    base_now = champion(pair.pk, Role.DEVICE)
+    assert base_now is not None
+    assert manifest_version(fleet[3].check_in(later(15))) == str(base_now.pk)
+
+
+def test_a_group_whose_candidate_does_not_speak_for_it_keeps_its_models(pair: ModelPair) -> None:
+    _, fleet = opened(pair)
+    names = ["group-1", "group-1", "group-2", "group-2"]
+    merged(hold(fleet, at=0), finds(names, better_for=["group-1", "group-2"]))
+    kept = champion(pair.pk, Role.DEVICE, "group-2")
+    merged(hold(fleet, at=10), finds(names, better_for=["group-1"]), at=13)
+    assert champion(pair.pk, Role.DEVICE, "group-2") == kept
+
+
+@pytest.mark.parametrize(
+    ("quality", "code"),
+    [({"accuracy": 0.8}, "rounds.worse_than_champion"), ({"cloud_accuracy": 0.8}, "rounds.worse_cloud_model")],
+)
+def test_a_worse_candidate_is_rejected_with_its_reason(pair: ModelPair, quality: dict[str, float], code: str) -> None:
+    before = {role: champion(pair.pk, role) for role in Role}
+    _, fleet = opened(pair)
+    round_ = merged(hold(fleet, at=0), finds(["group-1"] * 2 + ["group-2"] * 2, **quality))
+    assert (round_.state, round_.reason_code) == ("abandoned", code)
+    assert {role: champion(pair.pk, role) for role in Role} == before
+    assert not Group.objects.exists()
+    assert Update.objects.filter(kept=True).count() == 4, "what was measured stays known"
+
+
+def test_a_champion_that_an_operator_moved_meanwhile_stays(pair: ModelPair) -> None:
+    _, fleet = opened(pair)
+    inner = finds([""] * 4)
+
+    def meddled(
+        arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
+    ) -> DistillMergeResult:
+        make_version(pair, seed=9, role=Role.CLOUD)
+        return inner(arguments, cancel, report)
+
+    round_ = merged(hold(fleet, at=0), meddled)
+    assert (round_.state, round_.reason_code) == ("abandoned", "rounds.base_moved")
+
+
+def fails(error: CoterieError) -> Distiller:
+    def distiller(
+        arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
+    ) -> DistillMergeResult:
+        Path(arguments.checkpoints, "progress").touch()
+        report(Progress("teaching", 1, 2))
+        raise error
+
+    return distiller
+
+
+@pytest.mark.django_db(transaction=True)  # files go when changes are committed
+def test_a_job_that_dies_goes_on_from_where_it_was_and_says_how_far_it_is(pair: ModelPair) -> None:
+    _, fleet = opened(pair)
+    round_ = hold(fleet, at=0)
+    for attempt in range(7):
+        merged(round_, fails(Crashed(job="merge", status=-9, output="")), at=3 + 10 * attempt)
+        assert (round_.state, round_.reason_code) == ("merging", "rounds.distilling")
+        assert round_.reason_sentence == "teaching, 1 of 2"
+    tidy(now=later(80))
+    assert rounds_with_checkpoints() == {round_.pk}, "it is needed still"
+    assert merged(round_, finds([""] * 4), at=90).state == "published"
+    assert rounds_with_checkpoints() == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_cannot_succeed_ends_the_round(pair: ModelPair) -> None:
+    _, fleet = opened(pair)
+    round_ = merged(hold(fleet, at=0), fails(Diverged(epoch=3)))
+    assert (round_.state, round_.reason_code) == ("abandoned", "training.diverged")
+    assert rounds_with_checkpoints() == set()
+
+
+def test_it_needs_cloud_data_and_a_cloud_model() -> None:
+    pair = make_pair()
+    make_version(pair)
+    with pytest.raises(CloudDataMissing):
+        make_federation(pair, plan=PLAN)
+    _, (device,) = opened(pair, devices=1)
+    wait = device.check_in(later(0)).wait
+    assert wait is not None and wait.code == "rounds.no_cloud_model"
+
+
+def test_a_plan_that_the_pair_cannot_follow_is_refused(pair: ModelPair) -> None:
+    with pytest.raises(PlanDoesNotFit, match="no graph for devices"):
+        make_federation(pair, plan={"local": {"kind": "distill"}})
+    with pytest.raises(PlanDoesNotFit, match="output layer"):
+        make_federation(pair, plan={"local": {"kind": "distill", "lambda_d": 1}})
+
+
+def with_teacher(pair: ModelPair) -> None:
+    """A head, and a graph for devices; its parameters are those of the device model."""
+    spec = dict(pair.spec, head={"weight": "weight", "bias": "bias"})
+    ModelPair.objects.filter(pk=pair.pk).update(
+        spec=spec, teacher_predict=keep(b"teacher"), teacher_parameters=spec["parameters"]
+    )
+    pair.refresh_from_db()
+
+
+def test_a_device_gets_its_teacher_and_uploads_the_rows_that_it_names(pair: ModelPair) -> None:
+    with_teacher(pair)
+    _, (device,) = opened(pair, devices=1, plan={**PLAN, "local": {"kind": "distill"}})
+    assignment = device.check_in(later(0)).assignment
+    assert assignment is not None and assignment.teacher is not None
+    teacher = msgspec.json.decode(assignment.teacher.manifest)
+    cloud = champion(pair.pk, Role.CLOUD)
+    assert cloud is not None and teacher["version"] == str(cloud.pk)
+    with pytest.raises(WireError, match="classes are named") as refused:
+        device.offer(assignment.assignment, device.payload(1), later(1), classes=(2, 1))
+    assert refused.value.code == "update.wrong_classes"
+    assert Assignment.objects.get().state == "rejected"
