@@ -34,6 +34,10 @@ class RoundOutcome(msgspec.Struct, frozen=True):
     outcome: Literal["merged", "abandoned"]
 
 
+Ending = Literal["unmatched", "refused", "kept", "undone"]
+"""Nobody could help; the portion was not what was agreed; or the guard's verdict."""
+
+
 class HelpOutcome(msgspec.Struct, frozen=True):
     """One help request."""
 
@@ -49,7 +53,7 @@ class HelpOutcome(msgspec.Struct, frozen=True):
     before: float | None
     """Accuracy on the target's newest batches without the portion."""
     after: float | None
-    outcome: Literal["unmatched", "refused", "kept", "undone"]
+    outcome: Ending
 
 
 class SplitOutcome(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from coterie.simulation.clouds import AveragingCloud, Cloud
 from coterie.simulation.contenders import Contender, contender_document
 from coterie.simulation.device import Device, make_devices
 from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.helping import Helping
 from coterie.simulation.learner import Learner
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import DeviceOutcome, Outcome, Recovery, accuracies, by_tick, summary
@@ -23,7 +24,7 @@ from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.world import Part, World
 from coterie_wire.conditions import Requirements
-from coterie_wire.help.none import NoHelp
+from coterie_wire.help.cartel import Cartel
 from coterie_wire.local import Local
 from coterie_wire.local.sgd import Sgd
 
@@ -34,6 +35,7 @@ Report = Callable[[int, int], None]
 class _Parts(NamedTuple):
     every: Sequence[Part]
     rounds: Rounds | None = None
+    helping: Helping | None = None
 
 
 def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report) -> Outcome:
@@ -67,13 +69,15 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local) -> 
     if isinstance(contender, Centralised):
         return _Parts((Pooling(world, contender),))
     assert isinstance(contender, Plan)
-    if not isinstance(contender.help, NoHelp) or not isinstance(contender.groups, One):
-        raise DoesNotFit(detail="help between devices and groups are not simulated yet")
+    if not isinstance(contender.groups, One):
+        raise DoesNotFit(detail="groups are not simulated yet")
+    helping = Helping(world, contender, contender.help) if isinstance(contender.help, Cartel) else None
+    asking: tuple[Part, ...] = (helping,) if helping else ()
     if not contender.pace.holds_rounds():
         own = OwnTraining(world, period_s=contender.pace.rest_s(), epochs=local.epochs_wanted())
-        return _Parts((own,))
+        return _Parts((*asking, own), helping=helping)
     rounds = Rounds(world, contender, _cloud(contender, first))
-    return _Parts((rounds,), rounds)
+    return _Parts((*asking, rounds), rounds, helping)
 
 
 def _cloud(plan: Plan, first: Learner) -> Cloud:
@@ -121,7 +125,7 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
         accuracy_by_tick=by_tick(world.devices),
         bytes_by_kind=world.ledger.bytes_by_kind(),
         rounds=tuple(parts.rounds.outcomes) if parts.rounds else (),
-        help=(),
+        help=tuple(parts.helping.outcomes) if parts.helping else (),
         splits=(),
         recoveries=_recoveries(world),
     )

@@ -1,0 +1,182 @@
+"""Help between virtual devices: Cartel as agents and platform do it, on the simulated clock.
+
+Daga et al. 2019, doi 10.1145/3357223.3362708.
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.learning.datasets import Dataset
+from coterie.learning.help.neighbours import Match, Neighbour, NeighbourIndex
+from coterie.learning.plan import Plan
+from coterie.simulation.clock import Deed
+from coterie.simulation.device import Device, joined
+from coterie.simulation.learner import Terms
+from coterie.simulation.outcome import Ending, HelpOutcome
+from coterie.simulation.world import World
+from coterie_wire.errors import WireError
+from coterie_wire.guard import Judgement, judge
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.profile import Counts
+from coterie_wire.watch import Watch, begin_watch
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a device tells of its newest batches; only classes that occurred are named."""
+
+    classes: tuple[int, ...]
+    counts: tuple[int, ...]
+    hits: tuple[int, ...]
+    drifting: bool = False
+    troubled: tuple[int, ...] = ()
+    """In a help request: the classes that it asks for."""
+
+    @property
+    def size_bytes(self) -> int:
+        """As it travels."""
+        return len(msgspec.json.encode(self))
+
+
+@dataclass
+class _Request:
+    """One help request while it goes on."""
+
+    device: Device
+    classes: tuple[int, ...]
+    recent: Counts
+    asked_s: float
+    tick: int
+    tried: list[str] = field(default_factory=list)
+
+
+class Helping:
+    """The metadata service, and what devices do for each other through it."""
+
+    def __init__(self, world: World, plan: Plan, cartel: Cartel) -> None:
+        self.outcomes: list[HelpOutcome] = []
+        self._world, self._plan, self._cartel = world, plan, cartel
+        classes = world.drawn.task.classes
+        self._index = NeighbourIndex(classes)
+        self._told: dict[int, Neighbour] = {}
+        self._devices = {device.name: device for device in world.devices}
+        self._watches: dict[int, Watch] = {device.number: begin_watch(cartel, classes) for device in world.devices}
+
+    def begin(self) -> None:
+        pass
+
+    def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
+        cartel = self._cartel
+        watch = self._watches[device.number].observe(cartel, batch.labels, predicted)
+        if watch.wants_to_tell(cartel):
+            self._tell(device, watch)
+            watch = watch.told_now(cartel)
+        if classes := watch.asks_for(cartel):
+            self._ask(device, watch, classes)
+            watch = watch.asked()
+        self._watches[device.number] = watch
+
+    def _tell(self, device: Device, watch: Watch) -> None:
+        counts = watch.metadata(self._cartel)
+        size_bytes = _told(counts, drifting=watch.drifting).size_bytes
+        self._world.ledger.count("metadata", size_bytes)
+
+        def arrive() -> None:
+            known = self._told.get(device.number)
+            self._know(device, Neighbour(counts, watch.drifting, known.serving if known else 0))
+
+        self._later(self._world.upload_s(size_bytes), arrive)
+
+    def _ask(self, device: Device, watch: Watch, classes: tuple[int, ...]) -> None:
+        recent = watch.recent(self._cartel)
+        request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
+        size_bytes = _told(recent, troubled=classes).size_bytes
+        self._world.ledger.count("requests", size_bytes)
+        self._later(self._world.upload_s(size_bytes), lambda: self._match(request))
+
+    def _match(self, request: _Request) -> None:
+        """Ask the best neighbour that was not tried yet; a device that is slower than the limit is not waited for."""
+        cartel = self._cartel
+        if len(request.tried) < cartel.neighbours_tried:
+            found = self._index.search(
+                request.recent.prior(), request.classes, cartel, limit=1, exclude=(request.device.name, *request.tried)
+            )
+            if found:
+                request.tried.append(found[0].device)
+                self._serve(request, found[0], self._devices[found[0].device])
+                return
+        self._end(request, "unmatched")
+
+    def _serve(self, request: _Request, match: Match, helper: Device) -> None:
+        world = self._world
+        terms = Terms(match.classes, self._plan, world.seed_of("portion", request.device.number, request.tick))
+        payload = helper.learner.portion(terms)
+        world.ledger.count("portions", len(payload))
+        upload_s = world.download_s(0) + world.upload_s(len(payload))
+        self._load(helper, +1)
+
+        def delivered() -> None:
+            self._load(helper, -1)
+            if upload_s > self._cartel.deliver_s:
+                self._match(request)
+                return
+            world.ledger.count("portions", len(payload))
+            self._later(world.download_s(len(payload)), lambda: self._judge(request, match, terms, payload))
+
+        self._later(min(upload_s, self._cartel.deliver_s), delivered)
+
+    def _judge(self, request: _Request, match: Match, terms: Terms, payload: bytes) -> None:
+        device = request.device
+        window = joined([arrived.batch for arrived in device.window][-self._cartel.recent_batches :])
+        try:
+            merged = device.learner.with_portion(payload, terms, window)
+        except WireError:
+            self._end(request, "refused", match, len(payload))
+            return
+        before, after = (learner.predict(window.inputs).argmax(axis=1) for learner in (device.learner, merged))
+        judgement = judge(window.labels, before, after)
+        if judgement.kept:
+            device.learner = merged
+        self._end(request, "kept" if judgement.kept else "undone", match, len(payload), judgement)
+
+    def _end(
+        self,
+        request: _Request,
+        outcome: Ending,
+        match: Match | None = None,
+        portion_bytes: int = 0,
+        judgement: Judgement | None = None,
+    ) -> None:
+        self.outcomes.append(
+            HelpOutcome(
+                device=request.device.name,
+                asked_s=request.asked_s,
+                tick=request.tick,
+                classes=match.classes if match else request.classes,
+                helper=match.device if match else None,
+                divergence=match.divergence if match else None,
+                portion_bytes=portion_bytes,
+                before=judgement.before if judgement else None,
+                after=judgement.after if judgement else None,
+                outcome=outcome,
+            )
+        )
+
+    def _know(self, device: Device, neighbour: Neighbour) -> None:
+        self._told[device.number] = neighbour
+        self._index.put(device.name, neighbour)
+
+    def _load(self, helper: Device, more: int) -> None:
+        known = self._told[helper.number]
+        self._know(helper, known._replace(serving=known.serving + more))
+
+    def _later(self, delay_s: float, deed: Deed) -> None:
+        self._world.clock.at(self._world.clock.now_s + delay_s, deed)
+
+
+def _told(counts: Counts, *, drifting: bool = False, troubled: tuple[int, ...] = ()) -> Told:
+    there = np.flatnonzero(counts.samples)
+    samples, wrong = counts.samples[there], counts.wrong[there]
+    return Told(tuple(there.tolist()), tuple(samples.tolist()), tuple((samples - wrong).tolist()), drifting, troubled)
