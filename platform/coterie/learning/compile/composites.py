@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 
-from coterie.learning.compile import resampling
+from coterie.learning.compile import recurrent, resampling
 from coterie.learning.compile.resampling import resample
 
 Composite = Callable[..., object]
@@ -173,8 +173,8 @@ COMPOSITES: Mapping[str, Composite] = {
         for overload, composite in _resize(weigh, corners=corners).items()
     },
     # Loops over time, unrolled; the operators themselves write in place.
-    "aten.gru.input": torch_decompositions.gru_impl,
-    "aten.lstm.input": torch_decompositions.lstm_impl,
+    "aten.gru.input": recurrent.gru,
+    "aten.lstm.input": recurrent.lstm,
     "aten.rnn_tanh.input": torch_decompositions.rnn_tanh_input,
     "aten.rnn_relu.input": torch_decompositions.rnn_relu_input,
 }

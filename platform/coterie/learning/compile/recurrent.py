@@ -1,0 +1,209 @@
+"""Recurrent layers, unrolled over time, with gradients that leave to the loop only what depends on the step before.
+
+PyTorch's own gradient visits every operator of every step. Here all that is known once the forward pass is over is
+computed for all steps at once, and the gradients of weights are one matrix product over all steps. Sequences come
+first: x is [steps, batch, features]. The formulas are those of PyTorch's `LSTM` and `GRU`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+from torch._decomp import decompositions as torch_decompositions
+from torch.autograd.function import FunctionCtx
+
+Lists = list[Tensor]
+State = TypeVar("State")
+
+
+class _Context(FunctionCtx):
+    saved_tensors: tuple[Tensor, ...]
+
+
+class LstmSteps(torch.autograd.Function):
+    """States of an LSTM, given what its gates take from the input, [steps, batch, 4 · hidden] as i, f, g, o."""
+
+    @staticmethod
+    def forward(gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor) -> tuple[Tensor, ...]:
+        """The states [steps, batch, hidden], the last hidden and cell; then what the gradient needs of all steps."""
+        size, weights = hidden.shape[1], recurrent.t()
+        kept: list[Lists] = []
+        for from_input in gates.unbind(0):
+            inner, new, out = torch.split(torch.addmm(from_input, hidden, weights), [2 * size, size, size], dim=1)
+            enter, stay = torch.sigmoid(inner).chunk(2, dim=1)
+            new, out = torch.tanh(new), torch.sigmoid(out)
+            before = (hidden, cell)
+            cell = stay * cell + enter * new
+            shown = torch.tanh(cell)
+            hidden = out * shown
+            kept.append([hidden, *before, enter, stay, new, out, shown])
+        states, *others = (torch.stack(column) for column in zip(*kept, strict=True))
+        return states, hidden, cell, *others
+
+    @staticmethod
+    def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*output[3:])
+        ctx.save_for_backward(inputs[3], *output[3:])
+
+    @staticmethod
+    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
+        for_states, for_hidden, for_cell = gradients[:3]
+        recurrent, hidden, cell, enter, stay, new, out, shown = ctx.saved_tensors
+        to_cell = (out * (1 - shown * shown)).unbind(0)
+        to_enter = (new * enter * (1 - enter)).unbind(0)
+        to_stay = (cell * stay * (1 - stay)).unbind(0)
+        to_new = (enter * (1 - new * new)).unbind(0)
+        to_out = (shown * out * (1 - out)).unbind(0)
+        stays, wanted = stay.unbind(0), for_states.unbind(0)
+        for_gates: Lists = []
+        for step in reversed(range(len(wanted))):
+            for_hidden = for_hidden + wanted[step]
+            for_cell = for_hidden * to_cell[step] + for_cell
+            parts = [for_cell * to_enter[step], for_cell * to_stay[step], for_cell * to_new[step]]
+            for_gate = torch.cat([*parts, for_hidden * to_out[step]], dim=1)
+            for_gates.append(for_gate)
+            for_hidden, for_cell = for_gate @ recurrent, for_cell * stays[step]
+        all_gates = torch.stack(for_gates[::-1])
+        return all_gates, for_hidden, for_cell, _over_all(all_gates, hidden)
+
+
+class GruSteps(torch.autograd.Function):
+    """States of a GRU, given what its gates take from the input, [steps, batch, 3 · hidden] as r, z, n."""
+
+    @staticmethod
+    def forward(gates: Tensor, hidden: Tensor, recurrent: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """The states [steps, batch, hidden] and the last one; then what the gradient needs of all steps."""
+        size, weights = hidden.shape[1], recurrent.t()
+        kept: list[Lists] = []
+        inner, outer = torch.split(gates, [2 * size, size], dim=2)
+        for from_input, new_from_input in zip(inner.unbind(0), outer.unbind(0), strict=True):
+            from_hidden, new_from_hidden = torch.split(torch.addmm(bias, hidden, weights), [2 * size, size], dim=1)
+            reset, stay = torch.sigmoid(from_input + from_hidden).chunk(2, dim=1)
+            new = torch.tanh(new_from_input + reset * new_from_hidden)
+            change = hidden - new
+            before, hidden = hidden, new + stay * change
+            kept.append([hidden, before, reset, stay, new, new_from_hidden, change])
+        states, *others = (torch.stack(column) for column in zip(*kept, strict=True))
+        return states, hidden, *others
+
+    @staticmethod
+    def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*output[2:])
+        ctx.save_for_backward(inputs[2], *output[2:])
+
+    @staticmethod
+    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
+        for_states, for_hidden = gradients[:2]
+        recurrent, hidden, reset, stay, new, new_from_hidden, change = ctx.saved_tensors
+        to_stay = (change * stay * (1 - stay)).unbind(0)
+        to_new = ((1 - stay) * (1 - new * new)).unbind(0)
+        to_reset = (new_from_hidden * reset * (1 - reset)).unbind(0)
+        resets, stays, wanted = reset.unbind(0), stay.unbind(0), for_states.unbind(0)
+        for_hidden_gates: Lists = []
+        for_new: Lists = []
+        for step in reversed(range(len(wanted))):
+            for_hidden = for_hidden + wanted[step]
+            new_step = for_hidden * to_new[step]
+            parts = [new_step * to_reset[step], for_hidden * to_stay[step], new_step * resets[step]]
+            for_gate = torch.cat(parts, dim=1)
+            for_hidden_gates.append(for_gate)
+            for_new.append(new_step)
+            for_hidden = torch.addmm(for_hidden * stays[step], for_gate, recurrent)
+        from_hidden = torch.stack(for_hidden_gates[::-1])
+        inner = from_hidden.narrow(2, 0, 2 * hidden.shape[2])
+        from_input = torch.cat([inner, torch.stack(for_new[::-1])], dim=2)
+        return from_input, for_hidden, _over_all(from_hidden, hidden), from_hidden.sum(dim=[0, 1])
+
+
+def _over_all(gradients: Tensor, inputs: Tensor) -> Tensor:
+    """The gradient of a weight that every step of every sample multiplied by."""
+    return gradients.flatten(0, 1).t() @ inputs.flatten(0, 1)
+
+
+def _lstm_layer(
+    x: Tensor, state: tuple[Tensor, Tensor], weights: Sequence[Tensor], has_biases: bool, reverse: bool = False
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    bias = weights[2] + weights[3] if has_biases else None
+    gates = torch.nn.functional.linear(x.flip(0) if reverse else x, weights[0], bias)
+    states, hidden, cell, *_ = LstmSteps.apply(gates, *state, weights[1])  # type: ignore[no-untyped-call]
+    return states.flip(0) if reverse else states, (hidden, cell)
+
+
+def _gru_layer(
+    x: Tensor, state: Tensor, weights: Sequence[Tensor], has_biases: bool, reverse: bool = False
+) -> tuple[Tensor, Tensor]:
+    gates = torch.nn.functional.linear(x.flip(0) if reverse else x, weights[0], weights[2] if has_biases else None)
+    bias = weights[3] if has_biases else torch.zeros_like(weights[1][:, 0])
+    states, hidden, *_ = GruSteps.apply(gates, state, weights[1], bias)  # type: ignore[no-untyped-call]
+    return states.flip(0) if reverse else states, hidden
+
+
+def _layers(
+    layer: Callable[..., tuple[Tensor, State]],
+    x: Tensor,
+    starts: Sequence[State],
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Tensor, list[State]]:
+    """Layer upon layer, in both directions where asked for; also the last state of each."""
+    each = 4 if has_biases else 2
+    remaining = iter([weights[first : first + each] for first in range(0, len(weights), each)])
+    begin, ends = iter(starts), []
+    states = x.transpose(0, 1) if batch_first else x
+    for number in range(layers):
+        if number and train and dropout:
+            states = torch.dropout(states, dropout, train=True)
+        directions = []
+        for reverse in (False, True) if bidirectional else (False,):
+            found, end = layer(states, next(begin), next(remaining), has_biases, reverse)
+            directions.append(found)
+            ends.append(end)
+        states = torch.cat(directions, dim=2) if bidirectional else directions[0]
+    return states.transpose(0, 1) if batch_first else states, ends
+
+
+def lstm(
+    x: Tensor,
+    state: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``aten.lstm.input``; states that are projected are left to PyTorch."""
+    options = (dropout, train, bidirectional, batch_first)
+    if state[0].shape[2] != state[1].shape[2]:
+        projected: tuple[Tensor, Tensor, Tensor] = torch_decompositions.lstm_impl(
+            x, state, weights, has_biases, layers, *options
+        )
+        return projected
+    starts = list(zip(state[0].unbind(0), state[1].unbind(0), strict=True))
+    states, ends = _layers(_lstm_layer, x, starts, weights, has_biases, layers, *options)
+    hidden, cell = (torch.stack(column) for column in zip(*ends, strict=True))
+    return states, hidden, cell
+
+
+def gru(
+    x: Tensor,
+    state: Tensor,
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Tensor, Tensor]:
+    """``aten.gru.input``."""
+    options = (dropout, train, bidirectional, batch_first)
+    states, ends = _layers(_gru_layer, x, list(state.unbind(0)), weights, has_biases, layers, *options)
+    return states, torch.stack(ends)
