@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.contrib.auth.models import Group
 
-from coterie.accounts.models import ApiToken, Operator
+from coterie.accounts.models import ApiToken, Operator, SavedFilter
 from coterie.core.admin import ReadOnlyAdmin
 
 admin.site.unregister(Group)  # roles are ours
@@ -25,3 +25,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     list_display = ["name", "operator", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"]
     search_fields = ["name", "operator__username"]
+
+
+@admin.register(SavedFilter)
+class SavedFilterAdmin(ReadOnlyAdmin):
+    """Saved filters."""
+
+    list_display = ["name", "table", "operator"]

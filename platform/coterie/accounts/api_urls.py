@@ -3,12 +3,13 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet
+from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
 
 router = SimpleRouter()
 router.register("tokens", ApiTokenViewSet)
 router.register("operators", OperatorViewSet)
+router.register("saved-filters", SavedFilterViewSet)
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("session/password/", PasswordView.as_view(), name="password"),

@@ -43,6 +43,24 @@ class Operator(AbstractUser):
         ]
 
 
+class SavedFilter(models.Model):
+    """A query of one of the console's tables that a person has given a name."""
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="saved_filters")
+    table = models.CharField(max_length=40)
+    """The list's name in the REST API, e.g. ``devices``."""
+    name = models.CharField(max_length=100)
+    query = models.JSONField(default=dict, blank=True)
+    """Query parameters by name."""
+
+    class Meta:
+        ordering = ["table", "name"]
+        constraints = [models.UniqueConstraint(fields=["operator", "table", "name"], name="saved_filter_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.operator}"
+
+
 class ApiToken(models.Model):
     """A secret that stands for an operator; only its hash is kept."""
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from coterie.accounts import services
 from coterie.accounts.authentication import ApiTokenAuthentication
-from coterie.accounts.models import ApiToken, Operator
+from coterie.accounts.models import ApiToken, Operator, SavedFilter
 from coterie.core.acting import OperatorRole, Scope
 from coterie.core.listing import Asked, ListedViewSet
 
@@ -86,6 +86,49 @@ class ApiTokenViewSet(ListedViewSet[ApiToken]):
         """End the token at once."""
         token = self.get_object()
         services.revoke_token(token=token, now=timezone.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class SavedFilterSerializer(serializers.ModelSerializer[SavedFilter]):
+    """A query of a table under a name."""
+
+    query = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=500), default=dict)
+
+    class Meta:
+        model = SavedFilter
+        fields = ["id", "table", "name", "query"]
+        read_only_fields = ["id"]
+
+
+class SavedFilterFilter(serializers.Serializer[None]):
+    """Of which table."""
+
+    table = serializers.CharField(required=False, max_length=40)
+
+
+class SavedFilterViewSet(ListedViewSet[SavedFilter]):
+    """The signed-in operator's own saved filters."""
+
+    queryset = SavedFilter.objects.all()
+    serializer_class = SavedFilterSerializer
+    filters = SavedFilterFilter
+
+    def get_queryset(self) -> QuerySet[SavedFilter]:
+        """One's own."""
+        return super().get_queryset().filter(operator=self.request.user.pk)
+
+    @extend_schema(request=SavedFilterSerializer, responses={201: SavedFilterSerializer})
+    def create(self, request: Request) -> Response:
+        """Save a filter; one of the same table and name is replaced."""
+        wanted = SavedFilterSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        kept = services.save_filter(operator=cast(Operator, request.user), **wanted.validated_data)
+        return Response(SavedFilterSerializer(kept).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, _request: Request, **_: int) -> Response:
+        """Remove it."""
+        services.remove_filter(saved=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

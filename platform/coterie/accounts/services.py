@@ -1,7 +1,7 @@
 """Everything that changes operators and API tokens."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.http import urlsafe_base64_encode
 
-from coterie.accounts.models import ApiToken, Operator
+from coterie.accounts.models import ApiToken, Operator, SavedFilter
 from coterie.audit.recording import audited, check_permitted, record
 from coterie.core.acting import OperatorRole, Scope, ScopeNeeded, current_actor
 from coterie.core.credentials import hash_secret, new_secret
@@ -157,6 +157,21 @@ def revoke_token(*, token: ApiToken, now: datetime) -> None:
     """End the token at once. Revoking twice changes nothing."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
     token.refresh_from_db()
+
+
+@audited("accounts.save_filter")
+def save_filter(*, operator: Operator, table: str, name: str, query: Mapping[str, str]) -> SavedFilter:
+    """Keep a table's query under a name; one of the same name is replaced."""
+    kept, _ = SavedFilter.objects.update_or_create(
+        operator=operator, table=table, name=name, defaults={"query": dict(query)}
+    )
+    return kept
+
+
+@audited("accounts.remove_filter", subject="saved")
+def remove_filter(*, saved: SavedFilter) -> None:
+    """Forget a saved query."""
+    saved.delete()
 
 
 def record_use(*, token: ApiToken, now: datetime) -> None:

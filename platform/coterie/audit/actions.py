@@ -30,6 +30,8 @@ ACTIONS: Mapping[str, Action] = {
     "accounts.change_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out"),
     "accounts.issue_sign_in_link": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a one-time sign-in link for a person"),
     "accounts.change_password": Action(VIEWER, Scope.SETTINGS, "Change one's password"),
+    "accounts.save_filter": Action(VIEWER, Scope.SETTINGS, "Save a filter"),
+    "accounts.remove_filter": Action(VIEWER, Scope.SETTINGS, "Remove a saved filter"),
     "accounts.issue_token": Action(VIEWER, Scope.SETTINGS, "Make an API token"),
     "accounts.revoke_token": Action(VIEWER, Scope.SETTINGS, "End an API token"),
     "fleet.create_enrolment_token": Action(OPERATOR, Scope.FLEET, "Make an enrolment token"),
@@ -49,6 +51,8 @@ ACTIONS: Mapping[str, Action] = {
     "federations.change_plan": Action(OPERATOR, Scope.FEDERATIONS, "Change a federation's plan"),
     "federations.start_federation": Action(OPERATOR, Scope.FEDERATIONS, "Start a federation"),
     "federations.pause_federation": Action(OPERATOR, Scope.FEDERATIONS, "Pause a federation"),
+    "repairs.mute_repair": Action(OPERATOR, Scope.SETTINGS, "Ignore or snooze a fault"),
+    "repairs.restore_repair": Action(OPERATOR, Scope.SETTINGS, "Show a fault again"),
     "federations.finish_federation": Action(OPERATOR, Scope.FEDERATIONS, "Finish a federation"),
 }
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.lease import LEASE
 from coterie.learning.child.job import Progress
@@ -39,6 +40,7 @@ def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJo
     )
     if not taken:
         return None
+    log(job_id, "a worker begins", now)
     return TrainingJob.objects.select_related(
         "pair__device_program", "pair__cloud_program", "pair__train_step", "pair__predict", "dataset__blob"
     ).get(pk=job_id)
@@ -49,19 +51,23 @@ def extend_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     return _held(job_id, lease).update(lease_until=now + LEASE) == 1
 
 
-def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress) -> None:
+def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
     """Show how far the job is."""
     figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items())
     steps = f" {progress.done} of {progress.total}" if progress.total else ""
-    _held(job_id, lease).update(
-        progress=min(1.0, progress.done / progress.total) if progress.total else 0.0,
-        progress_sentence=f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS],
+    sentence = f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS]
+    shown = _held(job_id, lease).update(
+        progress=min(1.0, progress.done / progress.total) if progress.total else 0.0, progress_sentence=sentence
     )
+    if shown:
+        log_progress(job_id, progress.stage, sentence, now)
 
 
 def succeed(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     """End the job well; False if it is not ours any more."""
     ended = _held(job_id, lease).update(state=State.SUCCEEDED, progress=1.0, finished_at=now, lease_until=None)
+    if ended:
+        log(job_id, "it is done", now)
     return ended == 1
 
 
@@ -74,6 +80,8 @@ def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> 
         finished_at=now,
         lease_until=None,
     )
+    if ended:
+        log(job_id, f"it failed: {reason.sentence} [{reason.code}]", now)
     return ended == 1
 
 

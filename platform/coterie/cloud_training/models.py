@@ -70,3 +70,18 @@ class TrainingJob(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.pair}"
+
+
+class JobLine(models.Model):
+    """A line of a job's log."""
+
+    job = models.ForeignKey(TrainingJob, on_delete=models.CASCADE, related_name="lines")
+    at = models.DateTimeField()
+    text = models.CharField(max_length=400)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["job", "id"], name="line_of_job")]
+
+    def __str__(self) -> str:
+        return self.text

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud_training import services
-from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import Dataset, ModelPair
@@ -48,6 +48,15 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
         read_only_fields = fields
 
 
+class JobLineSerializer(serializers.ModelSerializer[JobLine]):
+    """A line of a job's log."""
+
+    class Meta:
+        model = JobLine
+        fields = ["id", "at", "text"]
+        read_only_fields = fields
+
+
 class TrainingJobFilter(serializers.Serializer[None]):
     """Which jobs to list."""
 
@@ -64,6 +73,12 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     filters = TrainingJobFilter
     sorts = {name: name for name in ("kind", "state", "created_at", "started_at", "finished_at")}
     searched = ("pair__slug", "error_sentence")
+
+    @extend_schema(responses=JobLineSerializer(many=True), operation_id="jobs_log")
+    @action(detail=True)
+    def log(self, _request: Request, pk: UUID) -> Response:
+        """What it tells about itself, oldest first, a page at a time."""
+        return self.page_of(get_object_or_404(TrainingJob, pk=pk).lines.all(), JobLineSerializer)
 
     @extend_schema(request=None, responses=TrainingJobSerializer)
     @action(detail=True, methods=["post"])

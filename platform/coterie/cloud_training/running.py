@@ -96,4 +96,4 @@ class _Shown:
         now = self._clock()
         if now >= self._next:
             self._next = now + PROGRESS_EVERY
-            record_progress(self._job_id, self._lease, progress)
+            record_progress(self._job_id, self._lease, progress, now)

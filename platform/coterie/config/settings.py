@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "coterie.federations",
     "coterie.rounds",
     "coterie.cloud_training",
+    "coterie.repairs",
 ]
 
 MIDDLEWARE = [
@@ -169,6 +170,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "OperatorRole": [(name, name) for name in ("viewer", "operator", "administrator")],
         "Scope": [(name, name) for name in ("read", "fleet", "models", "federations", "settings")],
+        "ModelRole": "coterie.registry.models.Role",
         "DeviceState": "coterie.fleet.models.Device.State",
         "PairState": "coterie.registry.models.ModelPair.State",
         "FederationState": "coterie.federations.models.Federation.State",

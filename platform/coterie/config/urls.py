@@ -17,6 +17,8 @@ urlpatterns = [
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("api/", include("coterie.accounts.api_urls")),
     path("api/", include("coterie.audit.urls")),
+    path("api/", include("coterie.repairs.urls")),
+    path("api/", include("coterie.gateway.api_urls")),
     path("api/", include("coterie.fleet.urls")),
     path("api/", include("coterie.registry.urls")),
     path("api/", include("coterie.federations.urls")),

@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
+from coterie.core.api_examples import EXAMPLES
 from coterie.core.csv_table import CsvRenderer
 from coterie.core.listing import ListedViewSet, NoFilter
 
@@ -39,6 +40,7 @@ ERRORS = {
     "429": "Too many requests; Retry-After says when to try again.",
     "503": "It cannot be done just now; try again.",
 }
+TYPES = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -64,15 +66,22 @@ class Schema(AutoSchema):
 
 
 def describe(result: dict[str, Any], **_: object) -> dict[str, Any]:  # Any: an OpenAPI document is JSON
-    """Add to each operation the problem that it may answer with, and to each list its CSV."""
-    result["components"].setdefault("schemas", {})["Problem"] = PROBLEM
+    """Add to each operation the problem that it may answer with, to each list its CSV, to each field an example."""
+    for schema in result["components"]["schemas"].values():
+        for name, described in schema.get("properties", {}).items():
+            if name in EXAMPLES and described.get("type") == TYPES[type(EXAMPLES[name])]:
+                described.setdefault("example", EXAMPLES[name])
+    result["components"]["schemas"]["Problem"] = PROBLEM
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    result["components"]["responses"] = {
+        f"Problem{status}": {"description": meaning, "content": content} for status, meaning in ERRORS.items()
+    }
     for operations in result["paths"].values():
         for method, operation in operations.items():
             if method not in METHODS:
                 continue
-            for status, meaning in ERRORS.items():
-                operation["responses"].setdefault(status, {"description": meaning, "content": content})
+            for status in ERRORS:
+                operation["responses"].setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
             if operation["operationId"].endswith("_list"):
                 operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
     return result

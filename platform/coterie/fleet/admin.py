@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.models import Device, EnrolmentToken, Observation
 
 
 @admin.register(Device)
@@ -21,3 +21,10 @@ class EnrolmentTokenAdmin(ReadOnlyAdmin):
 
     list_display = ["label", "uses", "uses_allowed", "created_at", "expires_at", "revoked_at"]
     search_fields = ["label"]
+
+
+@admin.register(Observation)
+class ObservationAdmin(ReadOnlyAdmin):
+    """What devices told when something had changed."""
+
+    list_display = ["device", "at", "blocked_by", "held_version"]

@@ -22,6 +22,7 @@ from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet
 from coterie.registry import services
 from coterie.registry.archive import archive
+from coterie.registry.graph import Edge, Graph, graph_of, is_champion
 from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import lineage
 
@@ -52,7 +53,7 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
 
     def get_champion(self, version: ModelVersion) -> bool:
         """Whether it is the one in use."""
-        return any(alias.name == Alias.Name.CHAMPION for alias in version.aliases.all())
+        return is_champion(version)
 
 
 class PairSerializer(serializers.ModelSerializer[ModelPair]):
@@ -88,6 +89,21 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
     def get_cloud_champion(self, pair: ModelPair) -> UUID | None:
         """The cloud model's version in use."""
         return _champion_id(pair, Role.CLOUD)
+
+
+class EdgeSerializer(serializers.Serializer[Edge]):
+    """One version came of another."""
+
+    from_version = serializers.UUIDField()
+    to_version = serializers.UUIDField()
+    origin = serializers.ChoiceField(ModelVersion.Origin.choices)
+
+
+class GraphSerializer(serializers.Serializer[Graph]):
+    """Versions of both models of a pair, oldest first, and what they came of."""
+
+    versions = VersionSerializer(many=True)
+    edges = EdgeSerializer(many=True)
 
 
 class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
@@ -142,6 +158,12 @@ class PairViewSet(ListedViewSet[ModelPair]):
                 now=timezone.now(),
             )
         return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses=GraphSerializer)
+    @action(detail=True)
+    def graph(self, _request: Request, pk: UUID) -> Response:
+        """The lineage of both models."""
+        return Response(GraphSerializer(graph_of(get_object_or_404(ModelPair, pk=pk))).data)
 
     @extend_schema(request=MovedChampionSerializer, responses=VersionSerializer)
     @action(detail=True, methods=["post"])

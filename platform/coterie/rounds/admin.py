@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.rounds.models import Assignment, Round, Update, Upload
+from coterie.rounds.models import Assignment, Round, RoundEvent, Update, Upload
 
 
 @admin.register(Round)
@@ -34,3 +34,10 @@ class UpdateAdmin(ReadOnlyAdmin):
     """Updates that count."""
 
     list_display = ["assignment", "samples", "size_bytes", "loss_before", "loss_after", "received_at"]
+
+
+@admin.register(RoundEvent)
+class RoundEventAdmin(ReadOnlyAdmin):
+    """What happened in rounds."""
+
+    list_display = ["round", "at", "kind", "device", "reason_sentence"]

@@ -5,12 +5,17 @@ from rest_framework.routers import SimpleRouter
 
 from coterie.rounds.device_views import DeviceActionsView, PauseView, PinView, ResumeView, WhyView
 from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
+from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
+from coterie.rounds.version_views import ComparisonView
 
 router = SimpleRouter()
 router.register("rounds", RoundViewSet)
 router.register("assignments", AssignmentViewSet)
 urlpatterns = [
     *router.urls,
+    path("plan-check/", PlanCheckView.as_view(), name="plan-check"),
+    path("federations/<uuid:pk>/plan-preview/", PlanPreviewView.as_view(), name="plan-preview"),
+    path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),
     path("devices/<uuid:pk>/why/", WhyView.as_view(), name="device-why"),
     path("devices/<uuid:pk>/pause/", PauseView.as_view(), name="device-pause"),

@@ -11,7 +11,7 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
-from coterie.accounts.services import create_operator, issue_token
+from coterie.accounts.services import create_operator, issue_token, save_filter
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
@@ -20,8 +20,9 @@ from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
 from coterie.federations.services import create_federation
 from coterie.fleet.services import create_enrolment_token, pause_device
-from coterie.registry.models import ModelVersion, Role
+from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
+from coterie.repairs.services import mute_repair
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
@@ -82,6 +83,16 @@ def resting() -> str:
     return str(device.pk)
 
 
+def rejected_pair() -> str:
+    pair = make_pair()
+    ModelPair.objects.filter(pk=pair.pk).update(state="rejected", reason_code="x.y", reason_sentence="it is broken")
+    return str(pair.pk)
+
+
+def muted() -> int:
+    return mute_repair(key=f"pair_rejected:{rejected_pair()}", until=None, now=START).pk
+
+
 def another() -> int:
     return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
 
@@ -106,6 +117,17 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/session/password/"): lambda _: Write(
         "accounts.change_password", "/api/session/password/", {"current": PASSWORD, "new": f"{PASSWORD}!"}
     ),
+    ("post", "/api/saved-filters/"): lambda _: Write(
+        "accounts.save_filter", "/api/saved-filters/", {"table": "devices", "name": "hot", "query": {"tag": "x"}}
+    ),
+    ("delete", "/api/saved-filters/{id}/"): lambda me: Write(
+        "accounts.remove_filter",
+        f"/api/saved-filters/{save_filter(operator=me, table='devices', name='hot', query={}).pk}/",
+    ),
+    ("post", "/api/muted-repairs/"): lambda _: Write(
+        "repairs.mute_repair", "/api/muted-repairs/", {"key": f"pair_rejected:{rejected_pair()}"}
+    ),
+    ("delete", "/api/muted-repairs/{id}/"): lambda _: Write("repairs.restore_repair", f"/api/muted-repairs/{muted()}/"),
     ("post", "/api/enrolment-tokens/"): lambda _: Write(
         "fleet.create_enrolment_token", "/api/enrolment-tokens/", {"label": "x", "expires_at": LATER}
     ),
@@ -172,9 +194,15 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
 }
 ONES_OWN = {"accounts.sign_in", "accounts.sign_out", "accounts.change_password", "accounts.issue_token"} | {
-    "accounts.revoke_token"
+    "accounts.revoke_token",
+    "accounts.save_filter",
+    "accounts.remove_filter",
 }
 """What a viewer may do, too."""
+
+
+WRITES_NOTHING = {"plan_check", "plan_preview"}
+"""Questions whose answer needs a body."""
 
 
 def written() -> set[tuple[str, str]]:
@@ -183,8 +211,8 @@ def written() -> set[tuple[str, str]]:
     return {
         (method, path)
         for path, operations in paths.items()
-        for method in operations
-        if method in ("post", "put", "patch", "delete")
+        for method, operation in operations.items()
+        if method in ("post", "put", "patch", "delete") and operation["operationId"] not in WRITES_NOTHING
     }
 
 

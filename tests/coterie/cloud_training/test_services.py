@@ -87,7 +87,7 @@ class TestLease:
 
     def test_shows_progress(self, job: TrainingJob, lease: uuid.UUID) -> None:
         take_lease(job.pk, lease, later(0))
-        record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}))
+        record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}), later(1))
         job.refresh_from_db()
         assert (job.progress, job.progress_sentence) == (0.25, "training 3 of 12, loss 0.25")
 

@@ -1,19 +1,22 @@
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
 from coterie.accounts.models import Operator
-from coterie.accounts.services import create_operator, issue_token
+from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.cloud_training.job_log import log
+from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
+from coterie.repairs.services import mute_repair
 from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -97,7 +100,10 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     uploading.offer(given[1].assignment, uploading.payload(2), now)
     api_token = issue_token(operator=Operator.objects.get(), name="ci", now=now).token
     enrolment_token = create_enrolment_token(label="hall", expires_at=now, now=now).token
-    Group.objects.create(name="staff")
+    save_filter(operator=Operator.objects.get(), table="devices", name="hot", query={})
+    Device.objects.filter(pk=uploading.row.pk).update(last_seen_at=timezone.now() - timedelta(days=2))
+    mute_repair(key="devices_silent", until=None, now=timezone.now())
+    log(TrainingJob.objects.get().pk, "a worker begins", now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
     return [*hashes, Operator.objects.get().password]
 

@@ -1,0 +1,10 @@
+"""The parts of the REST API that no single app has."""
+
+from django.urls import path
+
+from coterie.gateway.overview_api import OverviewView, PlatformView
+
+urlpatterns = [
+    path("overview/", OverviewView.as_view(), name="overview"),
+    path("platform/", PlatformView.as_view(), name="platform"),
+]

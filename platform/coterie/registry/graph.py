@@ -1,0 +1,65 @@
+"""The lineage of a pair's versions as a graph, and how two versions compare."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from coterie.registry.models import Alias, ModelPair, ModelVersion
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One version came of another."""
+
+    from_version: UUID
+    to_version: UUID
+    origin: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Versions of both models of a pair, oldest first, and what they came of."""
+
+    versions: tuple[ModelVersion, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One metric of two versions; None where a version does not have it."""
+
+    name: str
+    first: float | None
+    second: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """The second's minus the first's."""
+        return None if self.first is None or self.second is None else self.second - self.first
+
+
+def graph_of(pair: ModelPair) -> Graph:
+    """Everything that was ever published of the pair."""
+    versions = tuple(
+        pair.versions.select_related("parameters").prefetch_related("aliases").order_by("created_at", "number")
+    )
+    return Graph(
+        versions=versions,
+        edges=tuple(Edge(v.parent_id, v.pk, v.origin) for v in versions if v.parent_id is not None),
+    )
+
+
+def figures_of(first: ModelVersion, second: ModelVersion) -> list[Figure]:
+    """Every metric that either has, and the size."""
+    own, other = _numbers(first), _numbers(second)
+    return [Figure(name, own.get(name), other.get(name)) for name in {**own, **other}]
+
+
+def is_champion(version: ModelVersion) -> bool:
+    """Whether it is the one in use."""
+    return any(alias.name == Alias.Name.CHAMPION for alias in version.aliases.all())
+
+
+def _numbers(version: ModelVersion) -> Mapping[str, float]:
+    metrics = {name: value for name, value in version.metrics.items() if isinstance(value, int | float)}
+    return {**metrics, "size_bytes": version.parameters.size_bytes}

@@ -1,0 +1,277 @@
+"""Every kind of fault that the platform finds by itself: a function each, from the database to sentences."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from django.conf import settings
+from django.db.models import Count, Max, QuerySet
+
+from coterie.accounts.models import ApiToken
+from coterie.cloud_training.models import TrainingJob
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.registry.models import ModelPair
+from coterie.rounds import reasons
+from coterie.rounds.models import Assignment, Round
+
+SILENT_AFTER = timedelta(days=1)
+"""A device that has not checked in for so long is worth a look."""
+WAITING_AFTER = timedelta(hours=1)
+"""A round that waits for devices so long will not open by itself soon."""
+RECENT = timedelta(days=1)
+ABANDONED_IN_A_ROW = 3
+EXPIRES_WITHIN = timedelta(days=7)
+DISK_FREE_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What repairs it: a request that a button sends, or a page where a person decides."""
+
+    title: str
+    action: str
+    """Of `coterie.audit.actions`, for the button's permission; blank: a page, which everybody may open."""
+    method: Literal["GET", "POST"]
+    path: str
+    """Of the REST API; of a page, the list that it shows."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One fault."""
+
+    key: str
+    """The same as long as it is the same fault."""
+    code: str
+    severity: Literal["error", "warning"]
+    sentence: str
+    advice: str
+    """What to do."""
+    subject_kind: str
+    subject_id: str
+    subject_name: str
+    since: datetime | None
+    remedies: tuple[Remedy, ...] = field(default=())
+
+
+def find_faults(*, now: datetime) -> list[Repair]:
+    """All faults there are now, errors first."""
+    found = [repair for find in FINDERS for repair in find(now)]
+    return sorted(found, key=lambda repair: (repair.severity, repair.key))
+
+
+def _failed_jobs(_now: datetime) -> Iterator[Repair]:
+    """The latest job of a pair has failed."""
+    latest = ModelPair.objects.annotate(latest=Max("jobs__created_at")).values("latest")
+    jobs = TrainingJob.objects.filter(state=TrainingJob.State.FAILED, created_at__in=latest).select_related("pair")
+    for job in jobs.exclude(kind=TrainingJob.Kind.PREFLIGHT):
+        yield Repair(
+            key=f"job_failed:{job.pk}",
+            code=job.error_code,
+            severity="error",
+            sentence=f"The {job.kind} of {job.pair.slug} failed: {job.error_sentence}",
+            advice="Read its log, put right what it names, and try it again.",
+            subject_kind="cloud_training.trainingjob",
+            subject_id=str(job.pk),
+            subject_name=str(job),
+            since=job.finished_at,
+            remedies=(Remedy("Try again", "cloud_training.retry_job", "POST", f"/api/jobs/{job.pk}/retry/"),),
+        )
+
+
+def _rejected_pairs(_now: datetime) -> Iterator[Repair]:
+    """A pair that was submitted did not pass its pre-flight."""
+    for pair in ModelPair.objects.filter(state=ModelPair.State.REJECTED).annotate(judged_at=Max("jobs__finished_at")):
+        yield Repair(
+            key=f"pair_rejected:{pair.pk}",
+            code=pair.reason_code,
+            severity="warning",
+            sentence=f"The pair {pair.slug} was rejected: {pair.reason_sentence}",
+            advice="Change the model as the sentence says and submit it under another name.",
+            subject_kind="registry.modelpair",
+            subject_id=str(pair.pk),
+            subject_name=pair.slug,
+            since=pair.judged_at,
+        )
+
+
+def _federations_without_model(_now: datetime) -> Iterator[Repair]:
+    """A federation runs, and its pair has nothing to begin with."""
+    for round_ in _active_rounds().filter(reason_code=reasons.NO_MODEL.code):
+        pair = round_.federation.pair
+        path = f"/api/pairs/{pair.pk}/bootstrap/"
+        yield Repair(
+            key=f"no_model:{round_.federation.pk}",
+            code=reasons.NO_MODEL.code,
+            severity="error",
+            sentence=f"{round_.federation.slug} cannot begin: {reasons.NO_MODEL.sentence}.",
+            advice="Bootstrap the pair with a data set.",
+            subject_kind="federations.federation",
+            subject_id=str(round_.federation.pk),
+            subject_name=round_.federation.slug,
+            since=round_.reason_at,
+            remedies=(Remedy("Bootstrap", "cloud_training.bootstrap_pair", "POST", path),),
+        )
+
+
+def _starving_rounds(now: datetime) -> Iterator[Repair]:
+    """A round waits for devices, and has for long."""
+    waiting = _active_rounds().filter(reason_code=reasons.NEEDS_DEVICES, opens_at__lt=now - WAITING_AFTER)
+    for round_ in waiting:
+        federation = round_.federation
+        yield Repair(
+            key=f"needs_devices:{federation.pk}:{round_.number}",
+            code=reasons.NEEDS_DEVICES,
+            severity="warning",
+            sentence=f"Round {round_.number} of {federation.slug} has waited for over an hour: "
+            f"{round_.reason_sentence}.",
+            advice="Bring devices back, ask less of them in the plan's requirements, or let the pace begin with fewer.",
+            subject_kind="rounds.round",
+            subject_id=str(round_.pk),
+            subject_name=str(round_),
+            since=round_.opens_at,
+            remedies=(Remedy("See the devices", "", "GET", f"/api/devices/?tag={federation.device_tag}&ready=false"),),
+        )
+
+
+def _failing_federations(_now: datetime) -> Iterator[Repair]:
+    """The latest rounds of a federation all came to nothing."""
+    for federation in Federation.objects.filter(state=Federation.State.RUNNING):
+        ended = list(federation.rounds.filter(finished_at__isnull=False).order_by("-number")[:ABANDONED_IN_A_ROW])
+        if len(ended) < ABANDONED_IN_A_ROW or any(round_.state != Round.State.ABANDONED for round_ in ended):
+            continue
+        yield Repair(
+            key=f"rounds_abandoned:{federation.pk}",
+            code=ended[0].reason_code,
+            severity="error",
+            sentence=f"The last {ABANDONED_IN_A_ROW} rounds of {federation.slug} were abandoned, the latest because: "
+            f"{ended[0].reason_sentence}.",
+            advice="Pause it while you look into the rounds, and change the plan where they say why.",
+            subject_kind="federations.federation",
+            subject_id=str(federation.pk),
+            subject_name=federation.slug,
+            since=ended[-1].finished_at,
+            remedies=(
+                Remedy("Pause", "federations.pause_federation", "POST", f"/api/federations/{federation.pk}/pause/"),
+                Remedy("See the rounds", "", "GET", f"/api/rounds/?federation={federation.pk}&state=abandoned"),
+            ),
+        )
+
+
+def _troubled_merges(_now: datetime) -> Iterator[Repair]:
+    """Workers fail at a merge again and again."""
+    for round_ in _active_rounds().filter(state=Round.State.MERGING, merge_attempts__gt=1):
+        yield Repair(
+            key=f"merge_fails:{round_.pk}",
+            code="repairs.merge_fails",
+            severity="error",
+            sentence=f"Workers die or fail over the merge of round {round_.number} of {round_.federation.slug}; "
+            f"this is attempt {round_.merge_attempts}.",
+            advice="Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
+            subject_kind="rounds.round",
+            subject_id=str(round_.pk),
+            subject_name=str(round_),
+            since=round_.closed_at,
+        )
+
+
+def _rejected_updates(now: datetime) -> Iterator[Repair]:
+    """Devices send what cannot be counted."""
+    rejected = Assignment.objects.filter(state=Assignment.State.REJECTED, changed_at__gte=now - RECENT)
+    for row in rejected.order_by().values("reason_code").annotate(devices=Count("device", distinct=True)):
+        example = rejected.filter(reason_code=row["reason_code"]).order_by("-changed_at").select_related("device")[0]
+        yield Repair(
+            key=f"updates_rejected:{row['reason_code']}",
+            code=row["reason_code"],
+            severity="warning",
+            sentence=f"{_devices(row['devices'])} sent updates within a day that were rejected, last {example.device}: "
+            f"{example.reason_sentence}.",
+            advice="Update the agents there, or revoke devices that you do not trust.",
+            subject_kind="fleet.device",
+            subject_id=str(example.device_id),
+            subject_name=str(example.device),
+            since=example.changed_at,
+            remedies=(Remedy("See them", "", "GET", "/api/assignments/?state=rejected&sort=-changed_at"),),
+        )
+
+
+def _silent_devices(now: datetime) -> Iterator[Repair]:
+    """Devices that have not checked in for long."""
+    silent = Device.objects.filter(state=Device.State.ENROLLED, last_seen_at__lt=now - SILENT_AFTER)
+    count, latest = silent.count(), silent.order_by("-last_seen_at").first()
+    if latest is not None:
+        yield Repair(
+            key="devices_silent",
+            code="repairs.devices_silent",
+            severity="warning",
+            sentence=f"{_devices(count)} not checked in for over a day; the last to fall silent is {latest}."
+            if count == 1
+            else f"{count} devices have not checked in for over a day; the last to fall silent is {latest}.",
+            advice="Look whether they have power and network. Revoke those that are gone for good.",
+            subject_kind="fleet.device",
+            subject_id=str(latest.pk),
+            subject_name=str(latest),
+            since=latest.last_seen_at,
+            remedies=(Remedy("See them", "", "GET", "/api/devices/?status=absent&sort=last_seen_at"),),
+        )
+
+
+def _expiring_tokens(now: datetime) -> Iterator[Repair]:
+    """Programs will soon be refused."""
+    soon = ApiToken.objects.filter(
+        revoked_at=None, expires_at__gt=now, expires_at__lt=now + EXPIRES_WITHIN, last_used_at__gte=now - EXPIRES_WITHIN
+    )
+    for token in soon.select_related("operator"):
+        yield Repair(
+            key=f"token_expires:{token.pk}",
+            code="repairs.token_expires",
+            severity="warning",
+            sentence=f"The API token {token}, which is in use, expires on {token.expires_at:%F}.",
+            advice="Make another one for the program that uses it.",
+            subject_kind="accounts.apitoken",
+            subject_id=str(token.pk),
+            subject_name=str(token),
+            since=None,
+        )
+
+
+def _full_disk(_now: datetime) -> Iterator[Repair]:
+    """Models and updates will soon have no place."""
+    free_bytes = shutil.disk_usage(settings.STATE).free
+    if free_bytes < DISK_FREE_BYTES:
+        yield Repair(
+            key="disk_almost_full",
+            code="repairs.disk_almost_full",
+            severity="error",
+            sentence=f"The disk of the state directory has {free_bytes >> 20} MiB left.",
+            advice="Make room: uploads fail when it is full.",
+            subject_kind="",
+            subject_id="",
+            subject_name=str(settings.STATE),
+            since=None,
+        )
+
+
+FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
+    _failed_jobs,
+    _rejected_pairs,
+    _federations_without_model,
+    _starving_rounds,
+    _failing_federations,
+    _troubled_merges,
+    _rejected_updates,
+    _silent_devices,
+    _expiring_tokens,
+    _full_disk,
+)
+
+
+def _active_rounds() -> QuerySet[Round]:
+    return Round.objects.filter(state__in=Round.ACTIVE).select_related("federation__pair")
+
+
+def _devices(count: int) -> str:
+    return "One device has" if count == 1 else f"{count} devices"

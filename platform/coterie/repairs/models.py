@@ -1,0 +1,21 @@
+"""Faults are found anew each time; only what operators decided about them is kept."""
+
+from django.db import models
+
+
+class Mute(models.Model):
+    """A fault that is not shown: for a while, or until it is restored."""
+
+    key = models.CharField(max_length=150, unique=True)
+    """Of the `coterie.repairs.faults.Repair`."""
+    sentence = models.CharField(max_length=500)
+    """As it read when it was muted."""
+    until = models.DateTimeField(null=True, blank=True)
+    """None: ignored."""
+    muted_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-muted_at"]
+
+    def __str__(self) -> str:
+        return self.key

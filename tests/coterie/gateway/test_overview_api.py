@@ -1,0 +1,54 @@
+"""The overview tells what is, by how devices stand and why, and what was."""
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from coterie.accounts.services import create_operator
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Round
+from tests.coterie.world import ON_BATTERY, fleet_of, in_this_process, make_federation, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> APIClient:
+    client = APIClient()
+    client.force_authenticate(create_operator(username="ada").operator)
+    return client
+
+
+def test_an_empty_platform_says_so(api: APIClient) -> None:
+    told = api.get("/api/overview/").json()
+    assert (told["devices"], told["sentence"], told["rounds"], told["traffic"]) == (0, "no devices yet", [], [])
+
+
+def test_tells_devices_by_how_they_stand_and_rounds_by_how_they_went(api: APIClient) -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=1, min_updates=1, over_selection=1.0)
+    ready, on_battery, _never_seen = fleet_of(3)
+    on_battery.check_in(timezone.now(), blockers=(ON_BATTERY,))
+    assigned = ready.check_in(timezone.now()).assignment
+    assert assigned is not None
+    told = api.get("/api/overview/").json()
+    assert (told["devices"], told["active_rounds"][0]["state"]) == (3, "open")
+    stand = {(line["status"], line["reason"], line["words"]): line["devices"] for line in told["by_status"]}
+    assert stand == {
+        ("ready", "", "ready"): 1,
+        ("waiting", "conditions.on_battery", "on battery"): 1,
+        ("never_seen", "", "never seen"): 1,
+    }
+    assert sorted(told["sentence"].split(", ")) == ["1 never seen", "1 on battery", "1 ready"]
+    ready.deliver(assigned.assignment, timezone.now(), seed=1)
+    Round.objects.filter(state="closing").update(state="merging")
+    merge_round(round_id=Round.objects.get(state="merging").pk, clock=timezone.now, merger=in_this_process)
+    told = api.get("/api/overview/").json()
+    (point,), (day,) = told["rounds"], told["traffic"]
+    assert (point["number"], point["updates"], point["mean_accuracy"]) == (1, 1, 0.5)
+    assert point["update_bytes"] == day["update_bytes"] > 0
+
+
+def test_the_platform_tells_what_it_is(api: APIClient) -> None:
+    assert api.get("/api/platform/").json()["mode"] == "embedded"

@@ -1,0 +1,185 @@
+"""Each kind of fault is found where it is, told as a sentence with what to do, and not found where all is well."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from coterie.accounts.services import create_operator, issue_token
+from coterie.audit.actions import ACTIONS
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.registry.models import ModelPair
+from coterie.repairs.faults import Repair, find_faults
+from coterie.rounds.advancing import advance_federation
+from coterie.rounds.models import Assignment, Round
+from tests.coterie.world import (
+    START,
+    fleet_of,
+    later,
+    make_dataset,
+    make_device,
+    make_federation,
+    make_pair,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+
+HOUR = 3600.0
+
+
+def faults(seconds: float = 0.0) -> dict[str, Repair]:
+    return {repair.key.partition(":")[0]: repair for repair in find_faults(now=later(seconds))}
+
+
+@pytest.fixture
+def running() -> Federation:
+    """A federation with a model, whose round is planned."""
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2)
+    advance_federation(federation_id=federation.pk, now=START)
+    return federation
+
+
+def test_where_all_is_well_there_is_none(running: Federation) -> None:
+    for device in fleet_of(2):
+        device.check_in(START)
+    assert faults() == {}
+
+
+def test_a_failed_job_can_be_tried_again_until_a_later_one_succeeds() -> None:
+    job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    TrainingJob.objects.update(state="failed", error_code="child.out_of_memory", error_sentence="it took too much")
+    found = faults()["job_failed"]
+    assert (found.code, found.severity) == ("child.out_of_memory", "error")
+    assert found.sentence == "The bootstrap of pair failed: it took too much"
+    assert found.remedies[0].path == f"/api/jobs/{job.pk}/retry/"
+    later_job = bootstrap_pair(pair=job.pair, dataset=make_dataset(), options=TrainingOptions(), now=later(1))
+    TrainingJob.objects.filter(pk=later_job.pk).update(state="succeeded")
+    assert faults() == {}
+
+
+def test_a_rejected_pair_says_why() -> None:
+    make_pair()
+    ModelPair.objects.update(state="rejected", reason_code="compile.unsupported", reason_sentence="no FFT")
+    assert faults()["pair_rejected"].sentence == "The pair pair was rejected: no FFT"
+
+
+def test_a_federation_without_a_model_asks_for_a_bootstrap() -> None:
+    federation = make_federation(make_pair())
+    advance_federation(federation_id=federation.pk, now=START)
+    assert faults()["no_model"].remedies[0].action == "cloud_training.bootstrap_pair"
+
+
+def test_a_round_may_wait_for_an_hour(running: Federation) -> None:
+    assert "needs_devices" not in faults(HOUR - 1)
+    assert "needs 2 devices, 0 eligible" in faults(HOUR + 1)["needs_devices"].sentence
+
+
+def test_three_abandoned_rounds_in_a_row_are_a_fault(running: Federation) -> None:
+    def end(number: int, state: str) -> None:
+        Round.objects.create(
+            federation=running,
+            number=number,
+            state=state,
+            opens_at=START,
+            finished_at=later(number),
+            seed=0,
+            reason_code="rounds.too_few_updates",
+            reason_sentence="needs 2 updates, 1 came",
+        )
+
+    Round.objects.all().delete()
+    for number in (1, 2):
+        end(number, "abandoned")
+    assert "rounds_abandoned" not in faults()
+    end(3, "abandoned")
+    found = faults()["rounds_abandoned"]
+    assert "needs 2 updates, 1 came" in found.sentence
+    assert found.remedies[0].path == f"/api/federations/{running.pk}/pause/"
+
+
+def test_a_merge_that_is_tried_again_is_a_fault(running: Federation) -> None:
+    for device in fleet_of(2):
+        device.check_in(START)
+    advance_federation(federation_id=running.pk, now=START)
+    assert Round.objects.update(state="merging", merge_attempts=1)
+    assert "merge_fails" not in faults()
+    Round.objects.update(merge_attempts=2)
+    assert "attempt 2" in faults()["merge_fails"].sentence
+
+
+def test_rejected_updates_are_counted_by_why(running: Federation) -> None:
+    for device in fleet_of(2):
+        device.check_in(START)
+    advance_federation(federation_id=running.pk, now=START)
+    Assignment.objects.update(
+        state="rejected", reason_code="update.not_finite", reason_sentence="it holds NaN", changed_at=START
+    )
+    found = faults()["updates_rejected"]
+    assert (found.code, "2 devices" in found.sentence) == ("update.not_finite", True)
+    assert "updates_rejected" not in faults(25 * HOUR)
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "One device has"), (2, "2 devices have")])
+def test_silent_devices_are_counted_once(count: int, said: str) -> None:
+    for device in fleet_of(count):
+        device.check_in(START)
+    make_device("never seen")
+    assert "devices_silent" not in faults(23 * HOUR)
+    assert faults(25 * HOUR)["devices_silent"].sentence.startswith(said)
+
+
+def test_a_token_in_use_that_expires_soon_is_a_fault() -> None:
+    operator = create_operator(username="ada").operator
+    used, idle = (
+        issue_token(operator=operator, name=name, expires_at=START + timedelta(days=3), now=START).token
+        for name in ("used", "idle")
+    )
+    type(used).objects.filter(pk=used.pk).update(last_used_at=START)
+    assert [repair.subject_name for repair in find_faults(now=START)] == ["used of ada"]
+    assert idle.last_used_at is None
+
+
+def test_every_button_is_an_action_that_sessions_know(running: Federation) -> None:
+    Device.objects.all().delete()
+    bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    TrainingJob.objects.update(state="failed")
+    remedies = [remedy for repair in find_faults(now=later(2 * HOUR)) for remedy in repair.remedies]
+    assert len(remedies) == 2
+    assert all(remedy.action in ACTIONS if remedy.method == "POST" else remedy.action == "" for remedy in remedies)
+
+
+class TestMutes:
+    @pytest.fixture
+    def api(self) -> APIClient:
+        client = APIClient()
+        client.force_authenticate(create_operator(username="ada").operator)
+        make_pair()
+        ModelPair.objects.update(state="rejected", reason_sentence="no FFT")
+        return client
+
+    def test_an_ignored_fault_is_gone_until_it_is_restored(self, api: APIClient) -> None:
+        (found,) = api.get("/api/repairs/").json()
+        made = api.post("/api/muted-repairs/", {"key": found["key"]})
+        assert (made.status_code, made.json()["sentence"]) == (201, found["sentence"])
+        assert api.get("/api/repairs/").json() == []
+        assert api.get("/api/overview/").json()["repairs"] == 0
+        assert api.delete(f"/api/muted-repairs/{made.json()['id']}/").status_code == 204
+        assert api.get("/api/repairs/").json() == [found]
+
+    def test_a_snoozed_fault_comes_back(self, api: APIClient) -> None:
+        (found,) = api.get("/api/repairs/").json()
+        for hours, shown in ((1, 0), (-1, 1)):
+            api.post("/api/muted-repairs/", {"key": found["key"], "until": timezone.now() + timedelta(hours=hours)})
+            assert len(api.get("/api/repairs/").json()) == shown
+
+    def test_only_what_is_there_can_be_muted(self, api: APIClient) -> None:
+        answer = api.post("/api/muted-repairs/", {"key": "nothing"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "repairs.unknown")

@@ -1,0 +1,70 @@
+"""A plan is judged as it is typed, and compared with the one that runs, and nothing is written."""
+
+import pytest
+from rest_framework.test import APIClient
+
+from coterie.accounts.services import create_operator
+from coterie.audit.models import Entry
+from coterie.federations.models import Federation
+from coterie.rounds.models import Round
+from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api() -> APIClient:
+    client = APIClient()
+    client.force_authenticate(create_operator(username="ada").operator)
+    return client
+
+
+def test_every_slot_is_judged(api: APIClient) -> None:
+    plan = {
+        "local": {"kind": "sgd", "learning_rate": -1},
+        "codec": {"kind": "zip"},
+        "pace": {"kind": "sync", "target_updates": 5},
+        "spice": {"kind": "hot"},
+    }
+    told = api.post("/api/plan-check/", {"plan": plan}).json()
+    assert told["plan"] is None
+    problems = {(line["slot"], line["field"], line["code"]) for line in told["problems"]}
+    assert ("local", "learning_rate", "plan.invalid") in problems
+    assert ("codec", "", "plan.unknown_kind") in problems
+    assert len(problems) == 3, problems
+
+
+def test_a_good_plan_is_written_out(api: APIClient) -> None:
+    told = api.post("/api/plan-check/", {"plan": {"local": {"kind": "prox"}}}).json()
+    assert told["problems"] == []
+    assert told["plan"]["local"]["mu"] > 0
+    assert told["plan"]["pace"]["kind"] == "sync"
+
+
+def test_a_change_is_told_with_what_it_does(api: APIClient) -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2)
+    stored = Federation.objects.get().plan
+    entries = Entry.objects.count()
+
+    def preview(plan: object) -> dict[str, list[object]]:
+        return api.post(f"/api/federations/{federation.pk}/plan-preview/", {"plan": plan}).json()
+
+    assert preview(stored)["effects"] == ["Nothing changes."]
+    change = {**stored, "pace": {**stored["pace"], "target_updates": 4, "min_updates": 3}, "local": {"kind": "prox"}}
+    told = preview(change)
+    changed = {(line["slot"], line["field"]): (line["before"], line["after"]) for line in told["changes"]}
+    assert changed["pace", "target_updates"] == (2, 4)
+    assert changed["local", "kind"] == ("sgd", "prox")
+    assert "which has not opened yet" in str(told["effects"][0])
+    assert "Devices train otherwise: sgd becomes prox." in told["effects"]
+    assert "A round needs 3 devices to open; 0 could be asked now." in told["effects"]
+    for device in fleet_of(2):
+        device.check_in(later(0))
+    assert Round.objects.get().state == "open"
+    assert (
+        preview(change)["effects"][0] == "Round 1 is open and keeps its plan; the change holds from the next round on."
+    )
+    assert preview({"pace": {"kind": "sync", "min_updates": 0}})["changes"] == []
+    assert (Federation.objects.get().plan, Entry.objects.count()) == (stored, entries)
