@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Not beside the tests: some packages have folders that would replace modules of Python's.
+WASM := build/wasm
 
-.PHONY: demo up test test-zoo check bench reference format
+.PHONY: demo up test test-zoo test-portable check bench reference format
 
 demo: $(STAMP)  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -15,8 +17,17 @@ up: $(STAMP)  ## Run the platform in embedded mode.
 test: $(STAMP)  ## Run all tests.
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-test-zoo: $(STAMP)  ## Follow PyTorch for a hundred steps with every model of the zoo, in realistic sizes.
+test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
 	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/learning/compile $(ARGS)
+
+test-portable: $(STAMP)  ## Repeat the zoo's graphs on the oldest onnxruntime that the agent takes, and on WebAssembly (Node, npm).
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check -r tests/portability/oldest.txt
+	mkdir -p $(WASM) && cp tests/portability/package.json tests/portability/package-lock.json $(WASM)
+	cd $(WASM) && npm ci --ignore-scripts --no-audit --no-fund --silent
+	PYTHONPATH=platform:edge_agent:. $(BIN)/python -m tests.portability.cases build/portability
+	build/oldest/bin/python tests/portability/run_cases.py build/portability
+	node tests/portability/run_cases.mjs build/portability $(WASM)
 
 check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations.
 	$(BIN)/ruff check .

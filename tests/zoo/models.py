@@ -29,7 +29,7 @@ ZOO: Mapping[str, Entry] = {
     "cnn_depthwise": Entry(lambda: vision.cnn_depthwise(CLASSES), IMAGE, CLASSES),
     "cnn_grouped": Entry(lambda: vision.cnn_grouped(CLASSES), IMAGE, CLASSES),
     # At higher rates PyTorch's own float32 leaves its float64 by more than 1e-4: rectifiers make deep models chaotic.
-    "resnet": Entry(lambda: vision.resnet(CLASSES, group_norm), IMAGE, CLASSES, learning_rate=0.001),
+    "resnet": Entry(lambda: vision.resnet(CLASSES, group_norm), IMAGE, CLASSES, learning_rate=0.0005),
     "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, group_norm), IMAGE, CLASSES, learning_rate=0.005),
     "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES), (Numbers((3, 128)),), ACTIVITIES),
     "autoencoder": Entry(vision.autoencoder, IMAGE, 3 * 32 * 32),

@@ -83,6 +83,8 @@ class Emitter:
         if isinstance(size, int):
             return self.ints([size])
         symbols = size.node.expr.free_symbols
+        if not symbols:
+            return self.ints([int(size)])
         factor = size.node.expr.coeff(next(iter(symbols))) if len(symbols) == 1 else 0
         if not factor or size.node.expr != factor * next(iter(symbols)):
             raise NotImplementedError(f"the size {size} is not a multiple of the batch")
@@ -125,6 +127,9 @@ class Emitter:
             node.input[:] = [renamed.get(value, value) for value in node.input]
             node.output[:] = [renamed.get(value, value) for value in node.output]
         self._drop_unused(set(outputs))
+        for number, node in enumerate(self._nodes):
+            # Without a name, onnxruntime before 1.20 gives two nodes of its own making the same one and stops.
+            node.name = f"{node.op_type}.{number}"
         graph = helper.make_graph(
             self._nodes, name, list(inputs), [info for _, info in outputs.values()], initializer=self._initializers
         )

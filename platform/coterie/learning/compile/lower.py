@@ -11,16 +11,28 @@ from torch.fx.node import Argument, Node
 from coterie.learning.compile.call import Call, Lowered, Lowering
 from coterie.learning.compile.emitter import Emitter
 from coterie.learning.compile.errors import UnsupportedOperator
-from coterie.learning.compile.operators import convolutions, elementwise, indexing, matrices, pools, reductions, shapes
+from coterie.learning.compile.operators import (
+    convolutions,
+    elementwise,
+    functions,
+    indexing,
+    matrices,
+    orders,
+    pools,
+    reductions,
+    shapes,
+)
 
 LOWERINGS: Mapping[str, Lowering] = {
     **elementwise.TABLE,
+    **functions.TABLE,
     **shapes.TABLE,
     **reductions.TABLE,
     **matrices.TABLE,
     **convolutions.TABLE,
     **pools.TABLE,
     **indexing.TABLE,
+    **orders.TABLE,
 }
 
 

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
 from coterie.learning.compile.compiled import compile_model
+from coterie.learning.compile.emitter import OPSET
 from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.device_steps import DeviceSteps
@@ -29,6 +31,8 @@ def follow(entry: Entry, steps: int) -> None:
     weights = StepWeights(entry.learning_rate, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
     module = entry.built()
     model = compiled(module, *entry.samples(2, 0), batch_size=BATCH)
+    assert_standard(model.train_step)
+    assert_standard(model.predict)
     device, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
     training = device.begin(model.parameters)
     for number in range(steps):
@@ -46,6 +50,15 @@ def follow(entry: Entry, steps: int) -> None:
         (logits,) = session.run(["logits"], feed)
         with torch.no_grad():
             np.testing.assert_allclose(logits, module.eval()(*samples).numpy(), rtol=1e-3, atol=1e-4)
+
+
+def assert_standard(graph: bytes) -> None:
+    """Nothing but ONNX's own operators, of one opset."""
+    model = onnx.load_from_string(graph)
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", OPSET)]
+    assert all(onnx.defs.has(node.op_type, max_inclusive_version=OPSET, domain="") for node in model.graph.node)
+    assert all(node.domain == "" for node in model.graph.node)
+    assert model.ir_version <= 8
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -29,6 +29,7 @@ UNARY = {
     "tanh": "Tanh",
 }
 BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min", "pow": "Pow"}
+OF_MASKS = {"Mul": "And", "Min": "And", "Max": "Or"}
 COMPARISON = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 LOGICAL = {"and": "And", "or": "Or", "xor": "Xor"}
 
@@ -40,6 +41,8 @@ def _unary(onnx_name: str) -> Callable[[Call], str]:
 def _binary(onnx_name: str) -> Callable[[Call], str]:
     def lower(call: Call) -> str:
         names = list(call.arguments)
+        if call.dtype == torch.bool:
+            return call.emit.op(OF_MASKS[onnx_name], call[names[0]], call[names[1]])
         return call.emit.op(onnx_name, call[names[0]], call[names[1]])
 
     return lower
@@ -109,16 +112,9 @@ def reversed_subtract(call: Call) -> str:
     return call.emit.op("Sub", call["other"], call["self"])
 
 
-@TABLE.lowers("div.Tensor", "div.Scalar", "div.Tensor_mode")
+@TABLE.lowers("div.Tensor", "div.Scalar")
 def divide(call: Call) -> str:
-    quotient = call.emit.op("Div", call["self"], call["other"])
-    match call.arguments.get("rounding_mode"):
-        case None:
-            return quotient
-        case "floor" if call.dtype.is_floating_point:
-            return call.emit.op("Floor", quotient)
-        case mode:
-            raise NotImplementedError(f"division of {call.dtype} with rounding mode {mode}")
+    return call.emit.op("Div", call["self"], call["other"])
 
 
 @TABLE.lowers("rsqrt.default")
@@ -150,13 +146,6 @@ def clamp(call: Call) -> str:
 @TABLE.lowers("leaky_relu.default")
 def leaky_relu(call: Call) -> str:
     return call.emit.op("LeakyRelu", call["self"], alpha=float(call.number("negative_slope")))
-
-
-@TABLE.lowers("elu.default")
-def elu(call: Call) -> str:
-    if call.number("scale") != 1 or call.number("input_scale") != 1:
-        raise NotImplementedError("a scaled ELU")
-    return call.emit.op("Elu", call["self"], alpha=float(call.number("alpha")))
 
 
 @TABLE.lowers("gelu.default")
@@ -201,9 +190,9 @@ def copy(call: Call) -> str:
 
 @TABLE.lowers("copy.default")
 def overwrite(call: Call) -> str:
-    if call.tensor("src").shape != call.shape:
-        raise NotImplementedError("a copy that broadcasts")
-    return call["src"]
+    if call.tensor("src").shape == call.shape:
+        return call["src"]
+    return call.emit.op("Expand", call["src"], call.emit.shape(call.shape))
 
 
 @TABLE.lowers("bernoulli.p")

@@ -84,7 +84,22 @@ def running_sum(call: Call) -> str:
     return call.emit.op("CumSum", call["self"], call.emit.ints([call.whole("dim")]))
 
 
-@TABLE.lowers("any.dim", "any.default")
+@TABLE.lowers("linalg_vector_norm.default")
+def norm(call: Call) -> str:
+    emit, x, order = call.emit, call["self"], call.number("ord")
+    axes, keep = call.ints("dim"), bool(call.arguments["keepdim"])
+    match order:
+        case 1 | 2:
+            return _reduce(call, f"ReduceL{int(order)}", x, axes, keep=keep)
+        case math.inf:
+            return _reduce(call, "ReduceMax", emit.op("Abs", x), axes, keep=keep)
+        case _ if order < 1:
+            raise NotImplementedError(f"the norm of order {order:g} is none")
+    powers = emit.op("Pow", emit.op("Abs", x), emit.scalar(order, call.dtype))
+    return emit.op("Pow", _reduce(call, "ReduceSum", powers, axes, keep=keep), emit.scalar(1 / order, call.dtype))
+
+
+@TABLE.lowers("any.dim", "any.dims", "any.default")
 def any_of(call: Call) -> str:
     axes = call.ints("dim") if "dim" in call.arguments else []
     counts = _reduce(

@@ -4,6 +4,8 @@ import sys
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch.fx.node import Node
 
 from coterie.learning.compile.call import Call, Lowered, Table
 from coterie.learning.compile.emitter import NUMPY_TYPES, Size
@@ -33,7 +35,10 @@ def contiguous(call: Call) -> Lowered:
         or call.tensor("self").numel() != call.result.numel()
         or tuple(call.ints("stride")) != expected
     ):
-        raise NotImplementedError("a view with strides of its own")
+        raise NotImplementedError(
+            "something is written into a part of a tensor that a gradient goes through: "
+            "join the parts with torch.cat, or use torch.where or torch.slice_scatter"
+        )
     return reshape(call)
 
 
@@ -165,6 +170,8 @@ def full(call: Call) -> str:
     "empty.memory_format",
     "empty_like.default",
     "empty_permuted.default",
+    "empty_strided.default",
+    "new_empty_strided.default",
 )
 def zeros(call: Call) -> str:
     return _filled(call, 0)
@@ -182,6 +189,13 @@ def _filled(call: Call, number: float) -> str:
 
 @TABLE.lowers("arange.start_step")
 def arange(call: Call) -> str:
+    end = call.arguments["end"]
+    if isinstance(end, Node):
+        # Up to the batch's size.
+        emit = call.emit
+        last = emit.op("Squeeze", emit.shape([end.meta["val"]]))
+        bounds = (emit.cast(last, call.dtype), call.cast("step", call.dtype))
+        return emit.op("Range", call.cast("start", call.dtype), *bounds)
     start, end, step = (call.number(name) for name in ("start", "end", "step"))
     return call.emit.constant(np.arange(start, end, step, dtype=NUMPY_TYPES[call.dtype]))
 
@@ -189,20 +203,38 @@ def arange(call: Call) -> str:
 @TABLE.lowers("slice_scatter.default")
 def slice_scatter(call: Call) -> str:
     """Into zeros, as in the gradient of a slice, or into any tensor: what is outside the slice stays."""
-    axis, size = (
-        axis_of(call.whole("dim"), call.result.dim()),
-        call.result.shape[axis_of(call.whole("dim"), call.result.dim())],
-    )
+    axis = axis_of(call.whole("dim"), call.result.dim())
+    size = call.result.shape[axis]
     if not isinstance(size, int):
         raise NotImplementedError("a slice of the batch")
     start, end, step = call.arguments["start"] or 0, call.arguments["end"], call.whole("step")
     rows = np.arange(size)[slice(start, end if isinstance(end, int) else None, step)]
+    if len(rows) == 0:
+        return call["self"]
     if len(rows) == size and step == 1:
         return call["src"]
     if step != 1:
-        raise NotImplementedError("writing into a slice with steps")
+        return _written_in_steps(call, axis, rows, size)
     before, after = (_kept(call, axis, *bounds) for bounds in ((0, int(rows[0])), (int(rows[-1]) + 1, size)))
     return call.emit.op("Concat", *before, call["src"], *after, axis=axis)
+
+
+def _written_in_steps(call: Call, axis: int, rows: NDArray[np.int64], size: int) -> str:
+    """The source with gaps between its rows, wherever the target is written to."""
+    emit, ints, step = call.emit, call.emit.ints, call.whole("step")
+    gapped = emit.op("Unsqueeze", call["src"], ints([axis + 1]))
+    gapped = emit.op("Pad", gapped, ints([0, step - 1]), "", ints([axis + 1]))
+    # A 0 keeps the size that is there.
+    spread = emit.op("Reshape", gapped, emit.shape([*[0] * axis, len(rows) * step, *call.shape[axis + 1 :]]))
+    start = int(rows[0])
+    room = size - start - len(rows) * step
+    if room < 0:
+        spread, room = emit.op("Slice", spread, ints([0]), ints([size - start]), ints([axis])), 0
+    if start or room:
+        spread = emit.op("Pad", spread, ints([start, room]), "", ints([axis]))
+    written = np.zeros([size] + [1] * (call.result.dim() - axis - 1), np.bool_)
+    written[rows] = True
+    return emit.op("Where", emit.constant(written), spread, call["self"])
 
 
 @TABLE.lowers("select_scatter.default")

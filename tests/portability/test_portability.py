@@ -1,0 +1,37 @@
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.portability.cases import write_cases
+from tests.zoo.models import SMALL
+
+HERE = Path(__file__).parent
+WASM = HERE.parents[1] / "build" / "wasm"
+AGENT = HERE.parents[1] / "edge_agent" / "pyproject.toml"
+FEW = ("lenet", "gru", "recommender")
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cases")
+    write_cases({name: SMALL[name] for name in FEW}, folder)
+    return folder
+
+
+def test_webassembly_gives_the_same_numbers(cases: Path) -> None:
+    node = shutil.which("node")
+    if node is None or not (WASM / "node_modules" / "onnxruntime-web").is_dir():
+        pytest.skip("onnxruntime-web is not installed: `make test-portable` installs it")
+    done = subprocess.run([node, HERE / "run_cases.mjs", cases, WASM], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("e-") + done.stdout.count("e+") >= len(FEW)
+
+
+def test_oldest_onnxruntime_is_the_agents_lower_bound() -> None:
+    dependencies = tomllib.loads(AGENT.read_text())["project"]["dependencies"]
+    (bound,) = (found.group(1) for entry in dependencies if (found := re.match(r"onnxruntime>=([\d.]+)", entry)))
+    assert f"onnxruntime=={bound}\n" in (HERE / "oldest.txt").read_text()
