@@ -1,4 +1,4 @@
-"""The OpenAPI document of the operators' REST API, from which the console's client is generated."""
+"""What the console's client is generated from: the OpenAPI document, and the JSON schema of its socket's frames."""
 
 import json
 import os
@@ -6,6 +6,14 @@ import os
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+
+
+def console_page() -> str:
+    """docs/reference/console.schema.json."""
+    django.setup()
+    from coterie.gateway.console.frames import console_schema
+
+    return json.dumps(console_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def openapi_page() -> str:

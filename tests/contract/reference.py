@@ -6,13 +6,14 @@ from pathlib import Path
 from coterie_wire.schema import schema_text
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.kinds_page import kinds_page
-from tests.contract.openapi_page import openapi_page
+from tests.contract.openapi_page import console_page, openapi_page
 
 REFERENCE = ROOT / "docs" / "reference"
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "errors.md": errors_page,
     REFERENCE / "kinds.md": kinds_page,
+    REFERENCE / "console.schema.json": console_page,
     REFERENCE / "openapi.json": openapi_page,
     REFERENCE / "wire.schema.json": schema_text,
 }

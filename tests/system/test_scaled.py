@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from coterie.accounts.passwords import WRONG_ALLOWED
+from coterie.gateway.console.frames import AnyServerFrame, Hello, apply
 from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 
@@ -31,6 +32,13 @@ from django.db import transaction
 from coterie.core.events import wake_device
 with transaction.atomic():
     wake_device({device!r})
+"""
+
+
+RENAME = """
+from coterie.fleet.models import Device
+from coterie.fleet.services import change_device
+change_device(device=Device.objects.get(), name="hall")
 """
 
 
@@ -116,11 +124,23 @@ def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(
             text = device.recv(timeout=WAIT_S)
             assert isinstance(text, str)
             assert decode_platform_frame(text.encode()) == Wake()
+            _check_console_follows_other_processes(environment, url, token, enrolled.device)
             assert api.post(f"/api/devices/{enrolled.device}/revoke/").status_code == 200
             with pytest.raises(ConnectionClosed) as closed:
                 device.recv(timeout=WAIT_S)
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "fleet.revoked")
+
+
+def _check_console_follows_other_processes(environment: Mapping[str, str], url: str, token: str, device: str) -> None:
+    address = f"{url.replace('http', 'ws', 1)}/console/v1/socket"
+    with connect(address, additional_headers={"Authorization": f"Bearer {token}"}) as console:
+        console.send(msgspec.json.encode(Hello(devices=(device,))).decode())
+        known = apply({}, msgspec.json.decode(console.recv(timeout=WAIT_S), type=AnyServerFrame))
+        assert known["device", device].name == "kiosk"
+        manage(environment, "shell", "--verbosity", "0", "-c", RENAME)
+        while known["device", device].name != "hall":
+            known = apply(known, msgspec.json.decode(console.recv(timeout=WAIT_S), type=AnyServerFrame))
 
 
 def test_who_guesses_passwords_has_to_wait(url: str) -> None:

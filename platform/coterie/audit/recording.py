@@ -10,6 +10,7 @@ from django.utils import timezone
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
 from coterie.core.acting import Actor, current_actor
+from coterie.core.events import tell_consoles
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,6 +81,8 @@ def record(
         before={name: before[name] for name in changed if name in before},
         after={name: after[name] for name in changed if name in after},
     )
+    tell_consoles(row._meta.app_label)
+    tell_consoles("audit")
 
 
 def _find(subject: Subject | None, arguments: Mapping[str, object]) -> models.Model | None:

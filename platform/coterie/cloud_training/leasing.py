@@ -8,6 +8,7 @@ from django.db.models import F, Q, QuerySet
 
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.events import tell_consoles
 from coterie.core.lease import LEASE
 from coterie.learning.child.job import Progress
 from coterie_wire.conditions import Reason
@@ -41,6 +42,7 @@ def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJo
     if not taken:
         return None
     log(job_id, "a worker begins", now)
+    tell_consoles("cloud_training")
     return TrainingJob.objects.select_related(
         "pair__device_program", "pair__cloud_program", "pair__train_step", "pair__predict", "dataset__blob"
     ).get(pk=job_id)
@@ -60,6 +62,7 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
         progress=min(1.0, progress.done / progress.total) if progress.total else 0.0, progress_sentence=sentence
     )
     if shown:
+        tell_consoles("cloud_training")
         log_progress(job_id, progress.stage, sentence, now)
 
 
@@ -68,6 +71,7 @@ def succeed(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     ended = _held(job_id, lease).update(state=State.SUCCEEDED, progress=1.0, finished_at=now, lease_until=None)
     if ended:
         log(job_id, "it is done", now)
+        tell_consoles("cloud_training")
     return ended == 1
 
 
@@ -82,6 +86,7 @@ def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> 
     )
     if ended:
         log(job_id, f"it failed: {reason.sentence} [{reason.code}]", now)
+        tell_consoles("cloud_training")
     return ended == 1
 
 

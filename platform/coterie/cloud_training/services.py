@@ -19,6 +19,7 @@ from coterie.cloud_training.jobs import RUN
 from coterie.cloud_training.leasing import GAVE_UP, give_up
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
+from coterie.core.events import tell_consoles
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie.registry.services import reject_pair
@@ -61,6 +62,7 @@ def add_job(
                 kind=kind, pair=pair, dataset=dataset, options=msgspec.to_builtins(options), created_at=now
             )
             RUN.send(job=str(job.pk))
+            tell_consoles("cloud_training")
     except IntegrityError as error:
         raise PairBusy(pair=pair.slug) from error
     return job

@@ -1,6 +1,6 @@
 """Who acts: the person, API token or part of the platform on whose behalf a service writes.
 
-Services ask the ambient actor instead of taking one as an argument, so that no call can leave it out (ADR 10).
+Services ask the ambient actor instead of taking one as an argument, so that no call can leave it out (ADR 12).
 """
 
 from collections.abc import Iterator

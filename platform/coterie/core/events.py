@@ -4,6 +4,9 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
+CONSOLE = "console"
+"""The channel group of the processes that have consoles open."""
+
 
 def device_group(device_id: str) -> str:
     """The channel group of one device's sockets."""
@@ -18,6 +21,11 @@ def wake_device(device_id: str) -> None:
 def drop_device(device_id: str) -> None:
     """Close a device's sockets, once the current transaction commits: its credential has ended."""
     _send_on_commit(device_group(device_id), {"type": "device.drop"})
+
+
+def tell_consoles(app: str) -> None:
+    """Let open consoles look again at what a change in `app` can make different, once the transaction commits."""
+    _send_on_commit(CONSOLE, {"type": "console.changed", "app": app})
 
 
 def _send_on_commit(group: str, event: dict[str, str]) -> None:

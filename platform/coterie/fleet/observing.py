@@ -15,17 +15,19 @@ TEMPERATURE_STEP_C = 5.0
 AT_ONCE = 5_000
 
 
-def observe(device: Device, *, before: object, now: datetime) -> None:
-    """Keep what `device` has just told, unless `story` says that nothing has changed since `before`."""
-    if story(device) != before:
-        Observation.objects.create(
-            device=device,
-            at=now,
-            conditions=device.conditions,
-            blockers=device.blockers,
-            blocked_by=device.blocked_by,
-            held_version=device.held_version,
-        )
+def observe(device: Device, *, before: object, now: datetime) -> bool:
+    """Keep what `device` has just told; False if `story` says that nothing has changed since `before`."""
+    if story(device) == before:
+        return False
+    Observation.objects.create(
+        device=device,
+        at=now,
+        conditions=device.conditions,
+        blockers=device.blockers,
+        blocked_by=device.blocked_by,
+        held_version=device.held_version,
+    )
+    return True
 
 
 def story(device: Device) -> object:

@@ -12,7 +12,7 @@ from django.db.models import F
 from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.core.events import drop_device, wake_device
+from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.observing import observe, story
 from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
@@ -133,6 +133,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         capabilities=msgspec.to_builtins(capabilities),
         train_step_s=capabilities.train_step_s,
     )
+    tell_consoles("fleet")
     return EnrolledDevice(device, credential)
 
 
@@ -159,7 +160,8 @@ def record_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> None
     if not kept:
         device.refresh_from_db(fields=["state"])
         raise DeviceLeft if device.state == Device.State.LEFT else DeviceRevoked
-    observe(device, before=before, now=now)
+    if observe(device, before=before, now=now):
+        tell_consoles("fleet")
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -221,6 +223,7 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
     Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now)
     device.refresh_from_db()
     drop_device(str(device.pk))
+    tell_consoles("fleet")
 
 
 def _present_until(seen_at: datetime, check_in_s: float) -> datetime:

@@ -1,6 +1,9 @@
 """The device API as raw ASGI in front of Django: bodies stream, and thousands of sockets stay cheap."""
 
+from collections.abc import Mapping
+
 from coterie.gateway.blobs import send_blob
+from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import serve_socket
 from coterie.gateway.http import (
     Application,
@@ -16,6 +19,7 @@ from coterie.gateway.messages import answer_request
 from coterie.gateway.uploads import receive_upload
 
 ROOT = "/device/v1/"
+SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
 
 def in_front_of(site: Application) -> Application:
@@ -23,7 +27,7 @@ def in_front_of(site: Application) -> Application:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await (serve_socket if scope["path"] == f"{ROOT}socket" else _close)(scope, receive, send)
+            await SOCKETS.get(scope["path"], _close)(scope, receive, send)
         elif scope["type"] == "http" and scope["path"].startswith(ROOT):
             await _answer(Request(scope, receive), send)
         else:

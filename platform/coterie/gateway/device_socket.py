@@ -31,7 +31,7 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
         credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
         device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
     except CoterieError as error:
-        await _deny(scope, send, error)
+        await deny(scope, send, error)
         return
     layer = get_channel_layer()
     channel: str = await layer.new_channel()
@@ -40,9 +40,9 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
         # Only now would a revocation reach us, so one that came between is looked for here.
         await in_thread(lambda: device_of_credential(credential))
         await send({"type": "websocket.accept"})
-        await _first_of(_answer_frames(receive, send, credential), _pass_on_hints(layer, channel, send, credential))
+        await first_of(_answer_frames(receive, send, credential), _pass_on_hints(layer, channel, send, credential))
     except CoterieError as error:
-        await _deny(scope, send, error)
+        await deny(scope, send, error)
     except OSError:
         pass  # the device went while something was sent to it; it comes back and asks for its state
     finally:
@@ -85,7 +85,7 @@ async def _pass_on_hints(layer: BaseChannelLayer, channel: str, send: Send, cred
                 return
 
 
-async def _first_of(*works: Coroutine[None, None, None]) -> None:
+async def first_of(*works: Coroutine[None, None, None]) -> None:
     """Run `works` until one is done; the others end with it."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
@@ -98,7 +98,7 @@ async def _first_of(*works: Coroutine[None, None, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _deny(scope: Scope, send: Send, error: CoterieError) -> None:
+async def deny(scope: Scope, send: Send, error: CoterieError) -> None:
     """Refuse the handshake with the problem as its response, where the server can; else by the close code."""
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": POLICY, "reason": error.code})

@@ -13,6 +13,7 @@ from django.db.models import Max
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
+from coterie.core.events import tell_consoles
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
@@ -83,6 +84,7 @@ def accept_pair(
     report: Mapping[str, object],
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
+    tell_consoles("registry")
     ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.READY,
         spec=msgspec.to_builtins(spec),
@@ -98,6 +100,7 @@ def accept_pair(
 @transaction.atomic
 def reject_pair(*, pair: ModelPair, reason: Reason) -> None:
     """The pair failed its pre-flight; nothing happens if it was judged before."""
+    tell_consoles("registry")
     ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.REJECTED, reason_code=reason.code, reason_sentence=reason.sentence
     )
@@ -151,6 +154,7 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
 @transaction.atomic
 def move_champion(*, version: ModelVersion, now: datetime) -> None:
     """Use `version` from now on, whether it is newer or older than the one in use."""
+    tell_consoles("registry")
     Alias.objects.update_or_create(
         pair_id=version.pair_id,
         role=version.role,
@@ -161,9 +165,13 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
 
 
 def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
-    return Alias.objects.filter(
+    """The alias that moves: of the line of the version that is named, else of the line that is."""
+    aliases = Alias.objects.filter(
         pair=cast(ModelPair, arguments["pair"]), role=cast(Role, arguments["role"]), name=Alias.Name.CHAMPION
-    ).first()
+    )
+    to = cast(UUID | None, arguments["to"])
+    named = None if to is None else ModelVersion.objects.filter(pk=to).first()
+    return aliases.filter(line=arguments.get("line", BASE) if named is None else named.line).first()
 
 
 @audited("registry.roll_back", subject=_champion_alias)

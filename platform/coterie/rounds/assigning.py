@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from coterie.core.events import tell_consoles
 from coterie.fleet.models import Device
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
@@ -41,6 +42,8 @@ def record_progress(*, device: Device, progress: Progress, now: datetime) -> Non
     taken = own.filter(state=Assignment.State.ACCEPTED).update(**figures) or own.filter(
         state=Assignment.State.OFFERED
     ).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+    if taken:
+        tell_consoles("rounds")
     if taken and assignment.stage != progress.stage:
         tell(assignment.round_id, RoundEvent.Kind(progress.stage), now=now, device_id=device.pk)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from coterie.core.events import wake_device
+from coterie.core.events import tell_consoles, wake_device
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lines_of
 from coterie.learning.merge.distill import DistillMerge
@@ -119,6 +119,7 @@ def invite(*, round_: Round, now: datetime) -> None:
         RoundEvent(round=round_, at=now, kind=RoundEvent.Kind.ASKED, device_id=device_id)
         for device_id in asked.values_list("device_id", flat=True)
     )
+    tell_consoles("rounds")
     explain(round_, why_collecting(round_), now=now)
     for device in chosen:
         wake_device(device)

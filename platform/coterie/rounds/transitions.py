@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from coterie.core.events import wake_device
+from coterie.core.events import tell_consoles, wake_device
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie_wire.conditions import Reason
 
@@ -37,6 +37,7 @@ def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
     if round_.reason() == reason:
         return
     changed = Round.objects.filter(pk=round_.pk, state=round_.state).update(**_reason_columns(reason), reason_at=now)
+    tell_consoles("rounds")
     if changed and round_.reason_code != reason.code:
         tell(round_.pk, RoundEvent.Kind.WAITS, reason=reason, now=now)
 
@@ -62,6 +63,7 @@ def tell(
     device_id: UUID | None = None,
 ) -> None:
     """Keep what has happened, for the round's timeline."""
+    tell_consoles("rounds")
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **_reason_columns(reason))
 
 

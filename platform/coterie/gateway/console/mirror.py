@@ -1,0 +1,48 @@
+"""The state that consoles know and the events that led to it: no sockets, no database, no clock."""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from coterie.gateway.console.frames import AnyDocument, Changed, Documents, Event, Gone, Snapshot
+
+KEPT = 2_000
+"""Events that a console may have missed and still catch up."""
+
+
+class Mirror:
+    """Compares what the database says with what was told, and numbers the differences."""
+
+    def __init__(self, epoch: str) -> None:
+        self.epoch = epoch
+        self.number = 0
+        self.documents: Documents = {}
+        self._past: deque[Event] = deque(maxlen=KEPT)
+
+    def take(self, kinds: Collection[str], fresh: Iterable[AnyDocument]) -> list[Event]:
+        """Know `fresh` as all documents of `kinds` that there are; the events that tell the difference."""
+        found = {document.key: document for document in fresh}
+        events: list[Event] = []
+        for key in [key for key in self.documents if key.kind in kinds and key not in found]:
+            del self.documents[key]
+            events.append(Gone(number=self._next(), kind=key.kind, id=key.id))
+        for key, document in found.items():
+            if self.documents.get(key) != document:
+                self.documents[key] = document
+                events.append(Changed(number=self._next(), document=document))
+        self._past.extend(events)
+        return events
+
+    def snapshot(self) -> Snapshot:
+        """Everything, as it is known now."""
+        return Snapshot(number=self.number, epoch=self.epoch, documents=tuple(self.documents.values()))
+
+    def since(self, epoch: str, number: int) -> list[Event] | None:
+        """The events after `number`; None where they are not known, and a snapshot must do."""
+        if epoch != self.epoch or number > self.number:
+            return None
+        missed = [event for event in self._past if event.number > number]
+        return missed if len(missed) == self.number - number else None
+
+    def _next(self) -> int:
+        self.number += 1
+        return self.number

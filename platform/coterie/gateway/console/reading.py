@@ -1,0 +1,224 @@
+"""The documents of the console, read from the database; a hint that something has changed names what to read again."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+
+from django.db.models import Count, Q
+
+from coterie.audit.models import Entry
+from coterie.cloud_training.models import TrainingJob
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.selectors import why_not_ready
+from coterie.fleet.status import status_of, totals_by_status
+from coterie.gateway.console.frames import (
+    AnyDocument,
+    AuditDocument,
+    DeviceDocument,
+    EnrolmentTokenDocument,
+    FederationDocument,
+    FleetDocument,
+    JobDocument,
+    PairDocument,
+    PartDocument,
+    RepairsDocument,
+    RoundDocument,
+    StatusCount,
+)
+from coterie.registry.models import BASE, Alias, ModelPair, Role
+from coterie.repairs.services import shown
+from coterie.rounds.models import Assignment, Round
+from coterie.rounds.reasons import what_keeps
+from coterie_wire.conditions import Reason
+
+LATEST = 50
+"""Of what has ended, so many are shown."""
+
+TOUCHES: Mapping[str, tuple[str, ...]] = {
+    "audit": ("audit",),
+    "fleet": ("fleet", "device", "enrolment_token", "repairs"),
+    "registry": ("pair", "repairs"),
+    "federations": ("federation", "round", "repairs"),
+    "rounds": ("round", "part", "federation", "repairs"),
+    "cloud_training": ("job", "pair", "repairs"),
+    "repairs": ("repairs",),
+}
+"""Kinds of documents that a change in an app can make different; each audited write is one in ``audit``, too."""
+
+
+def read(kinds: Collection[str], watched: Collection[str], now: datetime) -> list[AnyDocument]:
+    """All documents of `kinds`; of devices the watched ones."""
+    documents: list[AnyDocument] = []
+    for kind in kinds:
+        documents += _devices(watched, now) if kind == "device" else READERS[kind](now)
+    return documents
+
+
+def _fleet(now: datetime) -> Iterable[AnyDocument]:
+    totals = totals_by_status(Device.objects.all(), now=now)
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    counts = tuple(StatusCount(status, code, what_keeps(code or status), count) for (status, code), count in ordered)
+    return [FleetDocument(id="fleet", devices=sum(totals.values()), by_status=counts)]
+
+
+def _devices(watched: Collection[str], now: datetime) -> Iterable[AnyDocument]:
+    return [
+        DeviceDocument(
+            id=str(device.pk),
+            name=device.name,
+            tags=tuple(device.tags),
+            state=device.state,
+            status=status_of(device, now=now),
+            # Of an absent device the sentence counts the seconds; its status says it already.
+            reasons=tuple(reason for reason in why_not_ready(device, now=now) if reason.code != "fleet.absent"),
+            held_version=device.held_version,
+            pinned_version=device.pinned_version,
+        )
+        for device in Device.objects.filter(pk__in=watched)
+    ]
+
+
+def _federations(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        FederationDocument(
+            id=str(federation.pk),
+            name=federation.name,
+            slug=federation.slug,
+            state=federation.state,
+            pair=str(federation.pair_id),
+            device_tag=federation.device_tag,
+            plan=federation.plan,
+        )
+        for federation in Federation.objects.all()
+    ]
+
+
+def _rounds(_now: datetime) -> Iterable[AnyDocument]:
+    rounds = Round.objects.select_related("federation").annotate(
+        devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
+    )
+    ended = rounds.exclude(state__in=Round.ACTIVE).order_by("-finished_at", "-pk")[:LATEST]
+    return [
+        RoundDocument(
+            id=str(round_.pk),
+            federation=str(round_.federation_id),
+            federation_slug=round_.federation.slug,
+            number=round_.number,
+            state=round_.state,
+            reason=round_.reason(),
+            opens_at=round_.opens_at,
+            opened_at=round_.opened_at,
+            deadline_at=round_.deadline_at,
+            finished_at=round_.finished_at,
+            result_version=None if round_.result_version_id is None else str(round_.result_version_id),
+            devices=getattr(round_, "devices"),  # noqa: B009 - annotated above
+            updates=getattr(round_, "updates"),  # noqa: B009
+            metrics={name: value for name, value in round_.metrics.items() if isinstance(value, int | float)},
+        )
+        for round_ in [*rounds.filter(state__in=Round.ACTIVE).order_by("pk"), *ended]
+    ]
+
+
+def _parts(_now: datetime) -> Iterable[AnyDocument]:
+    parts = Assignment.objects.filter(round__state__in=Round.ACTIVE).select_related("device").order_by("offered_at")
+    return [
+        PartDocument(
+            id=str(part.pk),
+            round=str(part.round_id),
+            device=str(part.device_id),
+            device_name=part.device.name,
+            state=part.state,
+            stage=part.stage,
+            steps_done=part.steps_done,
+            steps_total=part.steps_total,
+            reason=part.reason(),
+        )
+        for part in parts
+    ]
+
+
+def _pairs(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        PairDocument(
+            id=str(pair.pk),
+            name=pair.name,
+            slug=pair.slug,
+            state=pair.state,
+            reason=_reason(pair.reason_code, pair.reason_sentence),
+            device_champion=_champion(pair, Role.DEVICE),
+            cloud_champion=_champion(pair, Role.CLOUD),
+        )
+        for pair in ModelPair.objects.prefetch_related("aliases")
+    ]
+
+
+def _jobs(_now: datetime) -> Iterable[AnyDocument]:
+    jobs = TrainingJob.objects.select_related("pair")
+    ended = jobs.exclude(state__in=TrainingJob.ACTIVE).order_by("-finished_at", "-pk")[:LATEST]
+    return [
+        JobDocument(
+            id=str(job.pk),
+            work=job.kind,
+            pair=str(job.pair_id),
+            pair_slug=job.pair.slug,
+            state=job.state,
+            progress=job.progress,
+            progress_sentence=job.progress_sentence,
+            error=_reason(job.error_code, job.error_sentence),
+        )
+        for job in [*jobs.filter(state__in=TrainingJob.ACTIVE).order_by("created_at"), *ended]
+    ]
+
+
+def _enrolment_tokens(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        EnrolmentTokenDocument(
+            id=str(token.pk),
+            label=token.label,
+            uses=token.uses,
+            uses_allowed=token.uses_allowed,
+            expires_at=token.expires_at,
+            revoked_at=token.revoked_at,
+        )
+        for token in EnrolmentToken.objects.all()[:LATEST]
+    ]
+
+
+def _repairs(now: datetime) -> Iterable[AnyDocument]:
+    return [RepairsDocument(id="repairs", count=len(shown(now=now)))]
+
+
+def _audit(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        AuditDocument(
+            id="audit",
+            entry=entry.pk,
+            action=entry.action,
+            subject_kind=entry.subject_kind,
+            subject_id=entry.subject_id,
+        )
+        for entry in Entry.objects.all()[:1]
+    ]
+
+
+READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
+    "fleet": _fleet,
+    "federation": _federations,
+    "round": _rounds,
+    "part": _parts,
+    "pair": _pairs,
+    "job": _jobs,
+    "enrolment_token": _enrolment_tokens,
+    "repairs": _repairs,
+    "audit": _audit,
+}
+KINDS = (*READERS, "device")
+
+
+def _champion(pair: ModelPair, role: Role) -> str | None:
+    wanted = (role, BASE, Alias.Name.CHAMPION)
+    return next((str(a.version_id) for a in pair.aliases.all() if (a.role, a.line, a.name) == wanted), None)
+
+
+def _reason(code: str, sentence: str) -> Reason | None:
+    return Reason(code, sentence) if code else None

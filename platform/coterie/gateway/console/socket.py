@@ -1,0 +1,144 @@
+"""One console's socket: who it is, what it knows already, and then frames until it goes."""
+
+import asyncio
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+from importlib import import_module
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+from django.utils import timezone
+
+from coterie.accounts.models import Operator
+from coterie.accounts.permissions import actor_of
+from coterie.accounts.selectors import live_token
+from coterie.core.acting import Actor, NobodyActs, OperatorRole, Scope
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.gateway.console.frames import ClientFrame, Hello, Watch
+from coterie.gateway.console.hub import Listener, hub
+from coterie.gateway.device_socket import deny, first_of
+from coterie.gateway.http import Receive, Send, bearer
+from coterie.gateway.http import Scope as AsgiScope
+from coterie.gateway.threads import in_thread
+from coterie_wire.errors import UNREADABLE
+
+PATH: Final = "/console/v1/socket"
+POLICY: Final = 1008
+BAD_FRAME: Final = 1007
+TRY_AGAIN: Final = 1013
+HELLO_S: Final = 10.0
+"""A console says at once what it knows."""
+ASK_AGAIN_S: Final = 10.0
+"""How soon a socket ends after its session or token."""
+SESSIONS = import_module(settings.SESSION_ENGINE)
+
+
+class ForeignOrigin(CoterieError):
+    """Fields: origin."""
+
+    code = "gateway.foreign_origin"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "A page of {origin} may not speak for the person who is signed in here."
+
+
+async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Tell one console what changes until it goes, or its session or token ends."""
+    await receive()  # websocket.connect
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    try:
+        await in_thread(lambda: who_listens(headers))
+    except CoterieError as error:
+        await deny(scope, send, error)
+        return
+    await send({"type": "websocket.accept"})
+    listener = None
+    try:
+        hello = await asyncio.wait_for(_frame(receive), HELLO_S)
+        if not isinstance(hello, Hello):
+            await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
+            return
+        listener = await hub().join(hello)
+        await first_of(_listen(receive, listener), _tell(send, listener), _ask_again(headers))
+    except CoterieError as error:
+        await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
+    except UNREADABLE:
+        await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "wire.malformed"})
+    except TimeoutError:
+        await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
+    except (OSError, _Hung):
+        pass  # it went; it comes back and says what it knows
+    finally:
+        if listener is not None:
+            await hub().leave(listener)
+
+
+def who_listens(headers: "dict[str, str]") -> Actor:
+    """The operator or token of a handshake, who may read. Raises ApiTokenInvalid, NobodyActs, ScopeNeeded or others."""
+    if "authorization" in headers:
+        token = live_token(bearer(headers["authorization"]), now=timezone.now())
+        actor = actor_of(token.operator, token)
+    else:
+        _check_origin(headers)
+        actor = actor_of(_signed_in(headers.get("cookie", "")))
+    actor.require(OperatorRole.VIEWER, Scope.READ)
+    return actor
+
+
+def _signed_in(cookies: str) -> Operator:
+    jar: SimpleCookie = SimpleCookie()
+    with suppress(CookieError):
+        jar.load(cookies)
+    if settings.SESSION_COOKIE_NAME not in jar:
+        raise NobodyActs
+    request = HttpRequest()
+    request.session = SESSIONS.SessionStore(jar[settings.SESSION_COOKIE_NAME].value)
+    operator = get_user(request)
+    if not isinstance(operator, Operator):
+        raise NobodyActs
+    return operator
+
+
+def _check_origin(headers: "dict[str, str]") -> None:
+    """A browser sends its cookies with sockets that any page opens, so the page must be ours."""
+    origin = headers.get("origin", "")
+    if urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise ForeignOrigin(origin=origin)
+
+
+class _Hung(Exception):
+    """The console has hung up."""
+
+
+async def _frame(receive: Receive) -> ClientFrame:
+    event = await receive()
+    if event["type"] == "websocket.disconnect":
+        raise _Hung
+    data = event.get("bytes") or (event.get("text") or "").encode()
+    frame: ClientFrame = msgspec.json.decode(data, type=ClientFrame)
+    return frame
+
+
+async def _listen(receive: Receive, listener: Listener) -> None:
+    while True:
+        frame = await _frame(receive)
+        if isinstance(frame, Watch):
+            await hub().watch(listener, frame.devices)
+
+
+async def _tell(send: Send, listener: Listener) -> None:
+    while True:
+        frame = await listener.frames.get()
+        if listener.behind:
+            await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": "gateway.console_behind"})
+            return
+        await send({"type": "websocket.send", "text": msgspec.json.encode(frame).decode()})
+
+
+async def _ask_again(headers: "dict[str, str]") -> None:
+    while True:
+        await asyncio.sleep(ASK_AGAIN_S)
+        await in_thread(lambda: who_listens(headers))

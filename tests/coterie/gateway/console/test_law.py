@@ -1,0 +1,172 @@
+"""The law of live sync, for every write: the events that it causes make of a stale snapshot a fresh one."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import ClassVar
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from coterie.accounts.services import create_operator
+from coterie.cloud_training.leasing import fail, record_progress, succeed, take_lease
+from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair
+from coterie.core.acting import OperatorRole
+from coterie.fleet.models import Device
+from coterie.fleet.services import create_enrolment_token, enrol_device, leave_fleet
+from coterie.gateway.console.frames import Documents, apply
+from coterie.gateway.console.hub import kinds_touched
+from coterie.gateway.console.mirror import Mirror
+from coterie.gateway.console.reading import KINDS, read
+from coterie.learning.child.job import Progress
+from coterie.registry.models import ModelPair
+from coterie.registry.services import reject_pair
+from coterie.rounds.advancing import advance_federation
+from coterie.rounds.merging import merge_round
+from coterie.rounds.models import Assignment, Round
+from coterie_wire.conditions import Reason
+from coterie_wire.messages import Progress as DeviceProgress
+from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
+from tests.coterie.conftest import CAPABILITIES
+from tests.coterie.world import (
+    ON_BATTERY,
+    START,
+    fleet_of,
+    in_this_process,
+    later,
+    make_dataset,
+    make_federation,
+    make_pair,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+Capture = Callable[..., AbstractContextManager[object]]
+
+
+class RecordingLayer:
+    """A channel layer that remembers what was sent to consoles."""
+
+    apps: ClassVar[list[str]] = []
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    async def group_send(self, group: str, message: Mapping[str, str]) -> None:
+        if group == "console":
+            self.apps.append(message["app"])
+
+
+@pytest.fixture
+def keeps_law(settings, django_capture_on_commit_callbacks: Capture) -> Callable[[], AbstractContextManager[None]]:
+    """Checks the law for what is written inside its block."""
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.RecordingLayer"}}
+    RecordingLayer.apps.clear()
+
+    @contextmanager
+    def checked(*, changes: bool = True) -> Iterator[None]:
+        now, watched = timezone.now(), [str(pk) for pk in Device.objects.values_list("pk", flat=True)]
+        mirror = Mirror("epoch")
+        mirror.take(KINDS, read(KINDS, watched, now))
+        stale = apply({}, mirror.snapshot())
+        RecordingLayer.apps.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            yield
+        told = stale
+        kinds = kinds_touched(RecordingLayer.apps)
+        for event in mirror.take(kinds, read(kinds, watched, now)):
+            told = apply(told, event)
+        fresh: Documents = {document.key: document for document in read(KINDS, watched, now)}
+        assert told == fresh
+        if changes:
+            assert told != stale, "nothing that consoles know has changed"
+
+    return checked
+
+
+@pytest.mark.parametrize("endpoint", WRITES, ids=" ".join)
+def test_holds_for_every_write_of_an_operator(endpoint: tuple[str, str], keeps_law) -> None:
+    me = create_operator(username="me", role=OperatorRole.ADMINISTRATOR).operator
+    me.set_password(PASSWORD)
+    me.save()
+    client = APIClient()
+    client.force_login(me)
+    write = WRITES[endpoint](me)
+    with keeps_law():
+        assert send(client, endpoint[0], write) < 300
+
+
+def test_holds_for_a_devices_life(keeps_law) -> None:
+    secret = create_enrolment_token(label="x", expires_at=later(3600), now=START).secret
+    with keeps_law():
+        device = enrol_device(secret=secret, name="kitchen", capabilities=CAPABILITIES, now=START).device
+    (scripted,) = fleet_of(1)
+    with keeps_law():
+        scripted.check_in(timezone.now())
+    with keeps_law():
+        scripted.check_in(timezone.now(), blockers=(ON_BATTERY,))
+    with keeps_law():
+        leave_fleet(device=device, now=timezone.now())
+
+
+def test_holds_for_each_step_of_a_round(keeps_law) -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=1, over_selection=1.0)
+    now = timezone.now()
+    first, second = fleet_of(2)
+
+    def advance(at: datetime) -> None:
+        advance_federation(federation_id=federation.pk, now=at)
+
+    with keeps_law():
+        advance(now)
+    with keeps_law():
+        directive = first.check_in(now)
+    with keeps_law():
+        second.check_in(now)
+    assert directive.assignment is not None
+    mine = directive.assignment.assignment
+    for stage, done in (("accepted", 0), ("training", 1), ("training", 2), ("uploading", 2)):
+        with keeps_law():
+            first.check_in(now, progress=DeviceProgress(mine, stage, done, 2))
+    with keeps_law():
+        first.deliver(mine, now, seed=1)
+    Assignment.objects.filter(device=second.row).update(offered_at=later(0))
+    Device.objects.filter(pk=second.row.pk).update(last_seen_at=later(0))
+    with keeps_law():
+        advance(now)
+    assert Assignment.objects.get(device=second.row).state == "released"
+    for _ in range(2):
+        with keeps_law(changes=False):
+            advance(now)
+    round_ = Round.objects.get(state="merging")
+    with keeps_law():
+        merge_round(round_id=round_.pk, clock=timezone.now, merger=in_this_process)
+    assert Round.objects.get(pk=round_.pk).state == "published"
+
+
+def test_holds_for_a_job(keeps_law) -> None:
+    job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    lease = job.pk
+    with keeps_law():
+        assert take_lease(job.pk, lease, START) is not None
+    with keeps_law():
+        record_progress(job.pk, lease, Progress("training", 1, 4, {}), later(1))
+    with keeps_law():
+        assert fail(job.pk, lease, Reason("child.crashed", "it crashed"), later(2))
+    TrainingJob.objects.update(state="running", lease_token=lease)
+    with keeps_law():
+        assert succeed(job.pk, lease, later(3))
+
+
+def test_holds_for_what_is_published_and_judged(keeps_law) -> None:
+    pair = make_pair()
+    with keeps_law():
+        make_version(pair)
+    ModelPair.objects.update(state="checking")
+    with keeps_law():
+        reject_pair(pair=pair, reason=Reason("compile.unsupported", "no FFT"))
