@@ -60,12 +60,12 @@ def test_without_a_neighbour_near_enough_a_device_stays_alone() -> None:
 
 
 def test_help_that_does_not_help_is_undone() -> None:
-    """Whoever is near enough may help, even one who never saw most of the target's digits."""
+    """All trees of one who never saw most of the target's digits."""
     strange = {
         **STREAM,
         "profiles": [{"classes": [0, 1, 2], "arrives": 7}, {"classes": [7, 8, 9]}, {"classes": [3, 4]}],
     }
-    help_ = {"kind": "cartel", "largest_divergence": 1.0, "cool_down_batches": 0}
+    help_ = {"kind": "cartel", "largest_divergence": 1.0, "share": 1.0}
     outcome = simulated("forest", help_, stream=strange)
     judged = [one for one in outcome.help if one.before is not None and one.after is not None]
     assert "undone" in {one.outcome for one in judged}
