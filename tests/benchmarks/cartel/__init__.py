@@ -1,0 +1,80 @@
+"""Cartel against isolated and centralised learning: batches to recover, bytes, the guard, detectors, neighbour search.
+
+Every simulation runs through the engine of ``coterie simulate``; the settings stand in settings.toml.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from coterie.simulation.outcome import Outcome
+from tests.benchmarks.cartel.arms import Arm, run_arms
+from tests.benchmarks.cartel.detectors import alarm_figures
+from tests.benchmarks.cartel.judging import byte_figures, guard_figures, recovery_figures
+from tests.benchmarks.cartel.search import search_figures
+from tests.benchmarks.cartel.settings import Settings, read_settings
+from tests.benchmarks.report import Figure
+
+Outcomes = Mapping[tuple[str, ...], list[Outcome]]
+"""One of each seed, by what was run."""
+
+
+def measure() -> Sequence[Figure]:
+    """Five minutes of two cores, most of them for the forests."""
+    settings = read_settings()
+    found = _run(settings)
+    return [*_claims(settings, found), *_controls(settings, found), *_traps(settings, found), *search_figures()]
+
+
+def _run(settings: Settings) -> Outcomes:
+    arms: dict[tuple[str, ...], list[Arm]] = {}
+    for name, learner in settings.learners.items():
+        for workload in (*settings.workloads, settings.stationary):
+            for plan in ("isolated", "cartel", "centralised"):
+                if (plan, workload) not in (("centralised", settings.stationary),):
+                    arms[name, workload, plan] = [Arm(plan, workload, seed, learner) for seed in settings.seeds]
+        for plan in ("isolated", "cartel"):
+            arms[name, "control", plan] = [
+                Arm(plan, settings.workloads[0], seed, learner, profiles=settings.control.profiles)
+                for seed in settings.seeds
+            ]
+    for trap in settings.traps:
+        for plan, help_ in (("isolated", {}), ("cartel", trap.help)):
+            arms[trap.title, plan] = [
+                Arm(plan, settings.workloads[0], seed, trap.learner, local=trap.local, help=help_)
+                for seed in settings.seeds
+            ]
+    outcomes = iter(run_arms([arm for group in arms.values() for arm in group]))
+    return {key: [next(outcomes) for _ in group] for key, group in arms.items()}
+
+
+def _claims(settings: Settings, found: Outcomes) -> list[Figure]:
+    figures = []
+    for workload in settings.workloads:
+        for name in settings.learners:
+            isolated, cartel = found[name, workload, "isolated"], found[name, workload, "cartel"]
+            case, target = f"{workload}, {name}", settings.targets.of(name)
+            figures += recovery_figures(case, isolated, cartel, target=f"target ≥ {target:g}×")
+            figures += byte_figures(case, found[name, workload, "centralised"], cartel, target=settings.targets.bytes)
+            figures += guard_figures(case, isolated, cartel)
+    return figures
+
+
+def _controls(settings: Settings, found: Outcomes) -> list[Figure]:
+    figures = []
+    for name in settings.learners:
+        control = found[name, "control", "isolated"], found[name, "control", "cartel"]
+        figures += recovery_figures(f"control: nobody knows the digit, {name}", *control, target="expected 1×")
+        still = found[name, settings.stationary, "isolated"], found[name, settings.stationary, "cartel"]
+        figures += guard_figures(f"control: {settings.stationary}, {name}", *still)
+        changed = found[name, settings.workloads[0], "isolated"]
+        figures += alarm_figures(name, settings, still[0], changed)
+    return figures
+
+
+def _traps(settings: Settings, found: Outcomes) -> list[Figure]:
+    return [
+        figure
+        for trap in settings.traps
+        for figure in recovery_figures(
+            f"trap: {trap.title}", found[trap.title, "isolated"], found[trap.title, "cartel"], target="expected near 1×"
+        )
+    ]

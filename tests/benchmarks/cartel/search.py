@@ -1,0 +1,54 @@
+"""Neighbour search among 100,000 devices with 100 classes, on one core."""
+
+import time
+import tracemalloc
+from statistics import median
+
+import numpy as np
+
+from coterie.learning.help.neighbours import Neighbour, NeighbourIndex
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.profile import Counts
+from tests.benchmarks.report import Figure
+
+DEVICES, CLASSES, SAMPLES = 100_000, 100, 500
+REPEATS = 15
+SEARCHES = {
+    "one troubled class, the plan's limits": (Cartel(), (3,)),
+    "every device qualifies, all classes are troubled": (
+        Cartel(largest_divergence=1.0, helper_recall=0.0, helper_error=1.0),
+        tuple(range(CLASSES)),
+    ),
+}
+
+
+def search_figures() -> list[Figure]:
+    """Exact searches with the index full."""
+    rng = np.random.default_rng(0)
+    index = NeighbourIndex(CLASSES)
+    for number in range(DEVICES):
+        samples = rng.multinomial(SAMPLES, rng.dirichlet(np.full(CLASSES, 0.3)))
+        index.put(f"device-{number}", Neighbour(Counts(samples, rng.binomial(samples, 0.1))))
+    prior = rng.dirichlet(np.full(CLASSES, 0.3))
+    figures = []
+    for title, (cartel, troubled) in SEARCHES.items():
+        times = []
+        for _ in range(REPEATS):
+            started = time.perf_counter()
+            found = index.search(prior, troubled, cartel, limit=3)
+            times.append(time.perf_counter() - started)
+        assert len(found) == 3
+        case = f"search {DEVICES:,} × {CLASSES}, {title}"
+        figures.append(
+            Figure(case, "median of a search", 1e3 * median(times), "ms", "target ≤ 100 ms", 0.1 / median(times))
+        )
+    tracemalloc.start()
+    index.search(prior, SEARCHES["every device qualifies, all classes are troubled"][1], cartel, limit=3)
+    figures.append(Figure(case, "memory that a search takes", tracemalloc.get_traced_memory()[1] / 2**20, "MiB"))
+    tracemalloc.stop()
+    sample = Neighbour(Counts(np.full(CLASSES, 5), np.zeros(CLASSES, np.int64)))
+    started = time.perf_counter()
+    for number in range(1000):
+        index.put(f"device-{number}", sample)
+    figures.append(Figure(case, "a device's metadata replaced", (time.perf_counter() - started) * 1e3, "µs"))
+    return figures

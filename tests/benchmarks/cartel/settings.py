@@ -1,0 +1,60 @@
+"""What the benchmark runs, read from the file beside it."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from coterie_wire.drift.choice import AnyDetector
+
+Document = dict[str, object]
+
+
+class Trap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A regime in which Cartel gains little."""
+
+    title: str
+    learner: Document
+    local: Document = {}
+    """What differs from the preset's."""
+    help: Document = {}
+
+
+class Targets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many times better."""
+
+    network: float
+    linear: float
+    forest: float
+    bytes: float
+
+    def of(self, learner: str) -> float:
+        """For batches to recover."""
+        return msgspec.to_builtins(self)[learner]
+
+
+class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Devices that cannot help."""
+
+    profiles: list[Document]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    seeds: tuple[int, ...]
+    workloads: tuple[str, ...]
+    stationary: str
+    after_batches: int
+    learners: Mapping[str, Document]
+    targets: Targets
+    detectors: Mapping[str, AnyDetector]
+    control: Control
+    traps: tuple[Trap, ...]
+
+
+def read_settings() -> Settings:
+    """Raises msgspec.ValidationError where the file has other keys."""
+    raw = tomllib.loads((Path(__file__).parent / "settings.toml").read_text(encoding="utf-8"))
+    return msgspec.convert(raw, Settings)
