@@ -1,6 +1,7 @@
 """A neural network: the ONNX graphs that devices run, opened once for all devices, which differ in parameters alone."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,12 +13,18 @@ from coterie.learning.evaluate import open_session, predict_logits
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.training import Graphs, steps_wanted, train
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.local import Local
+from coterie_wire.local.distill import Distill
 from coterie_wire.portions import payload as portions
+from coterie_wire.portions.learner import opinion
 from coterie_wire.tensors import encode_tensors
+
+DISTIL_EPOCHS = 20
+"""Passes over the newest batches in which an extra learner that is not kept is distilled, at most."""
 
 
 class Neural(LearnerKind, frozen=True, tag="neural"):
@@ -39,7 +46,7 @@ class Neural(LearnerKind, frozen=True, tag="neural"):
             predict=open_session(compiled.predict),
             size_bytes=len(compiled.train_step) + len(compiled.predict),
         )
-        return NeuralLearner(graphs, local, compiled.parameters)
+        return NeuralLearner(graphs, local, compiled.parameters, compiled.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +56,9 @@ class NeuralLearner:
     graphs: Graphs
     local: Local
     parameters: Tensors
+    first: Tensors
+    """Those that all devices began with; whole models travel as their difference from them."""
+    extras: Extras = NO_EXTRAS
     seen: tuple[int, ...] = ()
     """Classes that the device has trained on, ascending."""
 
@@ -57,27 +67,39 @@ class NeuralLearner:
         return len(encode_tensors(self.parameters))
 
     def predict(self, inputs: Inputs) -> Float32:
-        logits = self.logits(inputs)
+        return self.extras.predict(self._by(self.parameters, inputs), partial(self._by, inputs=inputs))
+
+    def logits(self, inputs: Inputs) -> Float32:
+        """[n, classes]."""
+        return self._logits_by(self.parameters, inputs)
+
+    def _logits_by(self, parameters: Tensors, inputs: Inputs) -> Float32:
+        count = len(next(iter(inputs.values())))
+        return predict_logits(self.graphs.predict, parameters, Dataset(inputs, np.zeros(count, np.int64)))
+
+    def _by(self, parameters: Tensors, inputs: Inputs) -> Float32:
+        logits = self._logits_by(parameters, inputs)
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities: Float32 = shifted / shifted.sum(axis=1, keepdims=True)
         return probabilities
 
-    def logits(self, inputs: Inputs) -> Float32:
-        """[n, classes]."""
-        count = len(next(iter(inputs.values())))
-        return predict_logits(self.graphs.predict, self.parameters, Dataset(inputs, np.zeros(count, np.int64)))
-
     def learn(self, batch: Dataset, *, seed: int) -> "NeuralLearner":
         """All of the plan's epochs; velocities start at rest, as in every assignment."""
+        by = partial(self._by, inputs=batch.inputs)
+        extras = self.extras.weighed(by(self.parameters), by, batch.labels) if self.extras.learners else self.extras
+        learner = self._trained(batch, self.local, teacher=None, seed=seed)
+        return replace(learner, extras=extras)
+
+    def _trained(self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int) -> "NeuralLearner":
         seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
-        wanted = steps_wanted(len(batch.labels), self.local, self.graphs)
+        wanted = steps_wanted(len(batch.labels), local, self.graphs)
         trained = train(
             self.graphs,
             self.parameters,
             batch,
-            self.local,
+            local,
             seen=seen,
-            teacher=None,
+            teacher=teacher,
             seed=seed,
             steps_allowed=wanted,
         )
@@ -88,18 +110,32 @@ class NeuralLearner:
         return replace(self, parameters=parameters)
 
     def portion(self, terms: Terms) -> bytes:
-        return portions.encode_portion(self._agreed(terms), self.parameters, reference={}, seed=terms.seed)
+        return portions.encode_portion(self._agreed(terms), self.parameters, reference=self.first, seed=terms.seed)
 
     def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
         agreed = self._agreed(terms)
         portion = portions.decode_portion(agreed, payload)
+        if agreed.cartel.portion == "learner":
+            extra = Extra(portions.learner_parameters(portion, self.first), terms.classes)
+            return self._with_learner(extra, window, seed=terms.seed)
         known = sorted({*self.seen, *window.labels.tolist()})
         merged = portions.merge_portion(agreed, self.parameters, portion, known=known)
         return self.with_parameters(merged)
 
+    def _with_learner(self, extra: Extra, window: Dataset, *, seed: int) -> "NeuralLearner":
+        """Keep `extra` beside the own network or, where it would have too little weight, distil it into the own."""
+        by = partial(self._by, inputs=window.inputs)
+        own = by(self.parameters)
+        extras = self.extras.with_learner(extra, own, by, window.labels)
+        if extras is not None:
+            return replace(self, extras=extras)
+        teacher = opinion(own, by(extra.parameters), extra.classes)
+        distil = Distill(epochs=DISTIL_EPOCHS, learning_rate=self.local.weights(0).learning_rate, head="all")
+        return self._trained(window, distil, teacher=teacher, seed=seed)
+
     def _agreed(self, terms: Terms) -> portions.Terms:
         """Raises DoesNotFit."""
         cartel = terms.plan.help
-        if not isinstance(cartel, Cartel) or cartel.portion == "learner":
-            raise DoesNotFit(detail="virtual devices with neural networks give portions head and head_and_units")
+        if not isinstance(cartel, Cartel):
+            raise DoesNotFit(detail="portions are for plans with help cartel")
         return portions.Terms(self.graphs.spec, terms.classes, cartel, terms.plan.codec, terms.plan.privacy)
