@@ -7,6 +7,7 @@ from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 
 from coterie.learning.compile import padding, pooling, recurrent, scans
+from coterie.learning.compile.attention import scaled_dot_product_attention
 from coterie.learning.compile.resizing import RESIZES
 
 Composite = Callable[..., object]
@@ -80,6 +81,7 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.prod.dim_int": scans.product,
     "aten.grid_sampler.default": torch_decompositions.grid_sampler_2d,
     "aten.grid_sampler_2d.default": torch_decompositions.grid_sampler_2d,
+    "aten.scaled_dot_product_attention.default": scaled_dot_product_attention,
     # Loops over time, unrolled; the operators themselves write in place.
     "aten.gru.input": recurrent.gru,
     "aten.lstm.input": recurrent.lstm,

@@ -20,6 +20,7 @@ from coterie.learning.compile.composites import COMPOSITES
 from coterie.learning.compile.errors import ExportFailed, UnsupportedOperator
 from coterie.learning.compile.gradients.table import decompositions
 from coterie.learning.compile.lower import module_path
+from coterie.learning.compile.passes.joined_slices import joined_slices
 from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 
@@ -145,6 +146,7 @@ def trace_train_step(program: FlatProgram, given: StepInputs) -> GraphModule:
     ]
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         module = _trace(flat, [mode.from_tensor(tensor) for tensor in flattened])
+    joined_slices(module)
     late_expand(module)
     return module
 
