@@ -12,17 +12,21 @@ from msgspec import Meta
 from coterie_wire.bundle import Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.helping import (
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    HelpNews,
+    OfferPortion,
+    ReportMerged,
+    ReportProfile,
+    Serve,
+    Standing,
+)
+from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.version import SPOKEN
 
-Count = Annotated[int, Meta(ge=0, le=2**53)]
-Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-"""Up to thirty years; what is waited for must fit a timer."""
-Identifier = Annotated[str, Meta(max_length=64)]
 MAX_CLASS_COUNTS = 10_000
-
-
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A struct that travels as JSON; unknown fields are refused."""
 
 
 class Capabilities(Message, frozen=True):
@@ -88,6 +92,10 @@ class CheckIn(Message, frozen=True):
     """Model version that the device holds."""
     metadata: DataMetadata | None = None
     capabilities: Capabilities | None = None
+    standing: Sha256 | None = None
+    """Digest of the plan that the device knows to hold between rounds."""
+    help: Identifier | None = None
+    """The help request that the device has not seen the end of."""
 
 
 class Assignment(Message, frozen=True):
@@ -122,6 +130,14 @@ class Directive(Message, frozen=True):
     """What the federation's plan asks before it invites the device; None: no federation asks."""
     wait: Reason | None = None
     """Why there is no assignment."""
+    stands: bool = False
+    """Whether something holds between rounds: the plan that the device told the digest of, or `standing`."""
+    standing: Standing | None = None
+    """What holds between rounds, where the device knows another plan."""
+    help: HelpNews | None = None
+    """How the help request stands that the device told of."""
+    serve: Serve | None = None
+    """Help another device now."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -178,6 +194,12 @@ EXCHANGES: Mapping[str, Exchange] = {
     "check-in": Exchange(CheckIn, Directive),
     "offer-update": Exchange(OfferUpdate, UploadState),
     "release-assignment": Exchange(ReleaseAssignment, Done),
+    "report-profile": Exchange(ReportProfile, Done),
+    "ask-help": Exchange(AskHelp, HelpNews),
+    "offer-portion": Exchange(OfferPortion, UploadState),
+    "decline-transfer": Exchange(DeclineTransfer, Done),
+    "report-merged": Exchange(ReportMerged, Done),
+    "give-verdict": Exchange(GiveVerdict, Done),
     "leave": Exchange(Leave, Done),
 }
 

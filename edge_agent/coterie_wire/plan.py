@@ -1,6 +1,9 @@
 """The device's part of a plan: the slots whose kinds run on the device, and the conditions asked of it."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from coterie_wire import codec, help, local, privacy
 from coterie_wire.codec import Codec
@@ -25,6 +28,8 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     privacy: Privacy
     requirements: Requirements
     help: Help
+    alone_every_s: float | None = None
+    """Seconds between two trainings on new samples outside of rounds at least; None: it trains in rounds only."""
 
 
 def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
@@ -42,6 +47,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
         privacy=PRIVACY.parse(slots.privacy),
         requirements=slots.requirements,
         help=HELP.parse(slots.help),
+        alone_every_s=slots.alone_every_s,
     )
 
 
@@ -51,3 +57,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     privacy: object
     requirements: Requirements
     help: object
+    alone_every_s: Annotated[float, Meta(ge=0, le=1e12)] | None = None

@@ -6,6 +6,20 @@ import numpy as np
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
 from coterie_wire.codec import Tensors
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.helping import (
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    HelpNews,
+    OfferPortion,
+    Portion,
+    Profile,
+    ReportMerged,
+    ReportProfile,
+    Serve,
+    Standing,
+)
+from coterie_wire.message import Message
 from coterie_wire.messages import (
     Assignment,
     Capabilities,
@@ -16,7 +30,6 @@ from coterie_wire.messages import (
     Enrol,
     Enrolled,
     Leave,
-    Message,
     OfferUpdate,
     PlatformFrame,
     Problem,
@@ -56,11 +69,21 @@ DEVICE_PLAN = msgspec.Raw(
     b'{"local":{"kind":"prox","epochs":2,"learning_rate":0.1,"momentum":0.9,"mu":0.01},'
     b'"codec":{"kind":"int8","granularity":"channel"},"privacy":{"kind":"clip","norm":10.0},'
     b'"requirements":{"charging":true,"unmetered":true,"hours":[22,6]},'
-    b'"help":{"kind":"cartel","detector":{"kind":"page_hinkley","slack":0.02},"neighbours_tried":2}}'
+    b'"help":{"kind":"cartel","detector":{"kind":"page_hinkley","slack":0.02},"neighbours_tried":2},'
+    b'"alone_every_s":null}'
 )
 CAPABILITIES = Capabilities(cores=4, memory_bytes=2**30, machine="aarch64 Linux", agent="0.1.0", train_step_s=0.004)
 REASON = Reason(code="conditions.on_battery", sentence="The device runs on its battery.")
 REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
+
+HELP = "00000000-0000-0000-0000-000000000007"
+PROFILE = Profile(batch=31, classes=(0, 2), counts=(120, 40), hits=(110, 9), error=0.1938, drifting=True, willing=False)
+HELP_NEWS = HelpNews(
+    request=HELP,
+    state="delivered",
+    reason=Reason(code="transfer.fetching", sentence="The portion waits for the device that asked."),
+    portion=Portion(transfer="t-1", content=BlobRef.of_bytes(b"portion"), remaining_s=3600.0),
+)
 
 MESSAGES: tuple[Message, ...] = (
     Enrol(protocol=1, token="coterie-once", name="kitchen", capabilities=CAPABILITIES),
@@ -73,6 +96,8 @@ MESSAGES: tuple[Message, ...] = (
         version="v-7",
         metadata=DataMetadata(samples=120, class_counts=(100, 20, 0)),
         capabilities=CAPABILITIES,
+        standing=BlobRef.of_bytes(b"plan").sha256,
+        help=HELP,
     ),
     Directive(
         check_in_s=5.0,
@@ -88,6 +113,16 @@ MESSAGES: tuple[Message, ...] = (
         manifest=SIGNED_MANIFEST,
         requirements=REQUIREMENTS,
         wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
+        stands=True,
+        standing=Standing(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
+        help=HELP_NEWS,
+        serve=Serve(
+            transfer="t-2",
+            federation="digits",
+            digest=BlobRef.of_bytes(b"plan").sha256,
+            classes=(2,),
+            remaining_s=300.0,
+        ),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -103,6 +138,13 @@ MESSAGES: tuple[Message, ...] = (
     ),
     UploadState(offset=6, accepted=True),
     ReleaseAssignment(assignment="a-1", reason=REASON),
+    ReportProfile(federation="digits", profile=PROFILE),
+    AskHelp(request=HELP, federation="digits", classes=(2,), profile=PROFILE),
+    HELP_NEWS,
+    OfferPortion(transfer="t-1", sha256=BlobRef.of_bytes(b"portion").sha256, size_bytes=7),
+    DeclineTransfer(transfer="t-1", reason=REASON),
+    ReportMerged(transfer="t-1"),
+    GiveVerdict(transfer="t-1", kept=True, accuracy_before=0.5, accuracy_after=0.875, samples=32),
     Leave(),
     Done(),
 )

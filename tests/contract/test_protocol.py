@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from coterie_wire.errors import WireError
-from coterie_wire.messages import EXCHANGES, CheckIn, Message, decode
+from coterie_wire.message import Message
+from coterie_wire.messages import EXCHANGES, CheckIn, decode
 from coterie_wire.version import PROTOCOL, SPOKEN
 from tests.contract.samples import MESSAGES
 

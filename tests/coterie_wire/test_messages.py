@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie_wire.errors import MAX_DETAIL_CHARS, WireError
+from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
     MAX_MESSAGE_BYTES,
     CheckIn,
     Enrol,
     Leave,
-    Message,
     OfferUpdate,
     PlatformFrame,
     Request,

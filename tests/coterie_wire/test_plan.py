@@ -89,7 +89,12 @@ def test_a_device_plan_is_parsed() -> None:
 
 def test_a_device_plan_travels_as_it_is_parsed() -> None:
     plan = DevicePlan(
-        local=Prox(), codec=Float32Codec(), privacy=NoPrivacy(), requirements=Requirements(), help=NoHelp()
+        local=Prox(),
+        codec=Float32Codec(),
+        privacy=NoPrivacy(),
+        requirements=Requirements(),
+        help=NoHelp(),
+        alone_every_s=60.0,
     )
     assert parse_device_plan(msgspec.json.encode(plan)) == plan
 

@@ -1,0 +1,143 @@
+"""What devices tell and ask one another through the platform, so that one helps another (Daga et al. 2019, Cartel).
+
+A device reports a profile of its data, asks for help, serves a portion of its model, merges one and judges it. What it
+should do now stands in the directive that answers its check-in; these are the structs of both directions.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from coterie_wire.bundle import BlobRef, Sha256
+from coterie_wire.conditions import Reason
+from coterie_wire.message import Count, Identifier, Message, Seconds, Share
+
+MAX_REPORTED_CLASSES = 256
+"""Of one profile, the most frequent; keeps a report small however many classes a model has."""
+Class = Annotated[int, Meta(ge=0, lt=1_000_000)]
+Classes = Annotated[tuple[Class, ...], Meta(max_length=MAX_REPORTED_CLASSES)]
+HelpState = Literal[
+    "unknown", "asked", "matched", "requested", "delivered", "merged", "judged", "unmatched", "abandoned"
+]
+"""Of a help request; ``unknown`` asks the device to ask again. The last three are ends."""
+ENDED: frozenset[HelpState] = frozenset({"judged", "unmatched", "abandoned"})
+
+
+class Profile(Message, frozen=True):
+    """A device's latest batches in counts, each batch judged before it was learned from."""
+
+    batch: Count
+    """Batches judged so far; tells a newer profile from an older one."""
+    classes: Classes = ()
+    """Classes among the latest batches, ascending."""
+    counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_REPORTED_CLASSES)] = ()
+    """Samples of each; rounded or all 1 where the owner wants the device to tell less."""
+    hits: Annotated[tuple[Count, ...], Meta(max_length=MAX_REPORTED_CLASSES)] | None = None
+    """How many of each were predicted rightly; None: the owner does not tell, and the device helps nobody."""
+    error: Share | None = None
+    """Share of the samples that were predicted wrongly."""
+    drifting: bool = False
+    """Whether its own model fails it, so that it should help nobody."""
+    willing: bool = True
+    """Whether its owner lets it help others."""
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != len(self.classes) or (self.hits is not None and len(self.hits) != len(self.classes)):
+            raise ValueError("classes, counts and hits differ in length")
+        if any(later <= earlier for earlier, later in zip(self.classes, self.classes[1:], strict=False)):
+            raise ValueError("classes are not ascending")
+        if self.hits is not None and any(hit > count for hit, count in zip(self.hits, self.counts, strict=True)):
+            raise ValueError("a class has more hits than samples")
+
+
+class ReportProfile(Message, frozen=True):
+    """Tell how the device's data and its model's errors have moved; replaces what was told before."""
+
+    federation: Annotated[str, Meta(max_length=100)]
+    profile: Profile
+
+
+class AskHelp(Message, frozen=True):
+    """The device's model fails on `classes`; asking again with the same `request` changes nothing."""
+
+    request: Annotated[str, Meta(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    """UUID, chosen by the device before it asks first."""
+    federation: Annotated[str, Meta(max_length=100)]
+    classes: Annotated[Classes, Meta(min_length=1)]
+    """Those of which too few are predicted rightly, ascending."""
+    profile: Profile
+
+
+class Portion(Message, frozen=True):
+    """A helper's portion of its model, ready for the device that asked."""
+
+    transfer: Identifier
+    content: BlobRef
+    remaining_s: Seconds
+    """Until the device must have judged it."""
+
+
+class HelpNews(Message, frozen=True):
+    """How the device's help request stands."""
+
+    request: Identifier
+    state: HelpState
+    reason: Reason | None = None
+    """Why it waits, or how it ended."""
+    portion: Portion | None = None
+    """What to merge and judge now."""
+
+
+class Serve(Message, frozen=True):
+    """Help another device: upload the portion of the own model that knows `classes`."""
+
+    transfer: Identifier
+    federation: Annotated[str, Meta(max_length=100)]
+    digest: Sha256
+    """Of the standing plan that both devices go by."""
+    classes: Classes
+    remaining_s: Seconds
+    """Until the portion must have arrived; another device is asked then."""
+
+
+class Standing(Message, frozen=True):
+    """What holds for a member of a federation between rounds."""
+
+    digest: Sha256
+    """Of the plan's bytes; the device repeats it at each check-in, and is told the plan when it changes."""
+    federation: Annotated[str, Meta(max_length=100)]
+    plan: msgspec.Raw
+    """A `coterie_wire.plan.DevicePlan`."""
+
+
+class OfferPortion(Message, frozen=True):
+    """Announce the portion of a transfer, or ask how far its upload came."""
+
+    transfer: Identifier
+    sha256: Sha256
+    size_bytes: Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class DeclineTransfer(Message, frozen=True):
+    """The helper will not serve, or the device that asked can no longer use what was served; the reason is its own."""
+
+    transfer: Identifier
+    reason: Reason
+
+
+class ReportMerged(Message, frozen=True):
+    """The device has merged the portion into its own model and is about to judge it."""
+
+    transfer: Identifier
+
+
+class GiveVerdict(Message, frozen=True):
+    """Whether the device kept what it merged: accuracy of its own model on its newest samples, without and with it."""
+
+    transfer: Identifier
+    kept: bool
+    accuracy_before: Share
+    accuracy_after: Share
+    samples: Annotated[int, Meta(ge=1, le=2**53)]
+    """Samples judged on."""
