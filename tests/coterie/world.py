@@ -20,7 +20,7 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rounds import directives, uploads
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.codec import Tensors
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Conditions, Reason
@@ -35,6 +35,7 @@ MODEL = ModelSpec(
     classes=3,
     batch_size=8,
     parameters=(TensorSpec("weight", "float32", (3, 4)), TensorSpec("bias", "float32", (3,))),
+    head=Head("weight", "bias"),
 )
 ON_BATTERY = Reason("conditions.on_battery", "on battery; the federation asks for charging")
 

@@ -6,6 +6,7 @@ import httpx
 import msgspec
 
 from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
     Assignment,
@@ -15,7 +16,6 @@ from coterie_wire.messages import (
     Directive,
     Enrol,
     Enrolled,
-    Message,
     OfferUpdate,
     Problem,
     UploadState,

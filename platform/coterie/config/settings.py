@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "coterie.fleet",
     "coterie.registry",
     "coterie.federations",
+    "coterie.transfer",
     "coterie.rounds",
     "coterie.cloud_training",
     "coterie.repairs",
@@ -98,6 +99,10 @@ STORAGES = {
         "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
         "OPTIONS": {"location": STATE / "updates", "file_permissions_mode": 0o600},
     },
+    "portions": {
+        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
+        "OPTIONS": {"location": STATE / "portions", "file_permissions_mode": 0o600},
+    },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk
@@ -131,11 +136,13 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # What the database knows to be due is found again within so many seconds, whatever messages were lost. A sweep each
-# second costs an idle platform about a hundredth of a core, and only rounds have deadlines of seconds.
+# second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.
 PERIODIC_TASKS = {
     "coterie.rounds.tasks.sweep": 1.0,
+    "coterie.transfer.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.fleet.tasks.tidy": 600.0,
+    "coterie.transfer.tasks.tidy": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
 }
 CELERY_BEAT_SCHEDULE = {
@@ -176,6 +183,8 @@ SPECTACULAR_SETTINGS = {
         "FederationState": "coterie.federations.models.Federation.State",
         "RoundState": "coterie.rounds.models.Round.State",
         "AssignmentState": "coterie.rounds.models.Assignment.State",
+        "HelpRequestState": "coterie.transfer.models.HelpRequest.State",
+        "TransferState": "coterie.transfer.models.Transfer.State",
         "TrainingJobState": "coterie.cloud_training.models.TrainingJob.State",
     },
 }

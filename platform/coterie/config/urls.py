@@ -22,6 +22,7 @@ urlpatterns = [
     path("api/", include("coterie.fleet.urls")),
     path("api/", include("coterie.registry.urls")),
     path("api/", include("coterie.federations.urls")),
+    path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
 ]

@@ -25,6 +25,8 @@ from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie_wire.errors import WireError
 from coterie_wire.heads import output_layer
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.portions.payload import Terms
 
 
 @audited("federations.create_federation")
@@ -111,6 +113,8 @@ def finish_federation(*, federation: Federation) -> None:
 
 def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:
     """Whether the pair's models can do what the plan asks, and its merge has the data that it needs."""
+    if isinstance(plan.help, Cartel) and (problem := _why_no_portions(plan, plan.help, pair)) is not None:
+        raise PlanDoesNotFit(pair=pair.slug, problem=problem)
     if isinstance(plan.merge, DistillMerge) and cloud_data is None:
         raise CloudDataMissing(merge=plan.merge.name)
     if plan.local.needs_teacher() and pair.teacher_predict_id is None:
@@ -131,3 +135,14 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
     if not moved:
         raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))
     ADVANCE.send(federation=str(federation.pk))
+
+
+def _why_no_portions(plan: Plan, cartel: Cartel, pair: ModelPair) -> str | None:
+    """Why no device could give another a portion of the pair's device model; None: it can."""
+    if cartel.portion == "learner":
+        return "portion learner is for devices whose models differ, and the members of a federation share one"
+    try:
+        _ = Terms(pair.model_spec(), (0,), cartel, plan.codec, plan.privacy).specs
+    except WireError as error:
+        return error.detail
+    return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from coterie.gateway.blobs import send_blob
+from coterie.gateway.blobs import send_blob, send_portion
 from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import serve_socket
 from coterie.gateway.http import (
@@ -16,7 +16,7 @@ from coterie.gateway.http import (
     reply_with_problem,
 )
 from coterie.gateway.messages import answer_request
-from coterie.gateway.uploads import receive_upload
+from coterie.gateway.uploads import PORTIONS, UPDATES, receive_upload
 
 ROOT = "/device/v1/"
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
@@ -52,7 +52,11 @@ async def _dispatch(request: Request, send: Send) -> None:
         case "GET" | "HEAD", ["blobs", sha256]:
             await send_blob(sha256, request, send)
         case "PATCH", ["uploads", assignment]:
-            await receive_upload(assignment, request, send)
+            await receive_upload(UPDATES, assignment, request, send)
+        case "GET" | "HEAD", ["portions", transfer]:
+            await send_portion(transfer, request, send)
+        case "PATCH", ["portions", transfer]:
+            await receive_upload(PORTIONS, transfer, request, send)
         case _:
             raise UnknownAddress(method=request.method, path=request.path)
 

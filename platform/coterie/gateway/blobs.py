@@ -1,5 +1,6 @@
-"""Downloads of graphs and parameters by content: in parts, and never the same twice."""
+"""Downloads of graphs, parameters and portions: in parts, and never the same twice."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 
@@ -9,12 +10,14 @@ from coterie.gateway.http import Request, Send, reply, start_reply
 from coterie.gateway.threads import blocking, in_thread
 from coterie.registry.content import BLOBS
 from coterie.registry.selectors import device_blob
+from coterie.transfer.portions import open_portion
 
 CHUNK_BYTES = 256 << 10
 
 
 class _Opened(NamedTuple):
     file: BinaryIO
+    sha256: str
     size_bytes: int
 
 
@@ -24,9 +27,22 @@ async def send_blob(sha256: str, request: Request, send: Send) -> None:
     Raises what `device_of_credential` and `device_blob` raise, and RangeNotSatisfiable.
     """
     credential = request.credential()
-    opened = await in_thread(lambda: _open(sha256, credential))
+    await _send(lambda: _open_blob(sha256, credential), request, send)
+
+
+async def send_portion(transfer: str, request: Request, send: Send) -> None:
+    """``GET|HEAD /device/v1/portions/TRANSFER``, whole or one ``Range``, for the device that asked for help.
+
+    Raises what `device_of_credential` and `open_portion` raise, and RangeNotSatisfiable.
+    """
+    credential = request.credential()
+    await _send(lambda: _open_portion(transfer, credential), request, send)
+
+
+async def _send(open_content: Callable[[], _Opened], request: Request, send: Send) -> None:
+    opened = await in_thread(open_content)
     try:
-        etag = f'"{sha256}"'
+        etag = f'"{opened.sha256}"'
         headers = {"etag": etag, "accept-ranges": "bytes", "cache-control": "private, max-age=31536000, immutable"}
         if request.header("if-none-match") == etag:
             await reply(send, status=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -38,10 +54,15 @@ async def send_blob(sha256: str, request: Request, send: Send) -> None:
         await blocking(opened.file.close)
 
 
-def _open(sha256: str, credential: str) -> _Opened:
+def _open_blob(sha256: str, credential: str) -> _Opened:
     device_of_credential(credential)
     blob = device_blob(sha256)
-    return _Opened(BLOBS.open(blob.sha256), blob.size_bytes)
+    return _Opened(BLOBS.open(blob.sha256), blob.sha256, blob.size_bytes)
+
+
+def _open_portion(transfer: str, credential: str) -> _Opened:
+    file, portion = open_portion(device=device_of_credential(credential), transfer_id=transfer)
+    return _Opened(file, portion.sha256, portion.size_bytes)
 
 
 async def _send_part(

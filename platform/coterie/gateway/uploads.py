@@ -1,19 +1,24 @@
-"""Uploads of updates: a body is written to its file as it arrives; memory stays flat and a break loses nothing."""
+"""Uploads: a body is written to its file as it arrives; memory stays flat and a break loses nothing."""
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from django.utils import timezone
 
+from coterie.core.arrivals import UploadTarget
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import blocking, in_thread
-from coterie.rounds.uploads import UploadTarget, complete_upload, open_upload
+from coterie.rounds import uploads as updates
+from coterie.transfer import portions
 from coterie_wire.messages import UploadState
 
 WRITE_BYTES = 256 << 10
@@ -43,23 +48,38 @@ class OffsetMissing(CoterieError):
     sentence = "Say in the header Upload-Offset how many bytes came before."
 
 
-async def receive_upload(assignment: str, request: Request, send: Send) -> None:
-    """``PATCH /device/v1/uploads/ASSIGNMENT`` with ``Upload-Offset``; replies with an `UploadState`.
+class Purpose(NamedTuple):
+    """What uploads of one kind are for."""
 
-    What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong, OffsetMissing, BodyStalled and
-    what `device_of_credential`, `open_upload` and `complete_upload` raise.
+    open: Callable[[Device, str, int, datetime], UploadTarget]
+    """Where to write the bytes of an upload from an offset on."""
+    complete: Callable[[Device, str, datetime], UploadState]
+    """Verify what has arrived, and take it."""
+
+
+UPDATES = Purpose(updates.open_upload, updates.complete_upload)
+"""By assignment."""
+PORTIONS = Purpose(portions.open_upload, portions.complete_upload)
+"""By transfer."""
+
+
+async def receive_upload(purpose: Purpose, key: str, request: Request, send: Send) -> None:
+    """``PATCH /device/v1/uploads/ASSIGNMENT`` or ``/portions/TRANSFER`` with ``Upload-Offset``.
+
+    Replies with an `UploadState`. What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong,
+    OffsetMissing, BodyStalled and what `device_of_credential` and the `purpose` raise.
     """
     credential = request.credential()
     offset = _offset(request.header("upload-offset"))
-    target = await in_thread(lambda: _open_upload(credential, assignment, offset))
+    target = await in_thread(lambda: _open(purpose, credential, key, offset))
     with _sole_writer(target.path) as descriptor:
         if os.fstat(descriptor).st_size != offset:  # another request wrote between: ask again, to be told so
-            target = await in_thread(lambda: _open_upload(credential, assignment, offset))
+            target = await in_thread(lambda: _open(purpose, credential, key, offset))
         written = await _append(request, descriptor, target, offset)
     if written < target.size_bytes:
         state = UploadState(offset=written)
     else:
-        state = await in_thread(lambda: _complete_upload(credential, assignment))
+        state = await in_thread(lambda: _complete(purpose, credential, key))
     await reply(send, msgspec.json.encode(state))
 
 
@@ -110,12 +130,12 @@ def _sole_writer(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _open_upload(credential: str, assignment: str, offset: int) -> UploadTarget:
-    return open_upload(device_of_credential(credential), assignment, offset, timezone.now())
+def _open(purpose: Purpose, credential: str, key: str, offset: int) -> UploadTarget:
+    return purpose.open(device_of_credential(credential), key, offset, timezone.now())
 
 
-def _complete_upload(credential: str, assignment: str) -> UploadState:
-    return complete_upload(device_of_credential(credential), assignment, timezone.now())
+def _complete(purpose: Purpose, credential: str, key: str) -> UploadState:
+    return purpose.complete(device_of_credential(credential), key, timezone.now())
 
 
 def _offset(header: str | None) -> int:

@@ -53,6 +53,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             privacy=self.privacy,
             requirements=self.requirements,
             help=self.help,
+            alone_every_s=None if self.pace.holds_rounds() else self.pace.rest_s(),
         )
 
 

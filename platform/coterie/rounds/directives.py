@@ -1,5 +1,6 @@
 """What a device should do now: the answer to its check-in."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -22,6 +23,7 @@ from coterie.rounds.selectors import (
     standing,
     version_for,
 )
+from coterie.transfer.directives import Duties, duties_of
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
@@ -39,14 +41,16 @@ def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
     revive_dropped(device=device, now=now)
     if message.progress is not None:
         record_progress(device=device, progress=message.progress, now=now)
-    directive = direct(device=device, now=now)
+    federations = list(federations_of(device))
+    own = federations[0] if federations else None  # of several, the one that began first
+    duties = duties_of(device=device, federation=own, asks_about=message.help, now=now)
+    directive = _with_duties(direct(device=device, federations=federations, now=now), duties, known=message.standing)
     expect_check_in(device=device, check_in_s=directive.check_in_s)
     return directive
 
 
-def direct(*, device: Device, now: datetime) -> Directive:
-    """The device's assignment, or why it has none; a ready device may be invited at once."""
-    federations = list(federations_of(device))
+def direct(*, device: Device, federations: Sequence[Federation], now: datetime) -> Directive:
+    """The device's assignment in one of its federations, or why it has none; a ready device may be invited at once."""
     assignment = live_assignment(device)
     if assignment is None and _first_reason(device) is None:
         for federation in federations:
@@ -69,7 +73,6 @@ def direct(*, device: Device, now: datetime) -> Directive:
             manifest=None if finished is None else _news(finished, device),
             wait=_first_reason(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
         )
-    # A device of several federations is asked to meet the requirements of the one that began first.
     return Directive(
         check_in_s=IDLE_CHECK_IN_S,
         manifest=_news(federations[0], device),
@@ -87,6 +90,19 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     if federations:
         return tuple(_why_not_invited(federation, device, now) for federation in federations)
     return (reasons.NO_FEDERATION if finished_federation_of(device) is None else reasons.FINISHED,)
+
+
+def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> Directive:
+    """The directive with what devices do for one another; the plan of what stands only where the device lacks it."""
+    standing = duties.standing
+    return msgspec.structs.replace(
+        directive,
+        check_in_s=min(directive.check_in_s, BUSY_CHECK_IN_S) if duties.is_urgent else directive.check_in_s,
+        stands=standing is not None,
+        standing=None if standing is None or standing.digest == known else standing,
+        help=duties.help,
+        serve=duties.serve,
+    )
 
 
 def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:

@@ -9,7 +9,7 @@ from django.db import transaction
 from coterie.federations.models import Federation
 from coterie.registry.models import ModelVersion
 from coterie.rounds import reasons
-from coterie.rounds.files import discard_part
+from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE, MERGE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
@@ -79,6 +79,6 @@ def _forget_uploads(round_: Round) -> None:
 
     def discard() -> None:
         for assignment in unfinished:
-            discard_part(assignment)
+            UPLOADS.discard(assignment)
 
     transaction.on_commit(discard)

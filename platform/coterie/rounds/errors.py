@@ -43,28 +43,12 @@ class NotOffered(CoterieError):
     sentence = "No update was offered for assignment {assignment}; offer it first."
 
 
-class WrongOffset(CoterieError):
-    """Fields: offset (where to go on), given."""
-
-    code = "rounds.wrong_offset"
-    kind = ErrorKind.CONFLICT
-    sentence = "The upload goes on at byte {offset}, not at {given}."
-
-
 class UpdateTooLarge(CoterieError):
     """Fields: size_bytes, limit_bytes."""
 
     code = "update.too_large"
     kind = ErrorKind.TOO_LARGE
     sentence = "An update of {size_bytes} bytes cannot be one of this model: at most {limit_bytes}."
-
-
-class WrongHash(CoterieError):
-    """Fields: sha256 (announced), found."""
-
-    code = "update.wrong_hash"
-    kind = ErrorKind.INVALID
-    sentence = "The update was announced as {sha256} and is {found}."
 
 
 class Implausible(CoterieError):

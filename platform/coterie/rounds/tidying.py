@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from coterie.rounds.checkpoints import forget_checkpoints, rounds_with_checkpoints
-from coterie.rounds.files import assignments_with_parts, discard_part, updates_of
+from coterie.rounds.files import UPLOADS, updates_of
 from coterie.rounds.models import Round, RoundEvent, Upload
 
 RETENTION = timedelta(days=7)
@@ -29,10 +29,10 @@ def tidy(*, now: datetime) -> None:
 def _forget_lost_uploads() -> None:
     """What was offered or sent in the moment in which its round closed, or its assignment ended, or a worker died."""
     # Files first: one that comes while we look belongs to an upload that we still see.
-    sent = assignments_with_parts()
+    sent = UPLOADS.keys()
     Upload.objects.exclude(assignment__round__state=Round.State.OPEN).delete()
     for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
-        discard_part(assignment_id)
+        UPLOADS.discard(assignment_id)
 
 
 def _forget_lost_merges() -> None:

@@ -1,13 +1,11 @@
 """Updates on their way: offered, received in parts, verified, and counted once."""
 
-import hashlib
 from datetime import datetime
-from pathlib import Path
-from typing import NamedTuple
 
 from django.db import transaction
 from django.forms import model_to_dict
 
+from coterie.core.arrivals import UploadTarget, WrongHash
 from coterie.core.errors import CoterieError
 from coterie.fleet.models import Device
 from coterie.rounds.assigning import own_assignment, revive
@@ -18,10 +16,8 @@ from coterie.rounds.errors import (
     Implausible,
     NotOffered,
     UpdateTooLarge,
-    WrongHash,
-    WrongOffset,
 )
-from coterie.rounds.files import arrived_bytes, discard_part, part_path, updates_of
+from coterie.rounds.files import UPLOADS, updates_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update, UpdateFacts, Upload
 from coterie.rounds.transitions import end_assignment, tell
@@ -40,14 +36,6 @@ MORE_SAMPLES = 2
 MAX_LOSS = 1e9
 """No training that went well ends near it; means over devices stay finite."""
 FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
-
-
-class UploadTarget(NamedTuple):
-    """Where an upload's bytes go."""
-
-    path: Path
-    size_bytes: int
-    """Of the whole update."""
 
 
 def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> UploadState:
@@ -79,11 +67,11 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         revive(assignment=assignment, now=now)
         known = Upload.objects.filter(assignment=assignment).first()
         if known is None or known.sha256 != offer.sha256:
-            discard_part(assignment.pk)
+            UPLOADS.discard(assignment.pk)
         Upload.objects.update_or_create(assignment=assignment, defaults={**facts, "offered_at": now})
-    if arrived_bytes(assignment.pk) >= offer.size_bytes:
+    if UPLOADS.arrived_bytes(assignment.pk) >= offer.size_bytes:
         return complete_upload(device, offer.assignment, now)
-    return UploadState(offset=arrived_bytes(assignment.pk))
+    return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk))
 
 
 def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) -> UploadTarget:  # noqa: ARG001 - a seam
@@ -96,10 +84,7 @@ def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) 
     upload = Upload.objects.filter(assignment=assignment).first()
     if upload is None:
         raise NotOffered(assignment=assignment_id)
-    arrived = arrived_bytes(assignment.pk)
-    if arrived != offset:
-        raise WrongOffset(offset=arrived, given=offset)
-    return UploadTarget(part_path(assignment.pk), upload.size_bytes)
+    return UPLOADS.target(assignment.pk, offset=offset, size_bytes=upload.size_bytes)
 
 
 def complete_upload(device: Device, assignment_id: str, now: datetime) -> UploadState:
@@ -114,10 +99,10 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
         return _counted(assignment, assignment.update.sha256)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
-    if upload is None or arrived_bytes(assignment.pk) < upload.size_bytes:
+    if upload is None or UPLOADS.arrived_bytes(assignment.pk) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        payload = _verified(part_path(assignment.pk), upload, assignment)
+        payload = _verified(upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
@@ -141,7 +126,7 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
     Update.objects.create(assignment=assignment, received_at=now, **facts)
     tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
-    transaction.on_commit(lambda: discard_part(assignment.pk))
+    transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
     close_if_due(round_=assignment.round, now=now)
     return UploadState(offset=upload.size_bytes, accepted=True)
 
@@ -159,14 +144,14 @@ def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
         return _counted(assignment, update.sha256 if upload is None else upload.sha256)
     if upload is None:
         raise NotOffered(assignment=str(assignment.pk))
-    return UploadState(offset=arrived_bytes(assignment.pk))
+    return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk))
 
 
 @transaction.atomic
 def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
     if end_assignment(assignment, Assignment.State.REJECTED, reason=reason, now=now):
         Upload.objects.filter(assignment=assignment).delete()
-        transaction.on_commit(lambda: discard_part(assignment.pk))
+        transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
         ADVANCE.send(federation=str(assignment.round.federation_id))
 
 
@@ -219,11 +204,8 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _verified(path: Path, upload: Upload, assignment: Assignment) -> bytes:
-    payload = path.read_bytes()
-    found = hashlib.sha256(payload).hexdigest()
-    if found != upload.sha256:
-        raise WrongHash(sha256=upload.sha256, found=found)
+def _verified(upload: Upload, assignment: Assignment) -> bytes:
+    payload = UPLOADS.read(assignment.pk, sha256=upload.sha256)
     plan = assignment.round.parsed_plan()
     plan.codec.decode(payload, expected=update_specs(_model(assignment), plan.local.scope(), upload.classes))
     return payload

@@ -17,6 +17,8 @@ from coterie.cloud_training.services import bootstrap_pair
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
 from coterie.repairs.services import mute_repair
+from coterie.transfer.advancing import sweep
+from tests.coterie.transfer.company import KNOWS_2, Member, make_company
 from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +106,13 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Device.objects.filter(pk=uploading.row.pk).update(last_seen_at=timezone.now() - timedelta(days=2))
     mute_repair(key="devices_silent", until=None, now=timezone.now())
     log(TrainingJob.objects.get().pk, "a worker begins", now)
+    make_company()
+    asking, helping = Member("asking"), Member("helping")
+    for member in (asking, helping):
+        member.check_in(now)
+    helping.tell(KNOWS_2, now)
+    asking.ask(1, now)
+    sweep(now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
     return [*hashes, Operator.objects.get().password]
 
@@ -121,6 +130,7 @@ def test_the_admin_shows_every_table_and_row_and_no_secret(browser: Client, a_ro
 
 def test_the_api_shows_every_table_and_row_and_no_secret(browser: Client, a_row_of_each: Sequence[str]) -> None:
     tables = ("devices", "enrolment-tokens", "tokens", "pairs", "versions", "datasets", "federations", "rounds", "jobs")
+    tables += ("help-requests", "transfers", "profiles")
     for table in tables:
         listed = browser.get(f"/api/{table}/")
         row = browser.get(f"/api/{table}/{listed.json()['results'][0]['id']}/")

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from coterie.gateway.http import BodyStalled, Request
 from coterie.gateway.threads import in_thread
-from coterie.gateway.uploads import receive_upload
+from coterie.gateway.uploads import UPDATES, receive_upload
 from coterie.rounds.models import Update
 from tests.coterie.gateway.conftest import application
 from tests.coterie.world import ScriptedDevice, fleet_of, make_federation, make_pair, make_version
@@ -61,7 +61,7 @@ async def test_an_update_arrives_in_parts_and_counts_once(http: httpx.AsyncClien
 
 async def test_a_wrong_offset_is_told_and_writes_nothing(http: httpx.AsyncClient, offered: Offered) -> None:
     answer = await http.patch(offered.url, content=b"x", headers=at(7))
-    assert (answer.status_code, answer.json()["code"]) == (409, "rounds.wrong_offset")
+    assert (answer.status_code, answer.json()["code"]) == (409, "upload.wrong_offset")
     assert answer.json()["fields"] == {"offset": 0, "given": 7}
 
 
@@ -80,7 +80,7 @@ async def test_more_than_was_announced_is_dropped(http: httpx.AsyncClient, offer
 
 async def test_an_update_with_another_hash_does_not_count(http: httpx.AsyncClient, offered: Offered) -> None:
     answer = await http.patch(offered.url, content=bytes(len(offered.payload)), headers=at(0))
-    assert (answer.status_code, answer.json()["code"]) == (422, "update.wrong_hash")
+    assert (answer.status_code, answer.json()["code"]) == (422, "upload.wrong_hash")
     assert await in_thread(Update.objects.count) == 0
 
 
@@ -125,7 +125,7 @@ async def test_what_came_before_the_device_fell_silent_is_kept(offered: Offered,
 
     request = Request(scope, parts.get, silence_s=0.01)
     with pytest.raises(BodyStalled):
-        await receive_upload(offered.url.removeprefix("uploads/"), request, send)
+        await receive_upload(UPDATES, offered.url.removeprefix("uploads/"), request, send)
     rest = await http.patch(offered.url, content=offered.payload[64:], headers=at(64))
     assert rest.json()["accepted"], "nobody holds the upload any more"
 

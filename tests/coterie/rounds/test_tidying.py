@@ -7,7 +7,7 @@ import pytest
 
 from coterie.registry.content import BLOBS
 from coterie.rounds.advancing import sweep
-from coterie.rounds.files import arrived_bytes, part_path, updates_of
+from coterie.rounds.files import UPLOADS, updates_of
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round, Update, Upload
 from coterie.rounds.tidying import tidy
@@ -68,7 +68,7 @@ def test_an_upload_under_way_stays(devices: list[ScriptedDevice]) -> None:
     assignment = assigned(devices[0])
     send_half(devices[0], assignment)
     tidy(now=later(2))
-    assert arrived_bytes(UUID(assignment)) == 50
+    assert UPLOADS.arrived_bytes(UUID(assignment)) == 50
     assert Upload.objects.count() == 1
 
 
@@ -77,12 +77,12 @@ def test_an_upload_that_nobody_waits_for_is_forgotten(devices: list[ScriptedDevi
     send_half(devices[0], assignment)
     Round.objects.update(state=Round.State.CLOSING)  # its worker was killed before it forgot the upload
     tidy(now=later(2))
-    assert arrived_bytes(UUID(assignment)) == 0
+    assert UPLOADS.arrived_bytes(UUID(assignment)) == 0
     assert not Upload.objects.exists()
 
 
 def test_a_file_that_came_after_its_upload_was_forgotten_goes(devices: list[ScriptedDevice]) -> None:
-    path = part_path(UUID(assigned(devices[0])))
+    path = UPLOADS.path(UUID(assigned(devices[0])))
     path.write_bytes(b"written while the round closed")
     tidy(now=later(2))
     assert not path.exists()

@@ -75,7 +75,7 @@ def test_bytes_for_another_place_are_refused(device: ScriptedDevice, assignment:
     device.send(assignment, payload[:10], 0, later(2))
     with pytest.raises(CoterieError) as caught:
         open_upload(device.row, assignment, 0, later(3))
-    assert caught.value.code == "rounds.wrong_offset"
+    assert caught.value.code == "upload.wrong_offset"
     assert caught.value.fields == {"offset": 10, "given": 0}
 
 
@@ -191,7 +191,7 @@ def test_an_update_must_be_finite(number: float) -> None:
 def test_an_update_must_be_what_was_announced(device: ScriptedDevice, assignment: str) -> None:
     first, second = device.payload(1), device.payload(2)
     device.offer(assignment, first, later(1))
-    assert code_of(lambda: device.send(assignment, second, 0, later(2))) == "update.wrong_hash"
+    assert code_of(lambda: device.send(assignment, second, 0, later(2))) == "upload.wrong_hash"
 
 
 @pytest.mark.parametrize(

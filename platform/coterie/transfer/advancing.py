@@ -1,0 +1,115 @@
+"""Does whatever a help request is due for; anybody may ask at any time, and asking twice changes nothing."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from coterie.core.events import wake_device
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.transfer import reasons
+from coterie.transfer.jobs import ADVANCE
+from coterie.transfer.matching import find_helper
+from coterie.transfer.models import HelpRequest, Transfer
+from coterie.transfer.selectors import standing_of
+from coterie.transfer.transitions import State, end_transfer, live_transfer, step
+from coterie_wire.conditions import Reason
+
+SEARCH_AGAIN = timedelta(seconds=2)
+"""Between two searches for the same request that found nobody."""
+
+
+@transaction.atomic
+def advance_request(*, request_id: UUID, now: datetime) -> None:
+    """Take the request as far as it goes now. Holds its row, so that workers take turns."""
+    request = held_request(request_id)
+    if request is None or not request.is_live:
+        return
+    lost = _why_lost(request)
+    if lost is not None:
+        abandon(request, lost, now=now)
+        return
+    transfer = live_transfer(request)
+    if transfer is not None and transfer.state in Transfer.WITH_HELPER:
+        gone = _why_helper_is_lost(transfer, now)
+        if gone is not None:
+            give_up(request, transfer, Transfer.State.EXPIRED, gone, now=now)
+    elif transfer is not None and request.due_at <= now:
+        abandon(request, reasons.UNJUDGED, now=now)
+    if request.state == State.ASKED:
+        find_helper(request, now=now)
+
+
+def sweep(*, now: datetime) -> None:
+    """Find every request that is due; this alone is enough for each to come to its end.
+
+    What fails for one request holds up no other. Raises ExceptionGroup when all have had their turn.
+    """
+    failures: list[Exception] = []
+    for request_id in due_requests(now=now):
+        try:
+            advance_request(request_id=request_id, now=now)
+        except Exception as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("help requests could not go on", failures)
+
+
+def due_requests(*, now: datetime) -> list[UUID]:
+    """Live requests for which something may be due."""
+    live = HelpRequest.objects.filter(state__in=HelpRequest.LIVE)
+    due = (
+        Q(due_at__lte=now)
+        | Q(state=State.ASKED, searched_at=None)
+        | Q(state=State.ASKED, searched_at__lte=now - SEARCH_AGAIN)
+        | Q(transfers__state__in=Transfer.WITH_HELPER, transfers__helper__present_until__lt=now)
+        | Q(transfers__state__in=Transfer.WITH_HELPER, transfers__due_at__lte=now)
+        | (Q(transfers__state__in=Transfer.WITH_HELPER) & ~Q(transfers__helper__state=Device.State.ENROLLED))
+        | ~Q(device__state=Device.State.ENROLLED)
+        | Q(federation__state=Federation.State.FINISHED)
+    )
+    return list(live.filter(due).order_by().distinct().values_list("pk", flat=True))
+
+
+def held_request(request_id: UUID) -> HelpRequest | None:
+    """The request as it is now, its row held until the transaction ends."""
+    HelpRequest.objects.select_for_update().filter(pk=request_id).first()
+    return HelpRequest.objects.select_related("federation", "device").filter(pk=request_id).first()
+
+
+def abandon(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
+    """End a live request without an answer."""
+    transfer = live_transfer(request)
+    if transfer is not None:
+        to = Transfer.State.EXPIRED if reason == reasons.UNJUDGED else Transfer.State.WITHDRAWN
+        end_transfer(transfer, to, reason=reason, now=now)
+    if step(request, State.ABANDONED, reason=reason, now=now):
+        wake_device(str(request.device_id))
+
+
+def give_up(request: HelpRequest, transfer: Transfer, to: Transfer.State, reason: Reason, *, now: datetime) -> None:
+    """End a transfer that came to nothing, and look for another helper."""
+    if end_transfer(transfer, to, reason=reason, now=now):
+        step(request, State.ASKED, reason=None, now=now, due_in_s=request.cartel().match_s)
+        ADVANCE.send(request=str(request.pk))
+
+
+def _why_lost(request: HelpRequest) -> Reason | None:
+    """Why nobody needs the answer any more; None: it is needed."""
+    if request.device.state != Device.State.ENROLLED:
+        return reasons.GONE
+    standing = standing_of(request.federation)
+    if standing is None or standing.digest != request.plan_digest:
+        return reasons.PLAN_CHANGED
+    return None
+
+
+def _why_helper_is_lost(transfer: Transfer, now: datetime) -> Reason | None:
+    """Why a helper will not deliver any more; None: it may."""
+    if transfer.helper.state != Device.State.ENROLLED:
+        return reasons.GONE
+    if transfer.due_at <= now or not transfer.helper.is_present(now):
+        return reasons.SILENT
+    return None

@@ -1,0 +1,98 @@
+"""What devices tell of their data, and how they ask for help."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+from django.db.models import F
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_of
+from coterie.fleet.models import Device
+from coterie.transfer import reasons
+from coterie.transfer.advancing import abandon, held_request
+from coterie.transfer.errors import NoHelpThere, NotAMember, RequestTaken, WrongClasses
+from coterie.transfer.jobs import ADVANCE
+from coterie.transfer.models import DeviceProfile, HelpRequest
+from coterie.transfer.selectors import cartel_of, standing_of
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.helping import AskHelp, Profile, ReportProfile
+
+
+def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> None:
+    """Keep what the device tells of its data; a profile without classes withdraws what was told before.
+
+    Raises NotAMember, NoHelpThere or WrongClasses.
+    """
+    federation, _ = _helping_federation(device, report.federation)
+    _keep_profile(device, federation, report.profile, len(msgspec.json.encode(report)), now)
+
+
+@transaction.atomic
+def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
+    """The request as it stands; asking again changes nothing, asking for something else ends what went before.
+
+    Raises NotAMember, NoHelpThere, WrongClasses or RequestTaken.
+    """
+    federation, cartel = _helping_federation(device, ask.federation)
+    standing = standing_of(federation)
+    assert standing is not None, "where devices help each other something stands"
+    _check_classes(federation, ask.classes)
+    _check_classes(federation, ask.profile.classes)
+    Device.objects.select_for_update().get(pk=device.pk)  # two requests of one device take turns
+    request_id = UUID(ask.request)
+    known = HelpRequest.objects.filter(pk=request_id).first()
+    if known is not None:
+        if known.device_id != device.pk:
+            raise RequestTaken(request=ask.request)
+        return known
+    for earlier in HelpRequest.objects.filter(device=device, state__in=HelpRequest.LIVE):
+        held = held_request(earlier.pk)
+        if held is not None and held.is_live:
+            abandon(held, reasons.ASKED_ANEW, now=now)
+    request = HelpRequest.objects.create(
+        id=request_id,
+        federation=federation,
+        device=device,
+        changed_at=now,
+        due_at=now + timedelta(seconds=cartel.match_s),
+        plan=msgspec.json.decode(standing.plan),
+        plan_digest=standing.digest,
+        classes=list(ask.classes),
+        profile=msgspec.to_builtins(ask.profile),
+        asked_at=now,
+    )
+    ADVANCE.send(request=str(request.pk))
+    return request
+
+
+def _helping_federation(device: Device, slug: str) -> tuple[Federation, Cartel]:
+    federation = federations_of(device).filter(slug=slug).first()
+    if federation is None:
+        raise NotAMember(federation=slug)
+    cartel = cartel_of(federation)
+    if cartel is None:
+        raise NoHelpThere(federation=slug)
+    return federation, cartel
+
+
+def _check_classes(federation: Federation, classes: tuple[int, ...]) -> None:
+    known = federation.pair.model_spec().classes
+    for label in classes:
+        if label >= known:
+            raise WrongClasses(label=label, classes=known)
+
+
+def _keep_profile(device: Device, federation: Federation, profile: Profile, size_bytes: int, now: datetime) -> None:
+    _check_classes(federation, profile.classes)
+    row, _ = DeviceProfile.objects.get_or_create(
+        device=device, federation=federation, defaults={"batch": profile.batch, "content": {}, "updated_at": now}
+    )
+    DeviceProfile.objects.filter(pk=row.pk).update(
+        batch=profile.batch,
+        content=msgspec.to_builtins(profile),
+        size_bytes=F("size_bytes") + size_bytes,
+        reports=F("reports") + 1,
+        updated_at=now,
+    )

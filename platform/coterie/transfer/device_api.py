@@ -1,0 +1,63 @@
+"""The answers to devices that help one another."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from coterie.fleet.handler import Handler
+from coterie.fleet.models import Device
+from coterie.transfer import asking, directives, judging, portions
+from coterie_wire.helping import (
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    HelpNews,
+    OfferPortion,
+    ReportMerged,
+    ReportProfile,
+)
+from coterie_wire.messages import Done, UploadState
+
+
+def report_profile(device: Device, message: ReportProfile, now: datetime) -> Done:
+    """Keep what a device tells of its data."""
+    asking.report_profile(device=device, report=message, now=now)
+    return Done()
+
+
+def ask_help(device: Device, message: AskHelp, now: datetime) -> HelpNews:
+    """Look for a device that helps."""
+    asking.ask_help(device=device, ask=message, now=now)
+    return directives.news_of(device=device, request_id=message.request, now=now)
+
+
+def offer_portion(device: Device, message: OfferPortion, now: datetime) -> UploadState:
+    """Tell a helper where its upload goes on."""
+    return portions.offer_portion(device=device, offer=message, now=now)
+
+
+def decline_transfer(device: Device, message: DeclineTransfer, now: datetime) -> Done:
+    """Ask another device instead."""
+    judging.decline_transfer(device=device, transfer_id=message.transfer, reason=message.reason, now=now)
+    return Done()
+
+
+def report_merged(device: Device, message: ReportMerged, now: datetime) -> Done:
+    """Note that a portion is being judged."""
+    judging.record_merged(device=device, transfer_id=message.transfer, now=now)
+    return Done()
+
+
+def give_verdict(device: Device, message: GiveVerdict, now: datetime) -> Done:
+    """Note whether a portion helped."""
+    judging.record_verdict(device=device, verdict=message, now=now)
+    return Done()
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "report-profile": report_profile,
+    "ask-help": ask_help,
+    "offer-portion": offer_portion,
+    "decline-transfer": decline_transfer,
+    "report-merged": report_merged,
+    "give-verdict": give_verdict,
+}

@@ -1,0 +1,93 @@
+"""What devices should do for one another now: the transfers' part of the answer to a check-in."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.transfer import reasons
+from coterie.transfer.advancing import held_request
+from coterie.transfer.models import HelpRequest, Transfer
+from coterie.transfer.selectors import standing_of
+from coterie.transfer.transitions import State, live_transfer, step, step_transfer
+from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, Standing
+
+
+class Duties(NamedTuple):
+    """The part of a directive that rounds know nothing of."""
+
+    standing: Standing | None
+    """What holds between rounds; None: nothing."""
+    help: HelpNews | None
+    """How the device's own request stands."""
+    serve: Serve | None
+    """Another device waits for help."""
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody waits for the device."""
+        return self.serve is not None or (self.help is not None and self.help.portion is not None)
+
+
+def duties_of(*, device: Device, federation: Federation | None, asks_about: str | None, now: datetime) -> Duties:
+    """What `device` should know and do; `asks_about` names the help request that it has not seen the end of."""
+    return Duties(
+        standing=None if federation is None else standing_of(federation),
+        help=None if asks_about is None else news_of(device=device, request_id=asks_about, now=now),
+        serve=_serve(device, now),
+    )
+
+
+def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
+    """How the device's request stands."""
+    try:
+        request = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
+    except ValueError:
+        request = None
+    if request is None:
+        return HelpNews(request=request_id, state="unknown")
+    transfer = live_transfer(request)
+    portion = None
+    if transfer is not None and transfer.state in Transfer.WITH_TARGET:
+        remaining_s = max(0.0, (request.due_at - now).total_seconds())
+        portion = Portion(transfer=str(transfer.pk), content=transfer.portion(), remaining_s=remaining_s)
+    return HelpNews(
+        request=request_id,
+        state=msgspec.convert(request.state, HelpState),
+        reason=request.reason(),
+        portion=portion,
+    )
+
+
+def _serve(device: Device, now: datetime) -> Serve | None:
+    """The oldest request that waits for the device; from then on it knows of it."""
+    waiting = Transfer.objects.filter(helper=device, state__in=Transfer.WITH_HELPER)
+    transfer = waiting.select_related("request__federation").order_by("matched_at", "id").first()
+    if transfer is None:
+        return None
+    if transfer.state == Transfer.State.MATCHED and not _tell(transfer, now):
+        return None
+    request = transfer.request
+    return Serve(
+        transfer=str(transfer.pk),
+        federation=request.federation.slug,
+        digest=request.plan_digest,
+        classes=tuple(request.classes),
+        remaining_s=max(0.0, (transfer.due_at - now).total_seconds()),
+    )
+
+
+@transaction.atomic
+def _tell(transfer: Transfer, now: datetime) -> bool:
+    """Whether the helper is to serve, now that it is told."""
+    request = held_request(transfer.request_id)
+    if request is None or not step_transfer(
+        transfer, Transfer.State.REQUESTED, among=(Transfer.State.MATCHED,), requested_at=now
+    ):
+        return transfer.state == Transfer.State.REQUESTED
+    step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
+    return True

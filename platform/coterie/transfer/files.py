@@ -1,0 +1,26 @@
+"""Where portions lie: those that are arriving, and those that wait to be fetched, until their transfer has ended."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from coterie.core.arrivals import Arrivals
+from coterie.registry.content import ContentStore
+
+ARRIVING = Arrivals("arriving-portions")
+"""By transfer."""
+
+
+def portion_of(transfer_id: UUID) -> ContentStore:
+    """The one portion of a transfer."""
+    return ContentStore("portions", folder=str(transfer_id))
+
+
+def forget_portion(transfer_id: UUID) -> None:
+    """Remove what has arrived of a transfer, once the current transaction commits."""
+
+    def forget() -> None:
+        ARRIVING.discard(transfer_id)
+        portion_of(transfer_id).clear()
+
+    transaction.on_commit(forget)

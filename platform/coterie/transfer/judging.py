@@ -1,0 +1,85 @@
+"""What the devices say of a transfer: that they cannot go on with it, that it is merged, and whether it helped."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from coterie.fleet.models import Device
+from coterie.transfer import reasons
+from coterie.transfer.advancing import give_up, held_request
+from coterie.transfer.errors import NotDelivered, TransferEnded, UnknownTransfer
+from coterie.transfer.models import HelpRequest, Transfer
+from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
+from coterie.transfer.transitions import State, end_transfer, step, step_transfer
+from coterie_wire.conditions import Reason
+from coterie_wire.helping import GiveVerdict
+
+JUDGED = (Transfer.State.KEPT, Transfer.State.UNDONE)
+
+
+@transaction.atomic
+def decline_transfer(*, device: Device, transfer_id: str, reason: Reason, now: datetime) -> None:
+    """Another helper is asked; nothing happens if the transfer has ended. Raises UnknownTransfer."""
+    try:
+        transfer = transfer_given_by(device, transfer_id)
+        mine: tuple[str, ...] = Transfer.WITH_HELPER
+    except UnknownTransfer:
+        transfer = transfer_asked_by(device, transfer_id)
+        mine = Transfer.WITH_TARGET
+    request = _held(transfer)
+    if transfer.state in mine:
+        give_up(request, transfer, Transfer.State.DECLINED, reason, now=now)
+
+
+@transaction.atomic
+def record_merged(*, device: Device, transfer_id: str, now: datetime) -> None:
+    """The portion is part of the device's own model; saying so twice changes nothing.
+
+    Raises UnknownTransfer, NotDelivered or TransferEnded.
+    """
+    transfer = transfer_asked_by(device, transfer_id)
+    request = _held(transfer)
+    if transfer.state == Transfer.State.MERGED or transfer.state in JUDGED:
+        return
+    _check_delivered(transfer)
+    step_transfer(transfer, Transfer.State.MERGED, among=(Transfer.State.DELIVERED,), merged_at=now)
+    step(request, State.MERGED, reason=reasons.JUDGING, now=now)
+
+
+@transaction.atomic
+def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> None:
+    """The end of a transfer and of its request; a verdict that has been given stands.
+
+    Raises UnknownTransfer, NotDelivered or TransferEnded.
+    """
+    transfer = transfer_asked_by(device, verdict.transfer)
+    request = _held(transfer)
+    if transfer.state in JUDGED:
+        return
+    _check_delivered(transfer)
+    end_transfer(
+        transfer,
+        Transfer.State.KEPT if verdict.kept else Transfer.State.UNDONE,
+        reason=None,
+        now=now,
+        accuracy_before=verdict.accuracy_before,
+        accuracy_after=verdict.accuracy_after,
+        judged_samples=verdict.samples,
+    )
+    found = reasons.verdict(kept=verdict.kept, before=verdict.accuracy_before, after=verdict.accuracy_after)
+    step(request, State.JUDGED, reason=found, now=now)
+
+
+def _held(transfer: Transfer) -> HelpRequest:
+    """The transfer's request, its row held, and the transfer as it is then."""
+    request = held_request(transfer.request_id)
+    assert request is not None, "transfers go with their requests"
+    transfer.refresh_from_db()
+    return request
+
+
+def _check_delivered(transfer: Transfer) -> None:
+    if transfer.state in Transfer.WITH_HELPER:
+        raise NotDelivered(transfer=str(transfer.pk))
+    if transfer.state not in Transfer.WITH_TARGET:
+        raise TransferEnded(transfer=str(transfer.pk), state=transfer.reason_sentence or transfer.state)

@@ -1,0 +1,72 @@
+"""Finds the neighbour that helps: the most similar device that knows the troubled classes, is there and is not busy."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from coterie.core.events import wake_device
+from coterie.fleet.models import Device
+from coterie.transfer import reasons
+from coterie.transfer.models import HelpRequest, Transfer
+from coterie.transfer.neighbourhood import Neighbour, nearest
+from coterie.transfer.selectors import others_that_tell
+from coterie.transfer.transitions import State, explain, step
+from coterie_wire.conditions import Reason
+from coterie_wire.help.cartel import Cartel
+
+LOOKED_AT = 64
+"""Nearest neighbours whose presence is looked up; of so many alike, one is there or none is."""
+
+
+def find_helper(request: HelpRequest, *, now: datetime) -> None:
+    """Match an asked request, end it unmatched, or say why it waits. The caller holds its row."""
+    cartel = request.cartel()
+    tried = list(request.transfers.values_list("helper_id", flat=True))
+    if len(tried) >= cartel.neighbours_tried:
+        _end_unmatched(request, reasons.tried_all(len(tried)), now)
+        return
+    neighbours = nearest(request, exclude=(request.device_id, *tried), limit=LOOKED_AT)
+    for neighbour in _present(neighbours, now):
+        if _is_free(neighbour, cartel):
+            _match(request, neighbour, cartel, now)
+            return
+    reason = reasons.BUSY if neighbours else reasons.none_found(known=others_that_tell(request), tried=len(tried))
+    if request.due_at <= now:
+        _end_unmatched(request, reason, now)
+    else:
+        explain(request, reason, now=now)
+
+
+def _present(neighbours: Sequence[Neighbour], now: datetime) -> list[Neighbour]:
+    """Those that have checked in when they were asked to, nearest first."""
+    keys = [neighbour.device for neighbour in neighbours]
+    present = set(
+        Device.objects.filter(pk__in=keys, state=Device.State.ENROLLED, present_until__gte=now).values_list(
+            "pk", flat=True
+        )
+    )
+    return [neighbour for neighbour in neighbours if neighbour.device in present]
+
+
+def _is_free(neighbour: Neighbour, cartel: Cartel) -> bool:
+    """Whether the device may serve one more; its row is held, so that two requests do not both take its last place."""
+    Device.objects.select_for_update().get(pk=neighbour.device)
+    serving = Transfer.objects.filter(helper=neighbour.device, state__in=Transfer.WITH_HELPER)
+    return serving.count() < cartel.serves_at_once
+
+
+def _match(request: HelpRequest, neighbour: Neighbour, cartel: Cartel, now: datetime) -> None:
+    if not step(request, State.MATCHED, reason=reasons.TELLING, now=now, due_in_s=cartel.deliver_s):
+        return
+    Transfer.objects.create(
+        request=request,
+        helper_id=neighbour.device,
+        divergence=neighbour.divergence,
+        matched_at=now,
+        due_at=now + timedelta(seconds=cartel.deliver_s),
+    )
+    wake_device(str(neighbour.device))
+
+
+def _end_unmatched(request: HelpRequest, reason: Reason, now: datetime) -> None:
+    if step(request, State.UNMATCHED, reason=reason, now=now):
+        wake_device(str(request.device_id))

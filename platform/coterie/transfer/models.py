@@ -1,0 +1,272 @@
+"""What devices tell of their data, what they ask for, and who helped whom.
+
+A help request goes asked → matched → requested → delivered → merged → judged; without a helper it ends unmatched, and
+abandoned when the device that asked is lost. From matched and requested it goes back to asked when a helper does not
+come through, and another is tried. Each helper that is tried is one transfer. Every step is one compare-and-set on the
+request's row, so that any number of workers may try.
+"""
+
+import uuid
+
+import msgspec
+from django.db import models
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie_wire.bundle import BlobRef
+from coterie_wire.conditions import Reason
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.helping import Profile
+from coterie_wire.plan import DevicePlan, parse_device_plan
+from coterie_wire.portions.payload import Terms
+
+
+class DeviceProfile(models.Model):
+    """The newest profile that a device told a federation."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="profiles")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="profiles")
+    batch = models.PositiveBigIntegerField()
+    content = models.JSONField()
+    """A `coterie_wire.helping.Profile`."""
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    """Of all its reports so far."""
+    reports = models.PositiveBigIntegerField(default=0)
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["federation", "device"]
+        indexes = [models.Index(fields=["federation", "updated_at"])]
+        constraints = [models.UniqueConstraint(fields=["federation", "device"], name="one_profile_a_member")]
+
+    def __str__(self) -> str:
+        return f"profile of {self.device}"
+
+    def profile(self) -> Profile:
+        """What the device told."""
+        return msgspec.convert(self.content, Profile)
+
+
+class HelpRequest(models.Model):
+    """A device whose model fails asks others for help."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        ASKED = "asked"
+        """A helper is looked for."""
+        MATCHED = "matched"
+        """A helper is found and has not heard of it yet."""
+        REQUESTED = "requested"
+        """The helper has been told to serve."""
+        DELIVERED = "delivered"
+        """The portion waits for the device that asked."""
+        MERGED = "merged"
+        """The device has merged the portion and judges it."""
+        JUDGED = "judged"
+        """It was kept or undone."""
+        UNMATCHED = "unmatched"
+        """Nobody could help."""
+        ABANDONED = "abandoned"
+        """The device that asked was lost, or nobody needs the answer any more."""
+
+    LIVE = ("asked", "matched", "requested", "delivered", "merged")
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    """Chosen by the device, so that asking again is asking once."""
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="help_requests")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="help_requests")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+    """Why it waits, or how it ended."""
+    changed_at = models.DateTimeField()
+    """When its state last changed."""
+    due_at = models.DateTimeField()
+    """When the state it is in must have ended."""
+    searched_at = models.DateTimeField(null=True, blank=True)
+    """When a helper was last looked for in vain."""
+    plan = models.JSONField()
+    """The `coterie_wire.plan.DevicePlan` when it was asked; it keeps it."""
+    plan_digest = models.CharField(max_length=64)
+    """Of the plan's bytes, as devices know it."""
+    classes = models.JSONField()
+    """The troubled classes: a list of integers."""
+    profile = models.JSONField()
+    """The `coterie_wire.helping.Profile` of the batches that it asks about."""
+    asked_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-id"]
+        indexes = [
+            models.Index(
+                fields=["due_at"],
+                condition=Q(state__in=["asked", "matched", "requested", "delivered", "merged"]),
+                name="live_help_request",
+            ),
+            models.Index(fields=["federation", "-asked_at"]),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["device"],
+                condition=Q(state__in=["asked", "matched", "requested", "delivered", "merged"]),
+                name="one_live_help_request_a_device",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=[
+                        "asked",
+                        "matched",
+                        "requested",
+                        "delivered",
+                        "merged",
+                        "judged",
+                        "unmatched",
+                        "abandoned",
+                    ]
+                ),
+                name="help_request_state_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["judged", "unmatched", "abandoned"], finished_at__isnull=False)
+                | (~Q(state__in=["judged", "unmatched", "abandoned"]) & Q(finished_at=None)),
+                name="ended_help_request_has_its_end",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"help for {self.device} with {self.classes}"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in self.LIVE
+
+    def reason(self) -> Reason | None:
+        """Why it waits, or how it ended."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+    def cartel(self) -> Cartel:
+        """The settings that it goes by."""
+        kind = self._device_plan().help
+        assert isinstance(kind, Cartel), "nobody asks under another kind of help"
+        return kind
+
+    def terms(self) -> Terms:
+        """What helper, target and platform agree on; needs the federation's pair."""
+        plan = self._device_plan()
+        model = self.federation.pair.model_spec()
+        return Terms(model, tuple(self.classes), self.cartel(), plan.codec, plan.privacy)
+
+    def _device_plan(self) -> DevicePlan:
+        return parse_device_plan(msgspec.json.encode(self.plan))
+
+    def asked_profile(self) -> Profile:
+        """The batches that it asks about."""
+        return msgspec.convert(self.profile, Profile)
+
+
+class Transfer(models.Model):
+    """One helper's part in one help request."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        MATCHED = "matched"
+        """The helper has not heard of it yet."""
+        REQUESTED = "requested"
+        """The helper has been told to serve."""
+        DELIVERED = "delivered"
+        """Its portion is verified and kept."""
+        MERGED = "merged"
+        KEPT = "kept"
+        """The device that asked does better with it."""
+        UNDONE = "undone"
+        """It does not."""
+        DECLINED = "declined"
+        """The helper would not, or could not."""
+        REJECTED = "rejected"
+        """Its portion was wrong."""
+        EXPIRED = "expired"
+        """It took too long."""
+        WITHDRAWN = "withdrawn"
+        """Nobody needs it any more."""
+
+    WITH_HELPER = ("matched", "requested")
+    WITH_TARGET = ("delivered", "merged")
+    LIVE = (*WITH_HELPER, *WITH_TARGET)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    request = models.ForeignKey(HelpRequest, on_delete=models.CASCADE, related_name="transfers")
+    helper = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="transfers_given")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.MATCHED)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+    divergence = models.FloatField()
+    """Jensen-Shannon divergence of the two devices' class shares, in bits."""
+    matched_at = models.DateTimeField()
+    requested_at = models.DateTimeField(null=True, blank=True)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    merged_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    due_at = models.DateTimeField()
+    """When the portion must have arrived."""
+    sha256 = models.CharField(max_length=64, blank=True)
+    """Of the portion that was announced; blank: none was."""
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    accuracy_before = models.FloatField(null=True, blank=True)
+    """Of the model of the device that asked, on its newest samples, without the portion; as a share of 1."""
+    accuracy_after = models.FloatField(null=True, blank=True)
+    """With it."""
+    judged_samples = models.PositiveBigIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["request", "matched_at", "id"]
+        indexes = [
+            models.Index(
+                fields=["helper"], condition=Q(state__in=["matched", "requested"]), name="transfer_with_helper"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["request", "helper"], name="helper_tried_once_a_request"),
+            models.UniqueConstraint(
+                fields=["request"],
+                condition=Q(state__in=["matched", "requested", "delivered", "merged"]),
+                name="one_live_transfer_a_request",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=[
+                        "matched",
+                        "requested",
+                        "delivered",
+                        "merged",
+                        "kept",
+                        "undone",
+                        "declined",
+                        "rejected",
+                        "expired",
+                        "withdrawn",
+                    ]
+                ),
+                name="transfer_state_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["kept", "undone"], accuracy_before__isnull=False, accuracy_after__isnull=False)
+                | ~Q(state__in=["kept", "undone"]),
+                name="judged_transfer_has_figures",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.helper} helps {self.request.device}"
+
+    def reason(self) -> Reason | None:
+        """Why it ended without being judged."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+    def portion(self) -> BlobRef:
+        """What the device that asked fetches."""
+        return BlobRef(self.sha256, self.size_bytes)

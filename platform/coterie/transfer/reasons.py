@@ -1,0 +1,36 @@
+"""Why help requests wait and how they end: stable codes, and sentences made of counts."""
+
+from coterie_wire.conditions import Reason
+
+GONE = Reason("transfer.device_gone", "the device was revoked or has left the fleet")
+PLAN_CHANGED = Reason("transfer.plan_changed", "the federation has finished or has another plan since")
+UNJUDGED = Reason("transfer.not_judged", "the device that asked did not fetch and judge the portion in time")
+SILENT = Reason("transfer.helper_silent", "the helper did not deliver in time")
+ASKED_ANEW = Reason("transfer.asked_anew", "the device that asked has begun anew and asks for something else")
+SERVING = Reason("transfer.serving", "the helper has been told and its portion is awaited")
+TELLING = Reason("transfer.telling", "a helper has been found and is being told")
+WAITING = Reason("transfer.fetching", "the portion waits for the device that asked")
+JUDGING = Reason("transfer.judging", "the device that asked judges what it has merged")
+BUSY = Reason("transfer.helpers_busy", "every device that could help is busy or away; the search goes on")
+
+
+def none_found(*, known: int, tried: int) -> Reason:
+    """No device fits."""
+    others = f"{known} other device tells" if known == 1 else f"{known} other devices tell"
+    after = f"; {tried} tried already" if tried else ""
+    return Reason(
+        "transfer.no_neighbour",
+        f"{others} about their data, none of which knows the troubled classes well and is alike{after}",
+    )
+
+
+def tried_all(tried: int) -> Reason:
+    """As many helpers as the plan allows were tried."""
+    devices = "device was" if tried == 1 else "devices were"
+    return Reason("transfer.all_tried", f"{tried} {devices} asked and none came through")
+
+
+def verdict(*, kept: bool, before: float, after: float) -> Reason:
+    """What the device that asked found."""
+    outcome = "kept" if kept else "undone"
+    return Reason(f"transfer.{outcome}", f"{outcome}: accuracy {before:.3f} without the help, {after:.3f} with it")

@@ -1,0 +1,68 @@
+"""What is known of help between devices."""
+
+from functools import lru_cache
+from hashlib import sha256
+from uuid import UUID
+
+import msgspec
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.learning.plan import Document, parse_plan
+from coterie.transfer.errors import UnknownTransfer
+from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.help.none import NoHelp
+from coterie_wire.helping import Standing
+
+
+def cartel_of(federation: Federation) -> Cartel | None:
+    """The settings that hold now; None where devices do not help each other, or the federation does not go on."""
+    if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
+        return None
+    kind = federation.parsed_plan().help
+    return kind if isinstance(kind, Cartel) else None
+
+
+def standing_of(federation: Federation) -> Standing | None:
+    """What holds for its members between rounds; None where nothing does, or the federation does not go on."""
+    if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
+        return None
+    return _standing(federation.slug, msgspec.json.encode(federation.plan))
+
+
+def others_that_tell(request: HelpRequest) -> int:
+    """Members that tell about their data, beside the one that asks."""
+    told = DeviceProfile.objects.filter(federation=request.federation_id, device__state=Device.State.ENROLLED)
+    return told.exclude(device=request.device_id).count()
+
+
+def transfer_given_by(device: Device, transfer_id: str) -> Transfer:
+    """The transfer of that name in which the device helps. Raises UnknownTransfer."""
+    return _transfer(transfer_id, helper=device)
+
+
+def transfer_asked_by(device: Device, transfer_id: str) -> Transfer:
+    """The transfer of that name in which the device is helped. Raises UnknownTransfer."""
+    return _transfer(transfer_id, request__device=device)
+
+
+def _transfer(transfer_id: str, **whose: Device) -> Transfer:
+    try:
+        key = UUID(transfer_id)
+    except ValueError as error:
+        raise UnknownTransfer(transfer=transfer_id) from error
+    transfer = Transfer.objects.select_related("request__federation__pair").filter(pk=key, **whose).first()
+    if transfer is None:
+        raise UnknownTransfer(transfer=transfer_id)
+    return transfer
+
+
+@lru_cache(maxsize=256)
+def _standing(slug: str, plan: bytes) -> Standing | None:
+    """Asked at every check-in, while plans hardly ever change."""
+    device_plan = parse_plan(msgspec.json.decode(plan, type=Document)).device
+    if isinstance(device_plan.help, NoHelp) and device_plan.alone_every_s is None:
+        return None
+    content = msgspec.json.encode(device_plan)
+    return Standing(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

@@ -1,0 +1,28 @@
+"""Removes what nobody needs: portions whose transfer has ended, which a killed process left behind."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.core.files.storage import storages
+
+from coterie.transfer.files import ARRIVING, portion_of
+from coterie.transfer.models import Transfer
+
+
+def tidy(*, now: datetime) -> None:  # noqa: ARG001 - every sweep is told the time
+    """Remove every portion that is neither arriving nor waiting to be fetched."""
+    # Files first: one that comes while we look belongs to a transfer that we still see.
+    arriving, kept = ARRIVING.keys(), _kept()
+    live = set(Transfer.objects.filter(state__in=Transfer.LIVE).values_list("pk", flat=True))
+    for transfer_id in arriving - live:
+        ARRIVING.discard(transfer_id)
+    for transfer_id in kept - live:
+        portion_of(transfer_id).clear()
+
+
+def _kept() -> set[UUID]:
+    try:
+        folders, _files = storages["portions"].listdir("")
+    except FileNotFoundError:
+        return set()
+    return {UUID(folder) for folder in folders}
