@@ -7,7 +7,21 @@ import msgspec
 from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.sharing import Telling
 from coterie_wire.conditions import Requirements
+
+
+class CompanySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the owner lets the device have to do with other devices, through the platform."""
+
+    tell: Telling = "counts"
+    """What the platform is told of the device's data: exact counts by class, counts rounded to powers of two, only
+    which classes there are, or nothing. A device that does not tell how well it knows its classes helps nobody, and one
+    that tells nothing cannot ask."""
+    help_others: bool = True
+    """Send parts of the device's own model to devices that ask for help."""
+    ask: bool = True
+    """Ask for help when the device's own model fails."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,6 +29,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     policy: Requirements = Requirements()
     """What the owner asks before the device trains. A plan can ask for more, never for less."""
+    company: CompanySettings = CompanySettings()
+    """What other devices may learn from this one, and it from them."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
     max_samples: Annotated[int, Meta(ge=1)] = 100_000
@@ -85,4 +101,10 @@ TEMPLATE = """\
 # max_temperature_c = 70.0     # hottest at which it trains
 # hours = [22, 7]              # local hours [from, to) in which it trains
 # unknown = "refuse"           # or "allow": when the device cannot tell
+
+# What this device may have to do with others of its federation; samples never leave it.
+[company]
+# tell = "counts"              # of its data: "counts" by class, "rounded" counts, only "classes", or "nothing"
+# help_others = true           # send parts of its model to devices that ask for help
+# ask = true                   # ask for help when its own model fails
 """

@@ -12,11 +12,13 @@ import msgspec
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
+from coterie_agent.sharing import Telling, share_counts
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.samples import Samples
 from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive, Message
+from coterie_wire.message import Message
+from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
 from coterie_wire.version import PROTOCOL
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,8 @@ class Told(NamedTuple):
     assignment: str | None
     stage: str | None
     version: str | None
+    standing: str | None
+    asking: str | None
 
 
 @dataclass(kw_only=True)
@@ -62,6 +66,7 @@ class Contact:
     https: Caller
     open_socket: OpenSocket
     check_in_s: float
+    tell: Telling
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -151,8 +156,12 @@ class Contact:
             blockers=now.blockers[:16],
             progress=now.progress,
             version=now.version,
-            metadata=DataMetadata(samples=self.samples.count(), class_counts=self.samples.class_counts()),
+            metadata=DataMetadata(
+                samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
+            ),
             capabilities=msgspec.structs.replace(self.capabilities, train_step_s=train_step_s),
+            standing=now.standing,
+            help=now.asking,
         )
 
 
@@ -163,4 +172,6 @@ def _told(now: Now) -> Told:
         assignment=now.progress.assignment if now.progress else None,
         stage=now.progress.stage if now.progress else None,
         version=now.version,
+        standing=now.standing,
+        asking=now.asking,
     )

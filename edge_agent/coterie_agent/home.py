@@ -40,6 +40,11 @@ class Home:
         return self.state / "blobs"
 
     @property
+    def portions(self) -> Path:
+        """What other devices have sent, until it has been judged."""
+        return self.state / "portions"
+
+    @property
     def lock(self) -> Path:
         return self.state / "run.lock"
 
@@ -57,6 +62,7 @@ class Home:
             self.root.mkdir(parents=True, exist_ok=True)
             self.state.mkdir(mode=0o700, exist_ok=True)
             self.blobs.mkdir(mode=0o700, exist_ok=True)
+            self.portions.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             detail = f"{error.filename}: {error.strerror}; choose another directory with --home, or run as its owner"
             raise AgentError("agent.bad_home", detail) from error

@@ -101,12 +101,18 @@ class LocalApi:
     def predict(self, body: bytes) -> Predicted:
         request = _decode(body, Predict)
         with self._lock:
-            if self._held is None or self._held.manifest.version != self.situation.now.version:
+            if self._held is None or not self._is_newest(self._held):
                 self._held = self._load()
             held = self._held
         check = RowCheck(features=held.features, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
         return Predicted(version=held.manifest.version, predictions=held.predict(rows))
+
+    def _is_newest(self, held: "HeldModel") -> bool:
+        from coterie_agent.predicting import own_edition  # only here, as in Worker
+
+        version = self.situation.now.version
+        return held.manifest.version == version and held.edition == own_edition(self.store, version)
 
     def _load(self) -> "HeldModel":
         from coterie_agent.predicting import load_held_model  # only here, as in Worker

@@ -9,7 +9,7 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.model import features, held_manifest
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row, StoredRow
-from coterie_agent.training.model import Model
+from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_wire.bundle import Manifest
 
@@ -30,6 +30,8 @@ class HeldModel:
     """A version ready to predict."""
 
     manifest: Manifest
+    edition: int
+    """Of the device's own parameters on that version; 0: the version itself."""
     predictor: Predictor
 
     @property
@@ -49,10 +51,19 @@ class HeldModel:
 
 
 def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:
-    """The version that the device holds, loaded.
+    """The version that the device holds, with the device's own parameters where it has made some of it, loaded.
 
     Raises AgentError ``agent.not_joined``, ``agent.no_model``, ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
     manifest = held_manifest(store)
     model = Model(manifest, blobs)
-    return HeldModel(manifest, Predictor(model.predict(), manifest.model, model.parameters(), threads=threads))
+    edition = own_edition(store, manifest.version)
+    own = read_parameters(store.company.own_tensors(), manifest.model) if edition else None
+    parameters = model.parameters() if own is None else own
+    return HeldModel(manifest, edition, Predictor(model.predict(), manifest.model, parameters, threads=threads))
+
+
+def own_edition(store: Store, version: str | None) -> int:
+    """How often the device has changed its own parameters of `version`; 0: it predicts with the version itself."""
+    own = store.company.own()
+    return own.edition if own is not None and own.base == version else 0

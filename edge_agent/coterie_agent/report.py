@@ -5,6 +5,7 @@ import time
 import msgspec
 
 from coterie_agent.home import Home, is_running
+from coterie_agent.store.company import CompanyStatus, Helped
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Finished
@@ -26,6 +27,8 @@ class Report(msgspec.Struct, frozen=True):
     """What the agent last wrote; None if it has never run."""
     outcomes: tuple[Finished, ...]
     """How the latest assignments ended, newest first."""
+    helped: tuple[Helped, ...]
+    """Whom the device has helped, and how its own requests ended, newest first."""
     sent: tuple[Sent, ...]
     """Everything that has left the device, by kind."""
     waits: tuple[Reason, ...]
@@ -46,6 +49,7 @@ def make_report(home: Home, store: Store) -> Report:
         class_counts=store.samples.class_counts(),
         status=status,
         outcomes=store.work.outcomes()[:10],
+        helped=store.company.outcomes()[:10],
         sent=store.journal.sent_totals(),
         waits=_waits(running, status),
     )
@@ -73,6 +77,9 @@ def status_lines(report: Report) -> list[str]:
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
             lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
     lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_TOLD_OUTCOMES]]
+    if status is not None and status.company is not None:
+        lines.append(_company_line(status.company))
+    lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
     return lines
 
@@ -94,4 +101,13 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.link_problem)
         elif status.progress is None and status.wait is not None and status.wait not in waits:
             waits.append(status.wait)
+        if status.company is not None and status.company.wait is not None:
+            waits.append(status.company.wait)
     return tuple(waits)
+
+
+def _company_line(company: CompanyStatus) -> str:
+    error = "" if company.error is None else f", {company.error:.1%} of the newest wrong"
+    drifting = ", and its model has begun to fail" if company.drifting else ""
+    needs = f", needs help with classes {', '.join(map(str, company.needs))}" if company.needs else ""
+    return f"between rounds of {company.federation}: {company.batches} batches judged{error}{drifting}{needs}"

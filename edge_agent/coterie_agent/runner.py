@@ -9,6 +9,7 @@ from datetime import date
 from functools import partial
 
 from coterie_agent.blobs import BlobCache
+from coterie_agent.company.companion import Companion
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
@@ -67,6 +68,7 @@ class Runner:
         threads = [
             self._start("contact", self._contact(identity, link).run),
             self._start("worker", self._worker(identity, link).run),
+            self._start("companion", self._companion(identity, link).run),
         ]
         log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
         self._publish_status()
@@ -122,6 +124,18 @@ class Runner:
             https=link,
             open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
             check_in_s=identity.check_in_s,
+            tell=self.config.company.tell,
+        )
+
+    def _companion(self, identity: Identity, link: HttpLink) -> Companion:
+        return Companion(
+            identity=identity,
+            config=self.config,
+            store=self.store,
+            blobs=BlobCache(self.home.blobs),
+            portions=BlobCache(self.home.portions),
+            link=link,
+            situation=self.situation,
         )
 
     def _local_api(self) -> LocalApiServer:
@@ -172,4 +186,5 @@ def _status(now: Now) -> Status:
         wait=now.directive.wait if now.directive else None,
         progress=now.progress,
         version=now.version,
+        company=now.company,
     )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from coterie_agent.errors import AgentError
+from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.journal import Link
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason
@@ -33,6 +34,12 @@ class Now(msgspec.Struct, frozen=True):
     version: str | None = None
     """Model version that the device holds."""
     model: ModelSpec | None = None
+    standing: str | None = None
+    """Digest of the plan that the device knows to hold between rounds."""
+    asking: str | None = None
+    """The help request in hand."""
+    company: CompanyStatus | None = None
+    """What the device does between rounds."""
     ending: AgentError | None = None
     """Why the agent must end, if something cannot be waited out."""
     stopping: bool = False
@@ -65,6 +72,9 @@ class Situation:
 
     def hold(self, version: str, model: ModelSpec) -> None:
         self._replace(version=version, model=model)
+
+    def keep_company(self, *, standing: str | None, asking: str | None, company: CompanyStatus | None) -> None:
+        self._replace(standing=standing, asking=asking, company=company)
 
     def lose_model(self) -> None:
         """A part of the version turned out to be damaged; the platform sends it again when it is told of none."""

@@ -23,7 +23,7 @@ from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
-from coterie_agent.upload import upload_update
+from coterie_agent.upload import Delivery
 from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -145,9 +145,9 @@ class Worker:
         assert offer is not None  # decide() saw it, and only this thread removes it
         self._report(assignment, "uploading")
         started = time.monotonic()
-        outcome = upload_update(
-            self.link, self.store.work, offer, chunk_bytes=self.config.chunk_bytes, stop=self._is_offline
-        )
+        outcome = Delivery(
+            link=self.link, offer=offer, read=self.store.work.read_payload, chunk_bytes=self.config.chunk_bytes
+        ).run(stop=self._is_offline)
         if outcome == "accepted":
             self.store.journal.measure("upload_s", time.monotonic() - started)
             self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie_wire.bundle import (
     BlobRef,
+    Head,
     Manifest,
     ModelSpec,
     SignedManifest,
@@ -28,12 +29,13 @@ FEATURES = SIDE * SIDE
 
 def spec_of(*, side: int, classes: int, batch: int) -> ModelSpec:
     """The model on images of `side` by `side` pixels."""
-    weight = TensorSpec("weight", "float32", (side * side, classes))
+    weight = TensorSpec("weight", "float32", (classes, side * side))
     return ModelSpec(
         inputs=(TensorSpec("pixels", "float32", (side, side)),),
         classes=classes,
         batch_size=batch,
         parameters=(weight, TensorSpec("bias", "float32", (classes,))),
+        head=Head("weight", "bias"),
     )
 
 
@@ -42,17 +44,18 @@ _HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 _STATE = ", ".join(
     f"float[{shape}] {kind}.{name}"
     for kind in ("param", "anchor", "velocity")
-    for name, shape in (("weight", "FEATURES,CLASSES"), ("bias", "CLASSES"))
+    for name, shape in (("weight", "CLASSES,FEATURES"), ("bias", "CLASSES"))
 )
 TRAIN_STEP = f"""{_HEAD}
 step (float[BATCH,SIDE,SIDE] pixels, int64[BATCH] target, float[BATCH] sample_weight, float[BATCH,CLASSES] teacher,
       float learning_rate, float momentum, float proximal_weight, float distillation_weight, {_STATE})
-  => (float loss, float correct, float[FEATURES,CLASSES] next.param.weight, float[CLASSES] next.param.bias,
-      float[FEATURES,CLASSES] next.velocity.weight, float[CLASSES] next.velocity.bias)
+  => (float loss, float correct, float[CLASSES,FEATURES] next.param.weight, float[CLASSES] next.param.bias,
+      float[CLASSES,FEATURES] next.velocity.weight, float[CLASSES] next.velocity.bias)
 {{
   flat = Constant <value_ints = [BATCH, FEATURES]> ()
   x = Reshape (pixels, flat)
-  product = MatMul (x, param.weight)
+  columns = Transpose <perm = [1, 0]> (param.weight)
+  product = MatMul (x, columns)
   logits = Add (product, param.bias)
   logp = LogSoftmax <axis = 1> (logits)
   p = Exp (logp)
@@ -82,8 +85,8 @@ step (float[BATCH,SIDE,SIDE] pixels, int64[BATCH] target, float[BATCH] sample_we
   gap = Sub (p, aim)
   column = Unsqueeze (share, axis)
   error = Mul (gap, column)
-  xt = Transpose <perm = [1, 0]> (x)
-  data.weight = MatMul (xt, error)
+  errors = Transpose <perm = [1, 0]> (error)
+  data.weight = MatMul (errors, x)
   rows = Constant <value_ints = [0]> ()
   data.bias = ReduceSum <keepdims = 0> (error, rows)
 {{STEPS}}
@@ -96,12 +99,13 @@ _STEP = """  away.{0} = Sub (param.{0}, anchor.{0})
   move.{0} = Mul (learning_rate, next.velocity.{0})
   next.param.{0} = Sub (param.{0}, move.{0})"""
 PREDICT = f"""{_HEAD}
-predict (float[n,SIDE,SIDE] pixels, float[FEATURES,CLASSES] param.weight, float[CLASSES] param.bias)
+predict (float[n,SIDE,SIDE] pixels, float[CLASSES,FEATURES] param.weight, float[CLASSES] param.bias)
   => (float[n,CLASSES] logits)
 {{
   flat = Constant <value_ints = [-1, FEATURES]> ()
   x = Reshape (pixels, flat)
-  product = MatMul (x, param.weight)
+  columns = Transpose <perm = [1, 0]> (param.weight)
+  product = MatMul (x, columns)
   logits = Add (product, param.bias)
 }}"""
 

@@ -15,6 +15,7 @@ from websockets.http11 import Request as UpgradeRequest
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
     Assignment,
@@ -24,7 +25,6 @@ from coterie_wire.messages import (
     Enrol,
     Enrolled,
     Leave,
-    Message,
     OfferUpdate,
     Problem,
     Refusal,
@@ -43,6 +43,7 @@ PLAN = {
     "codec": {"kind": "int8"},
     "privacy": {"kind": "none"},
     "requirements": {},
+    "help": {"kind": "none"},
 }
 
 
@@ -156,7 +157,7 @@ class FakePlatform:
         with self.seen:
             stored = self.uploads[name]
             if offset != len(stored):
-                raise Denied(409, "rounds.wrong_offset")
+                raise Denied(409, "upload.wrong_offset")
             if self.forgetful:
                 return UploadState(offset=len(stored))
             if self.chunk_limit is not None:

@@ -1,8 +1,8 @@
-"""HTTPS: messages as POST, blobs as ranged GET, updates as PATCH in chunks (after the tus protocol 1.0)."""
+"""HTTPS: messages as POST, blobs as ranged GET, uploads as PATCH in chunks (after the tus protocol 1.0)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 import urllib3
@@ -10,12 +10,15 @@ import urllib3
 from coterie_agent import VERSION
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_wire.errors import UNREADABLE, WireError
-from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Message, Problem, UploadState, decode
+from coterie_wire.message import Message
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Problem, UploadState, decode
 
 R = TypeVar("R", bound=Message)
 RecordSent = Callable[[str, int], None]
 """Called with what is about to leave the device, and its size in bytes."""
 
+UploadKind = Literal["update", "portion"]
+_UPLOADED_TO: Mapping[UploadKind, str] = {"update": "uploads", "portion": "portions"}
 _TIMEOUT = urllib3.Timeout(connect=10, read=30)
 _READ_BYTES = 64 << 10
 NAMES = {exchange.request: name for name, exchange in EXCHANGES.items()}
@@ -32,7 +35,7 @@ class HttpLink:
         if credential is not None:
             self._headers["Authorization"] = f"Bearer {credential}"
         self._record_sent = record_sent
-        self._pool = urllib3.PoolManager(maxsize=2, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
+        self._pool = urllib3.PoolManager(maxsize=3, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
 
     def call(self, message: Message, reply: type[R]) -> R:
         """The platform's reply to `message`.
@@ -50,8 +53,18 @@ class HttpLink:
 
         Raises Unreachable or Refused.
         """
+        return self._download(f"/blobs/{sha256}", offset)
+
+    def download_portion(self, transfer: str, offset: int) -> Iterator[bytes]:
+        """The bytes of a transfer's portion from `offset` on.
+
+        Raises Unreachable or Refused.
+        """
+        return self._download(f"/portions/{transfer}", offset)
+
+    def _download(self, path: str, offset: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        with self._request("GET", f"/blobs/{sha256}", body=None, headers=headers) as response:
+        with self._request("GET", path, body=None, headers=headers) as response:
             skip = 0 if response.status == 206 else offset  # 200: the server sends the whole blob again
             try:
                 for chunk in response.stream(_READ_BYTES):
@@ -61,16 +74,16 @@ class HttpLink:
                         yield chunk[skip:]
                         skip = 0
             except urllib3.exceptions.HTTPError as error:
-                raise Unreachable(f"the download of {sha256[:12]} broke off: {error}") from error
+                raise Unreachable(f"the download of {path} broke off: {error}") from error
 
-    def upload(self, assignment: str, *, offset: int, chunk: bytes) -> UploadState:
-        """Send one piece of an update; how much the platform has then.
+    def upload(self, what: UploadKind, key: str, *, offset: int, chunk: bytes) -> UploadState:
+        """Send one piece of an assignment's update, or of a transfer's portion; how much the platform has then.
 
         Raises Unreachable or Refused.
         """
-        self._record_sent("update", len(chunk))
+        self._record_sent(what, len(chunk))
         headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
-        with self._request("PATCH", f"/uploads/{assignment}", body=chunk, headers=headers) as response:
+        with self._request("PATCH", f"/{_UPLOADED_TO[what]}/{key}", body=chunk, headers=headers) as response:
             return _decode(_read(response), UploadState)
 
     @contextmanager

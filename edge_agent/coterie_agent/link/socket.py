@@ -17,7 +17,8 @@ from coterie_agent.link.conversation import Broken, Conversation
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import NAMES, RecordSent
 from coterie_wire.errors import WireError
-from coterie_wire.messages import MAX_MESSAGE_BYTES, Message, Refusal, Reply, decode
+from coterie_wire.message import Message
+from coterie_wire.messages import MAX_MESSAGE_BYTES, Refusal, Reply, decode
 
 R = TypeVar("R", bound=Message)
 _ANSWER_TIMEOUT_S = 30.0

@@ -11,8 +11,7 @@ from coterie_agent.errors import AgentError
 
 _PATIENCE_S = 60.0
 """While another process writes."""
-SCHEMA_VERSION = 1
-_SCHEMA = """
+_FIRST = """
 CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     url TEXT NOT NULL, device TEXT NOT NULL, name TEXT NOT NULL, platform_key BLOB NOT NULL, check_in_s REAL NOT NULL
@@ -40,6 +39,17 @@ CREATE TABLE sent (
     day TEXT NOT NULL, what TEXT NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (day, what)
 );
 """
+_COMPANY = """
+CREATE TABLE own_model (
+    one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, edition INTEGER NOT NULL, tensors BLOB NOT NULL
+);
+CREATE TABLE company (name TEXT PRIMARY KEY, content BLOB NOT NULL);
+CREATE TABLE kept_portion (transfer TEXT PRIMARY KEY, content BLOB NOT NULL, payload BLOB NOT NULL, assignment TEXT);
+CREATE TABLE helped (name TEXT PRIMARY KEY, outcome TEXT NOT NULL, sentence TEXT NOT NULL, at REAL NOT NULL);
+"""
+_SCHEMAS = (_FIRST, _COMPANY)
+"""What each version adds to the one before."""
+SCHEMA_VERSION = len(_SCHEMAS)
 
 
 class StoreFailed(AgentError):
@@ -72,13 +82,13 @@ class Database:
             return  # without a lock: asking for the status waits for nobody
         with self.transaction() as cursor:
             version = self._version()
-            if version == 0:
-                for statement in _statements(_SCHEMA):
+            if version > SCHEMA_VERSION:
+                found = f"{self._path} was written by a newer agent (schema {version}, this one reads {SCHEMA_VERSION})"
+                raise AgentError("store.schema", f"{found}; install that agent, or a newer one")
+            for schema in _SCHEMAS[version:]:
+                for statement in _statements(schema):
                     cursor.execute(statement)
-                cursor.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
-                found = f"{self._path} was written by another agent (schema {version}, this one reads {SCHEMA_VERSION})"
-                raise AgentError("store.schema", f"{found}; install the agent that wrote it, or a newer one")
+            cursor.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _version(self) -> int:
         with self.reading() as cursor:

@@ -3,7 +3,13 @@
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.store.database import Database
-from coterie_wire.messages import Enrolled, Message
+from coterie_wire.message import Message
+from coterie_wire.messages import Enrolled
+
+_OF_THE_PLATFORM = (
+    *("identity", "work", "checkpoint", "spool", "residual", "held_model", "status"),
+    *("own_model", "company", "kept_portion", "helped"),
+)
 
 
 class Identity(Message, frozen=True):
@@ -56,6 +62,6 @@ class IdentityStore:
     def forget(self) -> None:
         """After leaving: the samples stay, everything that belongs to the platform goes."""
         with self._database.transaction() as cursor:
-            for table in ("identity", "work", "checkpoint", "spool", "residual", "held_model", "status"):
-                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
+            for table in _OF_THE_PLATFORM:
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)

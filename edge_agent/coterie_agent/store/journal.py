@@ -1,9 +1,10 @@
-"""What the owner can see: the agent's last status, and what has left the  device."""
+"""What the owner can see: the agent's last status, and what has left the device."""
 
 from typing import Literal
 
 import msgspec
 
+from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.database import Database
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Progress
@@ -26,6 +27,8 @@ class Status(msgspec.Struct, frozen=True):
     progress: Progress | None
     version: str | None
     """Model version that the device holds."""
+    company: CompanyStatus | None = None
+    """What the device does between rounds; None: nothing."""
 
 
 class Sent(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coterie_agent.home import Home
+from coterie_agent.store.company import CompanyStore
 from coterie_agent.store.database import Database
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
@@ -19,6 +20,7 @@ class Store:
     identity: IdentityStore
     samples: Samples
     work: WorkStore
+    company: CompanyStore
     journal: Journal
 
 
@@ -33,6 +35,7 @@ def open_store(home: Home) -> Iterator[Store]:
             identity=IdentityStore(durable, home),
             samples=Samples(durable),
             work=WorkStore(durable),
+            company=CompanyStore(durable),
             journal=Journal(hints),
         )
     finally:

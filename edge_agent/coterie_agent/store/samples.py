@@ -102,11 +102,19 @@ class Samples:
             first, last = cursor.execute("SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample").fetchone()
         return Snapshot(first, last)
 
-    def ids(self, snapshot: Snapshot) -> list[int]:
-        """The numbers of the snapshot's samples that are still there, ascending."""
+    def ids(self, snapshot: Snapshot, *, at_most: int = -1) -> list[int]:
+        """The numbers of the snapshot's samples that are still there, ascending; the first `at_most`, or all."""
         with self._database.reading() as cursor:
-            rows = cursor.execute("SELECT id FROM sample WHERE id BETWEEN ? AND ?", snapshot)
+            rows = cursor.execute(
+                "SELECT id FROM sample WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (*snapshot, at_most)
+            )
             return [row[0] for row in rows]
+
+    def newest_ids(self, *, up_to: int, count: int) -> list[int]:
+        """The numbers of the newest `count` samples of those numbered `up_to` at most, ascending."""
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT id FROM sample WHERE id <= ? ORDER BY id DESC LIMIT ?", (up_to, count))
+            return [row[0] for row in rows][::-1]
 
     def load(self, ids: Sequence[int]) -> list[StoredRow]:
         """The samples numbered `ids`, in that order; those dropped since are left out."""

@@ -94,13 +94,16 @@ class WorkStore:
     def finish(self, outcome: Outcome, sentence: str, *, now: float) -> None:
         """End the assignment in hand.
 
-        An accepted update carried what the last one lost, so its own loss takes that place; any other outcome leaves
-        the pair's residual as it was. Outcomes are told in the order in which they came, not by `now`: the clock of a
-        device may start in the past.
+        An accepted update carried what the last one lost, so its own loss takes that place, and the portions that it
+        started from; any other outcome leaves residual and portions as they were. Outcomes are told in the order in
+        which they came, not by `now`: the clock of a device may start in the past.
         """
         with self._database.transaction() as cursor:
             if outcome == "accepted":
                 cursor.execute("INSERT OR REPLACE INTO residual SELECT pair, residual FROM spool")
+                cursor.execute("DELETE FROM kept_portion WHERE assignment IN (SELECT assignment FROM work)")
+            else:
+                cursor.execute("UPDATE kept_portion SET assignment = NULL")
             cursor.execute(
                 "INSERT OR REPLACE INTO finished SELECT assignment, ?, ?, ? FROM work", (outcome, sentence, now)
             )

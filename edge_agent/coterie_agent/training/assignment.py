@@ -15,6 +15,7 @@ from coterie_agent.training.batches import Split, split, steps_per_epoch
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model, Parameters
 from coterie_agent.training.predictor import Measure, Predictor
+from coterie_agent.training.start import with_portions
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
 from coterie_wire.messages import Assignment, OfferUpdate
@@ -54,11 +55,13 @@ class Training:
         before = self._before(checkpoint, predictor, ids, parts, snapshot)
         if before is None:
             return False
+        start = received if checkpoint else self._start(received)
         graph = train_graph(self.model.train_step(), spec, threads=self.threads)
         trainer = Trainer(
             graph,
             spec,
             received,
+            start=start,
             samples=self.store.samples,
             train=parts.train,
             weights=self.plan.local.weights,
@@ -82,6 +85,12 @@ class Training:
             return False
         self._spool(received, trainer, before, after, samples=len(parts.train), total=total)
         return True
+
+    def _start(self, received: Parameters) -> Parameters:
+        """What was received, with what other devices have taught this one since its last update."""
+        known = [label for label, count in enumerate(self.store.samples.class_counts()) if count]
+        portions = self.store.company.portions_for(self.assignment.assignment)
+        return with_portions(received, self.model.manifest.model, portions, known)
 
     def _before(
         self, checkpoint: Checkpoint | None, predictor: Predictor, ids: list[int], parts: Split, snapshot: Snapshot

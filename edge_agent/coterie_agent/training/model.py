@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
-from coterie_wire.bundle import Manifest
+from coterie_wire.bundle import Manifest, ModelSpec
 from coterie_wire.codec import Float32
+from coterie_wire.errors import WireError
 from coterie_wire.tensors import check_finite, decode_tensors
 
 Parameters = Mapping[str, Float32]
@@ -36,3 +37,15 @@ class Model:
         tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.parameters)
         check_finite(tensors)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+
+
+def read_parameters(stored: bytes | None, spec: ModelSpec) -> Parameters | None:
+    """The device's own parameters as they were stored; None where there are none, or where another model's are."""
+    if stored is None:
+        return None
+    try:
+        tensors = decode_tensors(stored, expected=spec.parameters)
+        check_finite(tensors)
+    except WireError:
+        return None
+    return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}

@@ -22,7 +22,8 @@ _TIMED_STEPS = 100
 class Trainer:
     """The state of one assignment's training.
 
-    It is a function of the received parameters, the samples, the seed and the number of steps done: stopped and resumed
+    It starts from the received parameters, or from `start`; the proximal term holds on to what was received. It is a
+    function of both, the samples, the seed and the number of steps done: stopped and resumed
     from a checkpoint, it holds the same bits as if it had never stopped.
     """
 
@@ -32,6 +33,7 @@ class Trainer:
         spec: ModelSpec,
         received: Tensors,
         *,
+        start: Tensors | None = None,
         samples: Samples,
         train: Sequence[int],
         weights: Callable[[int], StepWeights],
@@ -41,7 +43,8 @@ class Trainer:
         self._weights, self._seed = weights, seed
         self._names = [tensor.name for tensor in spec.parameters]
         self._anchor = {f"anchor.{name}": value(received[name]) for name in self._names}
-        self._parameters = [value(received[name]) for name in self._names]
+        begin = received if start is None else start
+        self._parameters = [value(begin[name]) for name in self._names]
         self._velocities = [value(np.zeros_like(received[name])) for name in self._names]
         self._teacher = value(np.zeros((spec.batch_size, spec.classes), dtype=np.float32))
         self._next = [f"next.{kind}.{name}" for kind in ("param", "velocity") for name in self._names]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from coterie.fleet.models import Device
-from coterie_wire.messages import Message
+from coterie_wire.message import Message
 
 # Any: each handler takes the message of its own exchange, and the gateway decodes to exactly that type.
 Handler = Callable[[Device, Any, datetime], Message]

@@ -35,10 +35,10 @@ def in_numpy(store: Store, steps: int) -> Tensors:
     for step in range(steps):
         rows = store.samples.load(batch_ids(train, seed=7, step=step, batch_size=SPEC.batch_size))
         x = np.stack([np.frombuffer(row.x, dtype=np.float32) for row in rows]).astype(np.float64)
-        logits = x @ now["weight"] + now["bias"]
+        logits = x @ now["weight"].T + now["bias"]
         p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         error = (p - np.eye(SPEC.classes)[[row.label for row in rows]]) / len(rows)
-        for name, gradient in (("weight", x.T @ error), ("bias", error.sum(axis=0))):
+        for name, gradient in (("weight", error.T @ x), ("bias", error.sum(axis=0))):
             pull = WEIGHTS.proximal_weight * (now[name] - received[name])
             velocity[name] = WEIGHTS.momentum * velocity[name] + gradient + pull
             now[name] = now[name] - WEIGHTS.learning_rate * velocity[name]

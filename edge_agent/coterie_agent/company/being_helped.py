@@ -1,0 +1,142 @@
+"""Asks for help, merges the portion that comes, judges it on the newest samples, and keeps the better model."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.company.helping import named
+from coterie_agent.company.own_model import OwnModel
+from coterie_agent.company.reading import found_in
+from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.sharing import Telling, share_profile
+from coterie_agent.store.company import CompanyStore, KeptPortion, Outcome, Reading
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.start import terms_of
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.guard import judge
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.helping import (
+    ENDED,
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    HelpNews,
+    Portion,
+    ReportMerged,
+    Standing,
+)
+from coterie_wire.messages import Done
+from coterie_wire.plan import DevicePlan
+from coterie_wire.portions.payload import decode_portion, merge_portion
+from coterie_wire.tensors import encode_tensors
+from coterie_wire.watch import Watch
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeingHelped:
+    """The side of a transfer that asked for it."""
+
+    link: HttpLink
+    store: CompanyStore
+    portions: BlobCache
+    tell: Telling
+    now: Callable[[], float]
+    """Unix time."""
+
+    def ask(self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: Standing, cartel: Cartel) -> None:
+        """Put a request in hand, and send it.
+
+        Raises Unreachable or Refused; the request stays in hand.
+        """
+        profile = share_profile(
+            found_in(watch.recent(cartel)), self.tell, batch=reading.batches, drifting=True, willing=False
+        )
+        ask = AskHelp(request=str(uuid.uuid4()), federation=standing.federation, classes=classes, profile=profile)
+        asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.asked()))
+        self.store.ask(ask, asked)
+        self.send(ask)
+
+    def send(self, ask: AskHelp) -> HelpNews:
+        """Ask, or ask again.
+
+        Raises Unreachable or Refused; a platform that will never answer the request ends it.
+        """
+        try:
+            return self.link.call(ask, HelpNews)
+        except Refused as refusal:
+            if not refusal.is_revoked and not is_retryable(refusal):
+                self.store.end_request("unanswered", refusal.detail, now=self.now())
+            raise
+
+    def end_if_over(self, ask: AskHelp, news: HelpNews) -> bool:
+        """Whether the platform has ended the request without a portion; it is no more in hand then."""
+        if news.state not in ENDED:
+            return False
+        sentence = news.reason.sentence if news.reason else news.state
+        self.store.end_request("unanswered", f"{named(ask.classes)}: {sentence}"[:400], now=self.now())
+        return True
+
+    def fetch(self, portion: Portion, *, stop: Callable[[], bool]) -> bool:
+        """Have the portion on the device; False if `stop` said so before.
+
+        Raises Unreachable, Refused or AgentError ``bundle.*``.
+        """
+        return self.portions.fetch(
+            portion.content, lambda _sha256, offset: self.link.download_portion(portion.transfer, offset), stop=stop
+        )
+
+    def try_out(
+        self,
+        portion: Portion,
+        ask: AskHelp,
+        own: OwnModel,
+        plan: DevicePlan,
+        newest: Sequence[StoredRow],
+        known: Sequence[int],
+    ) -> None:
+        """Merge a fetched portion into the own model and keep what does better on the `newest` samples.
+
+        Raises Unreachable, Refused or AgentError ``bundle.*``. A portion that cannot be used is declined.
+        """
+        payload = self.portions.read(portion.content)
+        try:
+            terms = terms_of(plan, own.spec, ask.classes)
+            merged = merge_portion(terms, own.parameters, decode_portion(terms, payload), known=known)
+        except WireError as error:
+            self.link.call(DeclineTransfer(portion.transfer, Reason(error.code, error.detail)), Done)
+            return
+        self.link.call(ReportMerged(portion.transfer), Done)
+        labels = np.array([row.label for row in newest], np.int64)
+        found = judge(labels, own.predict(newest), own.predict(newest, merged))
+        verdict = GiveVerdict(
+            transfer=portion.transfer,
+            kept=found.kept,
+            accuracy_before=found.before,
+            accuracy_after=found.after,
+            samples=len(labels),
+        )
+        kept = KeptPortion(portion.transfer, msgspec.json.encode(plan), ask.classes, payload) if found.kept else None
+        self.store.judge(verdict, kept, base=own.version, tensors=encode_tensors(dict(merged)))
+        if found.kept:
+            own.take(merged)
+
+    def tell_verdict(self, verdict: GiveVerdict, ask: AskHelp) -> None:
+        """Bring the request to its end.
+
+        Raises Unreachable, and Refused where trying again can help.
+        """
+        try:
+            self.link.call(verdict, Done)
+        except Refused as refusal:
+            if refusal.is_revoked or is_retryable(refusal):
+                raise  # any other no: the platform has given the request up, and what was kept stays kept
+        outcome: Outcome = "kept" if verdict.kept else "undone"
+        figures = f"accuracy {verdict.accuracy_before:.3f} without, {verdict.accuracy_after:.3f} with it"
+        self.store.end_request(outcome, f"help with {named(ask.classes)} {outcome}: {figures}", now=self.now())
+        self.portions.keep_only(())

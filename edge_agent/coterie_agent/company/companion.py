@@ -1,0 +1,143 @@
+"""The thread that keeps company: it reads the device's samples between rounds, and helps and is helped."""
+
+import logging
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError
+from coterie_agent.link.backoff import Backoff
+from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.policy import blocks_network
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.database import StoreFailed
+from coterie_agent.store.identity import Identity
+from coterie_agent.store.opened import Store
+from coterie_wire.bundle import verify_manifest
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Directive
+
+if TYPE_CHECKING:
+    from coterie_agent.company.membership import Membership
+
+log = logging.getLogger(__name__)
+_LOOK_EVERY_S = 0.5
+"""For samples that another process has added."""
+
+
+@dataclass(kw_only=True)
+class Companion:
+    """What it does next follows from the store, the samples and the situation, so it can end at any moment."""
+
+    identity: Identity
+    config: Config
+    store: Store
+    blobs: BlobCache
+    portions: BlobCache
+    link: HttpLink
+    situation: Situation
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    _backoff: Backoff = field(default_factory=Backoff)
+    _quiet_until: float = 0.0
+    """On the monotonic clock: until then the platform is not called."""
+    _member: "Membership | None" = None
+    _unfit: tuple[str, str] | None = None
+    """Plan and version with which the device cannot keep company."""
+
+    def run(self) -> None:
+        """Until the situation says stop."""
+        while not (now := self.situation.now).stopping:
+            if not self.step():
+                self.situation.wait(now.edition, None if self._member is None else _LOOK_EVERY_S)
+
+    def step(self) -> bool:
+        """Do the first thing that is due; False where nothing is, or where it failed."""
+        done = self._attempt(self.situation.now)
+        self._tell()
+        return done
+
+    def _attempt(self, now: Now) -> bool:
+        try:
+            if now.directive is not None:
+                self._stand(now.directive)
+            self._member = self._join(now)
+            if self._member is None:
+                return False
+            reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
+            return (reachable and self._keep_company(self._member, now)) or self._member.learn(now)
+        except StoreFailed:
+            raise  # nothing could be written down about it
+        except (AgentError, WireError) as error:
+            self._failed(error)
+            return False
+
+    def _stand(self, directive: Directive) -> None:
+        """Know what the platform says that holds between rounds."""
+        if not directive.stands:
+            if self.store.company.standing() is not None:
+                self.store.company.forget()
+                log.info("nothing holds between rounds any more")
+        elif directive.standing is not None and directive.standing != self.store.company.standing():
+            self.store.company.stand(directive.standing)
+            log.info("keeps company in %s", directive.standing.federation)
+
+    def _join(self, now: Now) -> "Membership | None":
+        """What the device takes part in, on the version that it holds; None where there is nothing, or no version."""
+        standing = self.store.company.standing()
+        if standing is None or now.version is None:
+            return None
+        if self._member is not None and self._member.is_current(standing, now.version):
+            return self._member
+        if self._unfit == (standing.digest, now.version):
+            return None
+        # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
+        from coterie_agent.company.membership import join
+
+        held = self.store.work.held_model()
+        assert held is not None, "the situation holds what the store holds"
+        return join(
+            standing,
+            verify_manifest(held, self.identity.platform_key),
+            config=self.config,
+            store=self.store,
+            blobs=self.blobs,
+            portions=self.portions,
+            link=self.link,
+            situation=self.situation,
+        )
+
+    def _keep_company(self, member: "Membership", now: Now) -> bool:
+        done = member.keep_company(now)
+        if done:
+            self._backoff = Backoff()
+        return done
+
+    def _failed(self, error: AgentError | WireError) -> None:
+        """Wait out what passes; keep no company with a version or a plan that cannot be used."""
+        if isinstance(error, Refused) and error.is_revoked:
+            self.situation.end(error)
+        elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
+            self.situation.lose_model()
+        elif isinstance(error, AgentError) and (is_retryable(error) or isinstance(error, Refused)):
+            self._backoff = self._backoff.failed()
+            delay_s = self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
+            self._quiet_until = time.monotonic() + delay_s
+            log.warning("%s; trying again", error.detail)
+        else:
+            standing, version = self.store.company.standing(), self.situation.now.version
+            self._unfit = (standing.digest if standing else "", version or "")
+            self._member = None
+            log.error("this device keeps no company with its model: %s [%s]", error.detail, error.code)
+
+    def _tell(self) -> None:
+        """Let the other threads and the owner know."""
+        standing, asked = self.store.company.standing(), self.store.company.asked()
+        self.situation.keep_company(
+            standing=standing.digest if standing else None,
+            asking=asked.request if asked else None,
+            company=self._member.status() if self._member else None,
+        )

@@ -1,0 +1,253 @@
+"""A device's part in a federation between rounds: one plan, one version, and what is due under them."""
+
+import logging
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.company.alone import Alone
+from coterie_agent.company.being_helped import BeingHelped
+from coterie_agent.company.helping import Helping
+from coterie_agent.company.own_model import OwnModel, load_own_model
+from coterie_agent.company.reading import begin_reading, found_in, judge_batch, newest_judged, next_batch, watch_of
+from coterie_agent.config import Config
+from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.policy import blocks_network
+from coterie_agent.sharing import share_profile
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.company import CompanyStatus, Reading
+from coterie_agent.store.opened import Store
+from coterie_agent.training.model import Model
+from coterie_wire.bundle import Manifest
+from coterie_wire.conditions import Reason
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.helping import Profile, ReportProfile, Standing
+from coterie_wire.messages import Directive, Done
+from coterie_wire.plan import DevicePlan, parse_device_plan
+from coterie_wire.watch import Watch
+
+log = logging.getLogger(__name__)
+WITHHELD = Reason(
+    "help.withheld", "the model fails, and the owner does not let the device ask for help (agent.toml, [company])"
+)
+NOT_ASKED_YET = Reason("help.not_asked_yet", "the model fails, and the platform has not heard of it yet")
+
+
+@dataclass(kw_only=True)
+class Membership:
+    """Methods that do the first thing that is due say whether there was one; they raise AgentError or WireError."""
+
+    standing: Standing
+    plan: DevicePlan
+    own: OwnModel
+    config: Config
+    store: Store
+    link: HttpLink
+    situation: Situation
+    alone: Alone | None
+    """None where the plan trains in rounds only."""
+    helping: Helping
+    being_helped: BeingHelped
+    _sent_at: Directive | None = None
+    """The directive that a request was sent again on; a later one tells whether it has arrived."""
+
+    def is_current(self, standing: Standing, version: str) -> bool:
+        """Whether it is still this plan and this version."""
+        return standing.digest == self.standing.digest and version == self.own.version
+
+    def keep_company(self, now: Now) -> bool:
+        """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
+        cartel = self.plan.help
+        if not isinstance(cartel, Cartel):
+            return False
+        return self._be_helped(now, cartel) or self._help(now) or self._ask(cartel) or self._report(cartel)
+
+    def learn(self, now: Now) -> bool:
+        """Train the own model on what has been judged, or judge it on the next batch."""
+        if any(reason.code.startswith("data.") for reason in now.blockers):
+            return False
+        reading = self._reading()
+        judges = isinstance(self.plan.help, Cartel)
+        if self.alone is not None and not now.blockers and self.store.work.current() is None:
+            up_to = reading.judged if judges else None
+            learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=self._rest)
+            if learned is not None:
+                self.store.company.trained(learned, base=self.own.version, tensors=self.own.encoded())
+                return True
+        return judges and self._judge(reading)
+
+    def status(self) -> CompanyStatus:
+        """For the owner."""
+        cartel = self.plan.help
+        reading = self._reading()
+        asked = self.store.company.asked()
+        if not isinstance(cartel, Cartel) or not reading.watch:
+            return CompanyStatus(self.standing.federation, reading.batches, None, False, (), None)
+        watch = self._watch(reading, cartel)
+        wanted = watch.asks_for(cartel)
+        return CompanyStatus(
+            federation=self.standing.federation,
+            batches=reading.batches,
+            error=round(watch.recent(cartel).error, 4),
+            drifting=watch.drifting,
+            needs=asked.classes if asked else wanted,
+            wait=self._wait(asked.request) if asked else WITHHELD if wanted and not self._may_ask() else None,
+        )
+
+    def _wait(self, request: str) -> Reason:
+        directive = self.situation.now.directive
+        news = directive.help if directive else None
+        if news is None or news.request != request or news.reason is None:
+            return NOT_ASKED_YET
+        return news.reason
+
+    def _be_helped(self, now: Now, cartel: Cartel) -> bool:
+        asked = self.store.company.asked()
+        if asked is None:
+            return False
+        verdict = self.store.company.verdict()
+        if verdict is not None:
+            self.being_helped.tell_verdict(verdict, asked)
+            return True
+        directive = now.directive
+        news = directive.help if directive else None
+        if news is None or news.request != asked.request or directive is self._sent_at:
+            return False
+        if news.portion is None:
+            if news.state == "unknown":
+                self.being_helped.send(asked)
+                self._sent_at = directive
+                self.situation.wake()
+                return True
+            return self.being_helped.end_if_over(asked, news)
+        if not self.being_helped.fetch(news.portion, stop=self._is_offline):
+            return False
+        newest = newest_judged(self.store.samples, self._reading(), cartel.recent_batches * self.own.spec.batch_size)
+        known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
+        self.being_helped.try_out(news.portion, asked, self.own, self.plan, newest, known)
+        self._sent_at = directive
+        self.situation.wake()
+        return True
+
+    def _help(self, now: Now) -> bool:
+        serve = now.directive.serve if now.directive else None
+        if serve is None or serve.digest != self.standing.digest or self.store.company.has_ended(serve.transfer):
+            return False
+        return self.helping.serve(serve, self.own, self.plan, stop=self._is_offline)
+
+    def _ask(self, cartel: Cartel) -> bool:
+        reading = self._reading()
+        if not reading.watch or not self._may_ask() or self.store.company.asked() is not None:
+            return False
+        watch = self._watch(reading, cartel)
+        classes = watch.asks_for(cartel)
+        if not classes:
+            return False
+        log.info("asks for help with classes %s", classes)
+        self.being_helped.ask(classes, watch, reading, self.standing, cartel)
+        self.situation.wake()
+        return True
+
+    def _report(self, cartel: Cartel) -> bool:
+        """Tell of the data when it has moved; withdraw what was told once the owner wants nothing told."""
+        reading = self._reading()
+        if not reading.watch:
+            return False
+        watch, settings = self._watch(reading, cartel), self.config.company
+        if settings.tell == "nothing":
+            if not watch.told:
+                return False
+            profile, told = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, told=())
+        elif watch.wants_to_tell(cartel):
+            profile = share_profile(
+                found_in(watch.metadata(cartel)),
+                settings.tell,
+                batch=reading.batches,
+                drifting=watch.drifting,
+                willing=settings.help_others,
+            )
+            told = watch.told_now(cartel)
+        else:
+            return False
+        try:
+            self.link.call(ReportProfile(self.standing.federation, profile), Done)
+        except Refused as refusal:
+            if refusal.is_revoked or is_retryable(refusal):
+                raise
+            log.warning("the platform takes no profile: %s [%s]", refusal.detail, refusal.code)
+        self.store.company.read_on(msgspec.structs.replace(reading, watch=msgspec.json.encode(told)))
+        return True
+
+    def _judge(self, reading: Reading) -> bool:
+        assert isinstance(self.plan.help, Cartel)
+        ids = next_batch(self.store.samples, reading.judged, up_to=None, size=self.own.spec.batch_size)
+        rows = self.store.samples.load(ids)
+        if not rows:
+            return False
+        self.store.company.read_on(judge_batch(self.own, rows, reading, self.plan.help))
+        return True
+
+    def _reading(self) -> Reading:
+        return self.store.company.reading() or begin_reading(self.store.samples)
+
+    def _watch(self, reading: Reading, cartel: Cartel) -> Watch:
+        return watch_of(reading, cartel, self.own.spec.classes)
+
+    def _may_ask(self) -> bool:
+        return self.config.company.ask and self.config.company.tell != "nothing"
+
+    def _must_stop(self) -> bool:
+        return self.situation.now.stopping or bool(self.situation.now.blockers)
+
+    def _is_offline(self) -> bool:
+        return self.situation.now.stopping or blocks_network(self.situation.now.blockers)
+
+    def _rest(self, worked_s: float) -> None:
+        """Leave the processor to others as the owner asks; whatever changes cuts the rest short."""
+        if self.config.processor_share < 1:
+            self.situation.wait(self.situation.now.edition, worked_s * (1 / self.config.processor_share - 1))
+
+
+def join(
+    standing: Standing,
+    manifest: Manifest,
+    *,
+    config: Config,
+    store: Store,
+    blobs: BlobCache,
+    portions: BlobCache,
+    link: HttpLink,
+    situation: Situation,
+) -> Membership:
+    """Take part under `standing` with the version of `manifest`, which is on the device.
+
+    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
+    """
+    plan = parse_device_plan(standing.plan)
+    reading, spec = store.company.reading(), manifest.model
+    window = plan.help.recent_batches * spec.batch_size if isinstance(plan.help, Cartel) else 0
+    newest = newest_judged(store.samples, reading, window) if reading is not None else []
+    own = load_own_model(Model(manifest, blobs), store.company, newest, threads=config.threads)
+    return Membership(
+        standing=standing,
+        plan=plan,
+        own=own,
+        config=config,
+        store=store,
+        link=link,
+        situation=situation,
+        alone=Alone.of_plan(plan, own, store.samples, threads=config.threads),
+        helping=Helping(
+            link=link,
+            store=store.company,
+            chunk_bytes=config.chunk_bytes,
+            willing=config.company.help_others,
+            now=time.time,
+        ),
+        being_helped=BeingHelped(
+            link=link, store=store.company, portions=portions, tell=config.company.tell, now=time.time
+        ),
+    )

@@ -1,0 +1,82 @@
+"""The device's own model: the version it received, and what its own training and its company have made of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie_agent.store.company import CompanyStore
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.model import Model, Parameters, read_parameters
+from coterie_agent.training.predictor import Predictor
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.guard import judge
+from coterie_wire.profile import Int64
+from coterie_wire.tensors import encode_tensors
+
+
+@dataclass
+class OwnModel:
+    """A version's graphs with the device's own parameters."""
+
+    model: Model
+    predictor: Predictor
+    parameters: Parameters
+
+    @property
+    def spec(self) -> ModelSpec:
+        return self.model.manifest.model
+
+    @property
+    def version(self) -> str:
+        return self.model.manifest.version
+
+    def take(self, parameters: Parameters) -> None:
+        """Predict with `parameters` from now on."""
+        self.parameters = parameters
+        self.predictor.set_parameters(parameters)
+
+    def predict(self, rows: Sequence[StoredRow], parameters: Parameters | None = None) -> Int64:
+        """The most likely class of each of `rows`, by the own parameters or by others."""
+        if parameters is not None:
+            self.predictor.set_parameters(parameters)
+        try:
+            predicted: Int64 = self.predictor.probabilities(rows).argmax(axis=1)
+        finally:
+            if parameters is not None:
+                self.predictor.set_parameters(self.parameters)
+        return predicted
+
+    def encoded(self) -> bytes:
+        """The own parameters as they are stored."""
+        return encode_tensors(dict(self.parameters))
+
+
+def load_own_model(model: Model, store: CompanyStore, newest: Sequence[StoredRow], *, threads: int) -> OwnModel:
+    """The own model, on the version that the device holds now.
+
+    Where the version is new to it, the device keeps its own parameters only if they do better on its `newest` samples:
+    no version makes a device's model worse, and none is refused for noise.
+
+    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
+    """
+    received = model.parameters()
+    own = OwnModel(model, Predictor(model.predict(), model.manifest.model, received, threads=threads), received)
+    known = store.own()
+    if known is None:
+        store.adopt(own.version, own.encoded())
+        return own
+    kept = read_parameters(store.own_tensors(), own.spec)
+    if known.base == own.version and kept is not None:
+        own.take(kept)
+    elif kept is not None and newest and _does_better(own, newest, kept):
+        own.take(kept)
+        store.adopt(own.version, own.encoded())
+    else:
+        store.adopt(own.version, own.encoded())
+    return own
+
+
+def _does_better(own: OwnModel, newest: Sequence[StoredRow], kept: Parameters) -> bool:
+    labels = np.array([row.label for row in newest], np.int64)
+    return judge(labels, own.predict(newest), own.predict(newest, kept)).kept

@@ -1,0 +1,66 @@
+"""Takes the device's samples in batches in the order in which they came, and judges the own model on each."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from coterie_agent.company.own_model import OwnModel
+from coterie_agent.sharing import ClassFound
+from coterie_agent.store.company import Reading
+from coterie_agent.store.samples import Samples, Snapshot, StoredRow
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.help.cartel import Cartel
+from coterie_wire.profile import Counts
+from coterie_wire.watch import Watch, begin_watch
+
+
+def begin_reading(samples: Samples) -> Reading:
+    """From the oldest sample on."""
+    before = samples.snapshot().first - 1
+    return Reading(judged=before, trained=before)
+
+
+def next_batch(samples: Samples, after: int, *, up_to: int | None, size: int) -> list[int]:
+    """The numbers of the next `size` samples behind `after`; empty while there are fewer."""
+    last = samples.snapshot().last if up_to is None else up_to
+    ids = samples.ids(Snapshot(after + 1, last), at_most=size)
+    return ids if len(ids) == size else []
+
+
+def newest_judged(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
+    """The newest `count` samples that have been judged, oldest first."""
+    return samples.load(samples.newest_ids(up_to=reading.judged, count=count))
+
+
+def watch_of(reading: Reading, cartel: Cartel, classes: int) -> Watch:
+    """The watch as it was stored; a fresh one where there is none, or where it belongs to another model or plan."""
+    if reading.watch:
+        try:
+            watch = msgspec.json.decode(reading.watch, type=Watch)
+        except UNREADABLE:
+            return begin_watch(cartel, classes)
+        if (watch.profile.classes, watch.profile.keep) == (classes, cartel.window_batches):
+            return watch
+    return begin_watch(cartel, classes)
+
+
+def judge_batch(own: OwnModel, rows: Sequence[StoredRow], reading: Reading, cartel: Cartel) -> Reading:
+    """The reading after a batch on which the own model has not trained.
+
+    Raises AgentError ``data.does_not_fit`` or ``model.broken``.
+    """
+    labels = np.array([row.label for row in rows], np.int64)
+    predicted = own.predict(rows)
+    watch = watch_of(reading, cartel, own.spec.classes).observe(cartel, labels, predicted)
+    return msgspec.structs.replace(
+        reading, judged=rows[-1].id, batches=reading.batches + 1, watch=msgspec.json.encode(watch)
+    )
+
+
+def found_in(counts: Counts) -> list[ClassFound]:
+    """The classes that occur, with how often, and how often the model had them right."""
+    return [
+        ClassFound(int(label), int(counts.samples[label]), int(counts.samples[label] - counts.wrong[label]))
+        for label in np.flatnonzero(counts.samples)
+    ]

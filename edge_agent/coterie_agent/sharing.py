@@ -1,0 +1,71 @@
+"""What the owner lets the device tell about its data, never the data. Pure."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from coterie_wire.helping import MAX_REPORTED_CLASSES, Profile
+
+Telling = Literal["counts", "rounded", "classes", "nothing"]
+"""Counts as they are; to the nearest power of two; only which classes there are; nothing."""
+
+
+class ClassFound(NamedTuple):
+    """One class among the newest samples."""
+
+    label: int
+    samples: int
+    hits: int
+
+
+def share_counts(counts: tuple[int, ...], telling: Telling) -> tuple[int, ...]:
+    """How many samples each class has, as the owner lets it be told."""
+    match telling:
+        case "counts":
+            return counts
+        case "rounded":
+            return tuple(map(_rounded, counts))
+        case "classes":
+            return tuple(min(1, count) for count in counts)
+        case "nothing":
+            return ()
+
+
+def share_profile(
+    found: Sequence[ClassFound], telling: Telling, *, batch: int, drifting: bool, willing: bool
+) -> Profile:
+    """The newest samples by class, as the owner lets them be told; without classes where he lets nothing be told.
+
+    Of more classes than a profile holds, the most frequent are told.
+    """
+    if telling == "nothing":
+        return Profile(batch=batch, willing=False)
+    frequent = sorted(found, key=lambda one: (-one.samples, one.label))[:MAX_REPORTED_CLASSES]
+    told = sorted(one for one in frequent if one.samples)
+    classes = tuple(one.label for one in told)
+    counts = share_counts(tuple(one.samples for one in told), telling)
+    if telling == "classes":
+        return Profile(batch=batch, classes=classes, counts=counts, drifting=drifting, willing=False)
+    hits = tuple(
+        round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, told, strict=True)
+    )
+    samples = sum(one.samples for one in told)
+    error = 1 - sum(one.hits for one in told) / samples if samples else 0.0
+    return Profile(
+        batch=batch,
+        classes=classes,
+        counts=counts,
+        hits=hits,
+        error=round(_coarse(error, telling), 4),
+        drifting=drifting,
+        willing=willing,
+    )
+
+
+def _rounded(count: int) -> int:
+    return 1 << round(math.log2(count)) if count else 0
+
+
+def _coarse(share: float, telling: Telling) -> float:
+    """A rounded profile tells shares in steps of an eighth."""
+    return round(share * 8) / 8 if telling == "rounded" else share

@@ -1,0 +1,247 @@
+"""What a device knows of the company it keeps: its own model, what it has judged, whom it asked and whom it helped."""
+
+import sqlite3
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from coterie_agent.store.database import Database
+from coterie_wire.conditions import Reason
+from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
+
+S = TypeVar("S", bound=msgspec.Struct)
+Outcome = Literal["kept", "undone", "unanswered", "served", "declined"]
+_KEPT_OUTCOMES = 50
+_KEPT_PORTIONS = 16
+"""Portions that wait for the next update; without rounds it never comes."""
+
+
+class Own(NamedTuple):
+    """Which parameters the device predicts with."""
+
+    base: str
+    """Version that they come from."""
+    edition: int
+    """Grows with every change of them."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """How far the device is with its samples, which it takes in the order in which they came."""
+
+    judged: int
+    """Number of the newest sample that a prediction was judged on."""
+    trained: int
+    """Number of the newest sample that the own model has trained on by itself."""
+    trained_at: float = 0.0
+    """When that was, in Unix time."""
+    batches: int = 0
+    """Batches judged."""
+    watch: bytes = b""
+    """A `coterie_wire.watch.Watch`, whose classes need NumPy; empty before the first batch was judged."""
+
+
+class KeptPortion(NamedTuple):
+    """A portion that helped; the device's next update starts from it."""
+
+    transfer: str
+    plan: bytes
+    """The `coterie_wire.plan.DevicePlan` that it travelled under."""
+    classes: tuple[int, ...]
+    payload: bytes
+
+
+class Helped(msgspec.Struct, frozen=True):
+    """How a transfer or a request ended on this device."""
+
+    name: str
+    outcome: Outcome
+    sentence: str
+    at: float
+
+
+class CompanyStatus(msgspec.Struct, frozen=True):
+    """What the device does between rounds, for its owner."""
+
+    federation: str
+    batches: int
+    """Batches on which its own model was judged."""
+    error: float | None
+    """Share of the newest of them that it had wrong."""
+    drifting: bool
+    """Whether its own model has begun to fail."""
+    needs: tuple[int, ...]
+    """Classes that it has asked for help with, or would."""
+    wait: Reason | None
+    """Why it has not been helped yet; None: it needs no help."""
+
+
+class CompanyStore:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def standing(self) -> Standing | None:
+        """What holds between rounds, as the platform last said."""
+        return self._find("standing", Standing)
+
+    def stand(self, standing: Standing) -> None:
+        with self._database.transaction() as cursor:
+            _write(cursor, "standing", standing)
+
+    def forget(self) -> None:
+        """Nothing holds between rounds any more. The own model stays until another version comes."""
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM company")
+
+    def own(self) -> Own | None:
+        """Which parameters the device predicts with; None: those of the version that it holds."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT base, edition FROM own_model").fetchone()
+        return Own(*row) if row else None
+
+    def own_tensors(self) -> bytes | None:
+        """The parameters themselves, as safetensors."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT tensors FROM own_model").fetchone()
+        return row[0] if row else None
+
+    def adopt(self, base: str, tensors: bytes) -> None:
+        """Predict with `tensors` from now on."""
+        with self._database.transaction() as cursor:
+            _write_own(cursor, base, tensors)
+
+    def reading(self) -> Reading | None:
+        return self._find("reading", Reading)
+
+    def read_on(self, reading: Reading) -> None:
+        """Samples were judged."""
+        with self._database.transaction() as cursor:
+            _write(cursor, "reading", reading)
+
+    def trained(self, reading: Reading, *, base: str, tensors: bytes) -> None:
+        """The own model has trained on samples that were judged before."""
+        with self._database.transaction() as cursor:
+            _write(cursor, "reading", reading)
+            _write_own(cursor, base, tensors)
+
+    def asked(self) -> AskHelp | None:
+        """The help request in hand."""
+        return self._find("asked", AskHelp)
+
+    def ask(self, ask: AskHelp, reading: Reading) -> None:
+        """There is a request in hand from now on, and the watch knows that it has asked."""
+        with self._database.transaction() as cursor:
+            _write(cursor, "asked", ask)
+            _write(cursor, "reading", reading)
+
+    def end_request(self, outcome: Outcome, sentence: str, *, now: float) -> None:
+        """The request in hand has come to its end."""
+        with self._database.transaction() as cursor:
+            asked = _read(cursor, "asked", AskHelp)
+            if asked is not None:
+                _record(cursor, Helped(asked.request, outcome, sentence, now))
+            cursor.execute("DELETE FROM company WHERE name IN ('asked', 'verdict')")
+
+    def verdict(self) -> GiveVerdict | None:
+        """What the device has found and not yet told."""
+        return self._find("verdict", GiveVerdict)
+
+    def judge(self, verdict: GiveVerdict, kept: KeptPortion | None, *, base: str, tensors: bytes) -> None:
+        """A portion was judged; one that is kept changes the own model to `tensors`, in the same moment."""
+        with self._database.transaction() as cursor:
+            _write(cursor, "verdict", verdict)
+            if kept is None:
+                return
+            _write_own(cursor, base, tensors)
+            content = msgspec.json.encode(_Terms(kept.plan, kept.classes))
+            row = (kept.transfer, content, kept.payload)
+            cursor.execute("INSERT OR REPLACE INTO kept_portion VALUES (?, ?, ?, NULL)", row)
+            cursor.execute(
+                "DELETE FROM kept_portion WHERE transfer NOT IN"
+                " (SELECT transfer FROM kept_portion ORDER BY rowid DESC LIMIT ?)",
+                (_KEPT_PORTIONS,),
+            )
+
+    def portions_for(self, assignment: str) -> tuple[KeptPortion, ...]:
+        """The portions that the update of `assignment` starts from, oldest first: always the same for one assignment.
+
+        They are the ones that were kept when it was asked for first.
+        """
+        with self._database.transaction() as cursor:
+            known = cursor.execute("SELECT 1 FROM kept_portion WHERE assignment = ?", (assignment,)).fetchone()
+            if known is None:
+                cursor.execute("UPDATE kept_portion SET assignment = ?", (assignment,))
+            rows = cursor.execute(
+                "SELECT transfer, content, payload FROM kept_portion WHERE assignment = ? ORDER BY rowid", (assignment,)
+            ).fetchall()
+        found = ((transfer, msgspec.json.decode(content, type=_Terms), payload) for transfer, content, payload in rows)
+        return tuple(KeptPortion(transfer, terms.plan, terms.classes, payload) for transfer, terms, payload in found)
+
+    def serving(self) -> OfferPortion | None:
+        """The offer of the portion that is being uploaded."""
+        return self._find("serving", OfferPortion)
+
+    def serve(self, offer: OfferPortion, payload: bytes) -> None:
+        """Keep a portion for upload, so that the bytes stay the same however often it breaks off."""
+        with self._database.transaction() as cursor:
+            _write(cursor, "serving", offer)
+            cursor.execute("INSERT OR REPLACE INTO company VALUES ('served bytes', ?)", (payload,))
+
+    def read_served(self, offset: int, size_bytes: int) -> bytes:
+        """Up to `size_bytes` of the portion that is being uploaded, from `offset` on."""
+        with self._database.reading() as cursor:
+            row = cursor.execute(
+                "SELECT substr(content, ?, ?) FROM company WHERE name = 'served bytes'", (offset + 1, size_bytes)
+            ).fetchone()
+        return bytes(row[0]) if row else b""
+
+    def end_serving(self, transfer: str, outcome: Outcome, sentence: str, *, now: float) -> None:
+        """The transfer has come to its end on this side."""
+        with self._database.transaction() as cursor:
+            _record(cursor, Helped(transfer, outcome, sentence, now))
+            cursor.execute("DELETE FROM company WHERE name IN ('serving', 'served bytes')")
+
+    def has_ended(self, name: str) -> bool:
+        """Whether a transfer or a request ended here; an answer sent before the platform knew may still name it."""
+        with self._database.reading() as cursor:
+            return cursor.execute("SELECT 1 FROM helped WHERE name = ?", (name,)).fetchone() is not None
+
+    def outcomes(self) -> tuple[Helped, ...]:
+        """How the latest requests and transfers ended, newest first."""
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT name, outcome, sentence, at FROM helped ORDER BY rowid DESC").fetchall()
+        return tuple(Helped(*row) for row in rows)
+
+    def _find(self, name: str, kind: type[S]) -> S | None:
+        with self._database.reading() as cursor:
+            return _read(cursor, name, kind)
+
+
+class _Terms(msgspec.Struct, frozen=True):
+    plan: bytes
+    classes: tuple[int, ...]
+
+
+def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
+    row = cursor.execute("SELECT content FROM company WHERE name = ?", (name,)).fetchone()
+    return msgspec.json.decode(row[0], type=kind) if row else None
+
+
+def _write(cursor: sqlite3.Cursor, name: str, value: msgspec.Struct) -> None:
+    cursor.execute("INSERT OR REPLACE INTO company VALUES (?, ?)", (name, msgspec.json.encode(value)))
+
+
+def _write_own(cursor: sqlite3.Cursor, base: str, tensors: bytes) -> None:
+    cursor.execute(
+        "INSERT INTO own_model VALUES (1, ?, 1, ?)"
+        " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
+        (base, tensors),
+    )
+
+
+def _record(cursor: sqlite3.Cursor, helped: Helped) -> None:
+    cursor.execute("INSERT OR REPLACE INTO helped VALUES (?, ?, ?, ?)", msgspec.structs.astuple(helped))
+    cursor.execute(
+        "DELETE FROM helped WHERE name NOT IN (SELECT name FROM helped ORDER BY rowid DESC LIMIT ?)", (_KEPT_OUTCOMES,)
+    )

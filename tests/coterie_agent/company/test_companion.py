@@ -1,0 +1,337 @@
+"""A device between rounds: it judges, tells, asks, is helped and helps; killed at any moment it goes on."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.home import Home
+from coterie_agent.predicting import load_held_model
+from coterie_agent.store.opened import Store
+from coterie_agent.training.model import read_parameters
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.help.none import NoHelp
+from coterie_wire.helping import AskHelp, DeclineTransfer, GiveVerdict, OfferPortion, ReportMerged, ReportProfile
+from coterie_wire.portions.payload import Terms, decode_portion
+from coterie_wire.tensors import encode_tensors
+from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
+from tests.coterie_agent.company.world import CARTEL, GOOD, Device, batch, plan, refused, rows, serve, unreachable
+
+KNOWN, NEW = (0, 1, 0, 1), (0, 1, 2, 2)
+NO_TRAINING = plan(alone_every_s=None)
+OFFLINE = Reason("conditions.offline", "no network")
+ON_BATTERY = Reason("conditions.on_battery", "on battery")
+
+
+@pytest.fixture
+def new_device(home: Home, joined: Store, bundle: Bundle) -> Callable[..., Device]:
+    """Makes a device whose own model knows classes 0 and 1 and takes class 2 for class 0; ``new_device(tell=…)``."""
+
+    def make(**settings: object) -> Device:
+        half = {"weight": GOOD["weight"].copy(), "bias": GOOD["bias"].copy()}
+        half["weight"][2] = -half["weight"][2]
+        joined.company.adopt("v1", encode_tensors(half))
+        return Device(home, joined, bundle, settings)
+
+    return make
+
+
+def own_parameters(device: Device) -> dict[str, np.ndarray]:
+    own = read_parameters(device.store.company.own_tensors(), SPEC)
+    assert own is not None
+    return dict(own)
+
+
+def test_a_device_in_good_company_from_drift_to_recovery(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN, KNOWN)
+    assert device.link.named(AskHelp) == []
+    device.take(NEW, NEW)
+    (ask,) = device.link.named(AskHelp)
+    assert (ask.federation, ask.classes) == ("digits", (2,))
+    assert (ask.profile.classes, ask.profile.counts, ask.profile.hits) == ((0, 1, 2), (2, 2, 4), (2, 2, 0))
+    assert device.situation.now.asking == ask.request
+
+    device.direct(NO_TRAINING, help=device.ask_news("delivered", rows(GOOD)))
+    device.live()
+    (verdict,) = device.link.named(GiveVerdict)
+    assert device.link.named(ReportMerged)[0].transfer == verdict.transfer == "t-1"
+    assert (verdict.kept, verdict.accuracy_before, verdict.accuracy_after, verdict.samples) == (True, 0.5, 1.0, 8)
+    assert device.situation.now.asking is None
+    assert [helped.outcome for helped in device.store.company.outcomes()] == ["kept"]
+    held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
+    assert held.edition == 2
+    device.take(NEW)
+    assert device.situation.now.company.error == pytest.approx(0.25)  # the batch before help is among the newest
+
+
+def test_help_that_does_not_help_is_undone(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    before = own_parameters(device)
+    useless = {"weight": -GOOD["weight"], "bias": GOOD["bias"]}
+    device.direct(NO_TRAINING, help=device.ask_news("delivered", rows(useless)))
+    device.live()
+    (verdict,) = device.link.named(GiveVerdict)
+    assert (verdict.kept, verdict.accuracy_before, verdict.accuracy_after) == (False, 0.5, 0.5)
+    for name, tensor in own_parameters(device).items():
+        np.testing.assert_array_equal(tensor, before[name])
+
+
+@pytest.mark.parametrize("moment", range(5))
+def test_killed_at_any_moment_it_is_helped_once(new_device: Callable[..., Device], moment: int) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    news = device.ask_news("delivered", rows(GOOD))
+    for calls in range(5):
+        device.direct(NO_TRAINING, help=news)
+        if calls == moment:
+            device.link.fault = unreachable()
+        device.companion.step()
+        if calls == moment:
+            device.start()
+    device.direct(NO_TRAINING, help=news)
+    device.live()
+    assert {verdict.kept for verdict in device.link.named(GiveVerdict)} == {True}
+    assert [helped.outcome for helped in device.store.company.outcomes()] == ["kept"]
+    assert device.store.company.own().edition == 2
+
+
+def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    device.direct(NO_TRAINING, help=device.ask_news("delivered", rows(GOOD)[:-4]))
+    device.live()
+    (declined,) = device.link.named(DeclineTransfer)
+    assert (declined.transfer, declined.reason.code) == ("t-1", "update.malformed")
+    assert device.link.named(GiveVerdict) == []
+    assert device.store.company.asked() is not None, "another helper may come"
+    assert device.store.company.own().edition == 1
+
+
+def test_what_the_platform_has_forgotten_is_asked_again_and_what_it_has_ended_is_not(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    device.direct(NO_TRAINING, help=device.ask_news("unknown"))
+    device.live()
+    first, again = device.link.named(AskHelp)
+    assert first == again
+    device.direct(NO_TRAINING, help=device.ask_news("unmatched", reason=Reason("transfer.all_tried", "nobody came")))
+    device.live()
+    (ended,) = device.store.company.outcomes()
+    assert (ended.outcome, ended.sentence) == ("unanswered", "class 2: nobody came")
+    assert device.situation.now.asking is None
+
+
+def test_after_a_request_it_rests_for_the_cool_down(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    device.direct(NO_TRAINING, help=device.ask_news("unmatched"))
+    device.take(NEW)
+    assert len(device.link.named(AskHelp)) == 1
+    device.take(NEW)
+    assert len(device.link.named(AskHelp)) == 2
+
+
+def test_it_asks_on_battery_but_not_without_a_network(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.situation.judge(Conditions(), (ON_BATTERY, OFFLINE))
+    device.take(NEW, NEW)
+    assert device.link.sent == []
+    assert device.situation.now.company.needs == (2,)
+    device.situation.judge(Conditions(), (ON_BATTERY,))
+    device.live()
+    assert len(device.link.named(AskHelp)) == 1
+
+
+def test_it_tells_when_its_data_moved_and_every_so_many_batches(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN)
+    (first,) = device.link.named(ReportProfile)
+    assert (first.profile.classes, first.profile.counts, first.profile.hits) == ((0, 1), (2, 2), (2, 2))
+    device.take(KNOWN, KNOWN)
+    assert len(device.link.named(ReportProfile)) == 1
+    device.take(KNOWN)
+    assert len(device.link.named(ReportProfile)) == 2, "every third batch"
+    device.take((2, 2, 2, 2))
+    assert len(device.link.named(ReportProfile)) == 3, "the shares moved"
+    assert device.link.named(ReportProfile)[-1].profile.counts == (6, 6, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts", "hits", "willing"),
+    [
+        ({}, (6, 6), (6, 6), True),
+        ({"help_others": False}, (6, 6), (6, 6), False),
+        ({"tell": "rounded"}, (8, 8), (8, 8), True),
+        ({"tell": "classes"}, (1, 1), None, False),
+    ],
+)
+def test_the_owner_decides_what_is_told(
+    new_device: Callable[..., Device], settings: dict[str, object], counts: object, hits: object, willing: bool
+) -> None:
+    device = new_device(**settings)
+    device.direct(NO_TRAINING)
+    device.situation.judge(Conditions(), (OFFLINE,))
+    device.take(KNOWN, KNOWN, KNOWN)
+    device.situation.judge(Conditions(), ())
+    device.live()
+    (report,) = device.link.named(ReportProfile)
+    assert (report.profile.counts, report.profile.hits, report.profile.willing) == (counts, hits, willing)
+
+
+def test_an_owner_who_lets_nothing_be_told_is_told_why_nobody_helps(new_device: Callable[..., Device]) -> None:
+    device = new_device(tell="nothing")
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    assert device.link.sent == []
+    assert device.situation.now.company.wait.code == "help.withheld"
+
+
+def test_what_was_told_is_withdrawn_when_the_owner_wants_nothing_told(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN)
+    device.config = type(device.config)(company=type(device.config.company)(tell="nothing"))
+    device.start()
+    device.direct(NO_TRAINING)
+    device.live()
+    assert device.link.named(ReportProfile)[-1].profile.classes == ()
+    device.take(KNOWN, KNOWN, KNOWN, KNOWN)
+    assert len(device.link.named(ReportProfile)) == 2
+
+
+def test_it_helps_with_the_rows_of_its_own_model_and_once(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.live()
+    device.link.fault = None
+    device.direct(NO_TRAINING, serve=serve(NO_TRAINING, (0, 1)))
+    device.live()
+    terms = Terms(SPEC, (0, 1), CARTEL, NO_TRAINING.codec, NO_TRAINING.privacy)
+    portion = decode_portion(terms, bytes(device.link.uploaded))
+    np.testing.assert_array_equal(portion["rows"], own_parameters(device)["weight"][:2])
+    assert [helped.outcome for helped in device.store.company.outcomes()] == ["served"]
+    device.direct(NO_TRAINING, serve=serve(NO_TRAINING, (0, 1)))
+    device.live()
+    assert len(device.link.named(OfferPortion)) == 1
+
+
+def test_an_upload_that_broke_off_goes_on_after_a_restart_with_the_same_bytes(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device()
+    device.config = type(device.config)(company=device.config.company, chunk_bytes=1024)
+    device.start()
+    device.direct(NO_TRAINING, serve=serve(NO_TRAINING))
+    device.companion.step()
+    offer = device.store.company.serving()
+    if offer is None:  # the whole portion went in one piece
+        assert device.store.company.has_ended("t-9")
+        return
+    device.start()
+    device.direct(NO_TRAINING, serve=serve(NO_TRAINING))
+    device.live()
+    assert {message.sha256 for message in device.link.named(OfferPortion)} == {offer.sha256}
+
+
+def test_it_declines_what_its_owner_does_not_want_and_what_it_cannot(new_device: Callable[..., Device]) -> None:
+    device = new_device(help_others=False)
+    device.direct(NO_TRAINING, serve=serve(NO_TRAINING))
+    device.live()
+    (declined,) = device.link.named(DeclineTransfer)
+    assert (declined.transfer, declined.reason.code) == ("t-9", "help.unwilling")
+
+
+def test_it_serves_only_under_the_plan_that_it_knows(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING, serve=serve(plan()))
+    device.live()
+    assert device.link.sent == []
+
+
+def test_alone_it_learns_each_batch_after_judging_it_and_only_when_it_may(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    alone = plan(NoHelp())
+    device.direct(alone)
+    device.situation.judge(Conditions(), (ON_BATTERY,))
+    device.take(NEW, NEW)
+    assert device.store.company.own().edition == 1
+    device.situation.judge(Conditions(), ())
+    device.live()
+    assert device.store.company.own().edition > 1
+    for _ in range(60):
+        device.take(NEW)
+    own = own_parameters(device)
+    x = GOOD["weight"] / 3
+    assert (x @ own["weight"].T + own["bias"]).argmax(axis=1).tolist() == [0, 1, 2]
+    assert device.link.sent == []
+
+
+def test_with_help_a_batch_is_judged_before_it_is_learned(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(plan())
+    device.store.samples.add([*batch(NEW), *batch(NEW)], max_samples=1000)
+    device.companion.step()
+    reading = device.store.company.reading()
+    assert (reading.batches, reading.trained) == (1, 0)
+    device.live()
+    assert device.store.company.reading().trained == 8
+
+
+def test_a_new_version_is_taken_unless_the_own_parameters_do_better(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN, KNOWN, KNOWN)
+    before = own_parameters(device)
+    device.bundle = make_bundle(version="v2", number=2, seed=5)  # random parameters
+    Device(device.home, device.store, device.bundle, {})
+    device.start()
+    device.direct(NO_TRAINING)
+    device.live()
+    assert device.store.company.own().base == "v2"
+    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+
+
+def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(KNOWN)
+    device.direct(None)
+    device.take(NEW, NEW)
+    assert device.situation.now.company is None
+    assert device.store.company.own() is not None
+    assert device.store.company.standing() is None
+
+
+def test_a_refusal_that_lasts_ends_a_request(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.situation.judge(Conditions(), (OFFLINE,))
+    device.take(NEW, NEW)
+    device.situation.judge(Conditions(), ())
+    device.link.fault = refused("transfer.no_help", 409)
+    device.companion.step()
+    assert device.store.company.asked() is None
+    assert [helped.outcome for helped in device.store.company.outcomes()] == ["unanswered"]
+
+
+def test_a_credential_that_has_ended_ends_the_agent(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.link.fault = refused("fleet.revoked", 401)
+    device.store.samples.add(batch(KNOWN), max_samples=100)
+    for _ in range(3):
+        device.companion.step()
+    assert device.situation.now.ending.code == "fleet.revoked"
