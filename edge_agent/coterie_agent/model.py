@@ -9,9 +9,10 @@ from coterie_agent.store.opened import Store
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
 
 
-def parts(manifest: Manifest) -> tuple[BlobRef, BlobRef, BlobRef]:
+def parts(manifest: Manifest) -> tuple[BlobRef, ...]:
     """What a device downloads of a version."""
-    return manifest.train_step, manifest.predict, manifest.parameters
+    shared = () if manifest.frozen is None else (manifest.frozen,)
+    return manifest.train_step, manifest.predict, *shared, manifest.parameters
 
 
 def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, stop: Callable[[], bool]) -> bool:

@@ -60,7 +60,8 @@ def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldMode
     edition = own_edition(store, manifest.version)
     own = read_parameters(store.company.own_tensors(), manifest.model) if edition else None
     parameters = model.parameters() if own is None else own
-    return HeldModel(manifest, edition, Predictor(model.predict(), manifest.model, parameters, threads=threads))
+    predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
+    return HeldModel(manifest, edition, predictor)
 
 
 def own_edition(store: Store, version: str | None) -> int:

@@ -52,28 +52,100 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bias: str | None = None
 
 
+Task = Literal["classes", "labels", "values", "tokens", "custom"]
+"""What a model's output is, and how it is judged beside its loss.
+
+``classes``: logits [classes] of which the greatest wins; ``labels``: logits [labels], each a yes (above 0) or a no of
+its own; ``values``: numbers, judged by their loss alone; ``tokens``: logits [length, vocabulary], a class at each
+position; ``custom``: whatever the model's own loss makes of it.
+"""
+
+
+class RunningMoments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The statistics that one batch normalisation gathers: float32 [channels] each."""
+
+    mean: TensorSpec
+    variance: TensorSpec
+
+
 class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The contract of a device model's two graphs.
 
     ``train_step.onnx`` takes a batch of exactly `batch_size` samples (short ones are padded and masked with weight 0):
 
-    - every tensor of `inputs`, each with a leading batch axis, and ``target`` int64 [batch_size];
-    - ``sample_weight`` float32 [batch_size]; ``teacher`` float32 [batch_size, classes], the teacher's probabilities;
-    - ``learning_rate``, ``momentum``, ``proximal_weight``, ``distillation_weight``: float32 scalars [];
-    - for each of `parameters`: ``param.NAME``, ``anchor.NAME`` (the proximal term's centre) and ``velocity.NAME``;
+    - every tensor of `inputs`, and `target`, each with a leading batch axis;
+    - ``sample_weight`` float32 [batch_size];
+    - each of `scalars`: float32 []. ``learning_rate`` and ``proximal_weight`` are always among them, ``step`` is the
+      number of steps done before, the others are those that `coterie_wire.local.StepWeights` names;
+    - where ``distillation_weight`` is one of them, ``teacher`` float32 [batch_size, *output]: the teacher's
+      probabilities, or its values;
+    - ``seed`` int64 [], at least 0 and below 2**52, where the model is `seeded`: the same seed drops the same elements;
+    - for each of `parameters`: ``param.NAME``, and ``anchor.NAME``, the proximal term's centre;
+    - for each of `statistics`: ``state.NAME``; each of `slots` and of `frozen` by its name;
 
-    and gives ``loss`` float32 [], ``correct`` float32 [] (weighted hits in the batch), and for each parameter
-    ``next.param.NAME`` and ``next.velocity.NAME``. ``predict.onnx`` takes `inputs` with any leading batch axis and
-    ``param.NAME``, and gives ``logits`` float32 [batch, classes].
+    and gives ``loss`` float32 [], ``correct`` float32 [] where the `task` has it (weighted hits in the batch, those of
+    a sample with several outputs by their share), for each parameter ``next.param.NAME``, for each of the statistics
+    ``next.state.NAME``, and for each slot ``next.NAME``. Slots begin as zeros and stay on the device.
+
+    ``predict.onnx`` takes `inputs` with any leading batch axis, ``param.NAME``, ``state.NAME`` and `frozen`, and gives
+    `output` with the same batch axis.
     """
 
     inputs: tuple[TensorSpec, ...]
     """Shapes of one sample, without the batch axis."""
-    classes: Annotated[int, Meta(ge=2, le=MAX_CLASSES)]
+    target: TensorSpec
+    """Of one sample."""
+    output: TensorSpec
+    """Of one sample."""
+    task: Task
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     parameters: tuple[TensorSpec, ...]
+    """What is trained."""
+    slots: tuple[TensorSpec, ...]
+    """What the optimiser remembers from step to step."""
+    scalars: tuple[str, ...]
+    statistics: tuple[RunningMoments, ...] = ()
+    """What travels with the parameters, but is gathered instead of trained."""
+    frozen: tuple[TensorSpec, ...] = ()
+    """What never changes and is never uploaded, in the form in which the graphs take it."""
+    seeded: bool = False
     head: Head | None = None
     """None where the parameters that belong to one class cannot be told."""
+    padding: int | None = None
+    """The token that stands where a sequence has ended; of `tokens` alone."""
+
+    @classmethod
+    def of_classifier(
+        cls,
+        *,
+        inputs: tuple[TensorSpec, ...],
+        classes: int,
+        batch_size: int,
+        parameters: tuple[TensorSpec, ...],
+        head: Head | None = None,
+    ) -> Self:
+        """The contract of what is compiled without a recipe: one class a sample, all of it trained with momentum."""
+        return cls(
+            inputs=inputs,
+            target=TensorSpec("target", "int64", ()),
+            output=TensorSpec("logits", "float32", (classes,)),
+            task="classes",
+            batch_size=batch_size,
+            parameters=parameters,
+            slots=tuple(TensorSpec(f"velocity.{tensor.name}", "float32", tensor.shape) for tensor in parameters),
+            scalars=("learning_rate", "momentum", "proximal_weight", "distillation_weight"),
+            head=head,
+        )
+
+    @property
+    def classes(self) -> int:
+        """How many classes the model tells apart; 0 where that is not its task."""
+        return self.output.shape[0] if self.task == "classes" else 0
+
+    @property
+    def version(self) -> tuple[TensorSpec, ...]:
+        """The tensors of one version: parameters, then statistics."""
+        return self.parameters + tuple(tensor for pair in self.statistics for tensor in (pair.mean, pair.variance))
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +161,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     train_step: BlobRef
     predict: BlobRef
     parameters: BlobRef
+    """Parameters and statistics, as `ModelSpec.version` lists them."""
+    frozen: BlobRef | None = None
+    """The tensors of `ModelSpec.frozen`, the same for all versions of a pair; None where there are none."""
 
 
 class SignedManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

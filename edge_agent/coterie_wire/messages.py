@@ -153,8 +153,8 @@ class OfferUpdate(Message, frozen=True):
     loss_before: float
     """Mean loss over the device's samples at the received parameters."""
     loss_after: float
-    accuracy_before: Annotated[float, Meta(ge=0, le=1)]
-    """Share of the device's held-out samples that the received parameters classify rightly."""
+    accuracy_before: Annotated[float, Meta(ge=0, le=1)] | None
+    """Share of the device's held-out samples that the received parameters have right; None: the task has no right."""
     train_s: Seconds
     classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
     """Those whose rows of the output layer the update holds, ascending, where the plan customises it."""

@@ -5,7 +5,7 @@ a random hash, and read it ourselves, because everything must be checked before 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -48,15 +48,18 @@ class Header(msgspec.Struct, frozen=True):
 
 def encode_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, str] = {}) -> bytes:
     """`tensors` and `metadata` as safetensors; equal content gives equal bytes, whatever the order of the mappings."""
-    order = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
-    header: dict[str, _Entry | Mapping[str, str]] = {}
-    if metadata:
-        header[METADATA] = dict(sorted(metadata.items()))
-    end = 0
-    for name in order:
-        start, end = end, end + tensors[name].nbytes
-        header[name] = _Entry(_STORED[tensors[name].dtype.name], tensors[name].shape, (start, end))
-    return b"".join((_packed(header), *(_little_endian(tensors[name]) for name in order)))
+    specs = tuple(TensorSpec(name, _READ[_STORED[tensor.dtype.name]], tensor.shape) for name, tensor in tensors.items())
+    entries = _entries(specs)
+    header: Mapping[str, _Entry | Mapping[str, str]] = (
+        {METADATA: dict(sorted(metadata.items())), **entries} if metadata else entries
+    )
+    return b"".join((_packed(header), *(_little_endian(tensors[name]) for name in entries)))
+
+
+def encoded_bytes(specs: Sequence[TensorSpec]) -> int:
+    """The size of the file that `encode_tensors` makes of such tensors, without metadata."""
+    entries = _entries(specs)
+    return len(_packed(entries)) + max((entry.data_offsets[1] for entry in entries.values()), default=0)
 
 
 def decode_tensors(data: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
@@ -119,6 +122,18 @@ def check_finite(tensors: Mapping[str, Array]) -> None:
         # NaN passes through both extremes, and an infinity is one of them.
         if tensor.size and not (np.isfinite(tensor.max()) and np.isfinite(tensor.min())):
             raise WireError("tensors.not_finite", f"tensor {name} holds a number that is not finite")
+
+
+def _entries(specs: Sequence[TensorSpec]) -> Mapping[str, _Entry]:
+    """Where each tensor lies, the widest dtype first."""
+    order = sorted(specs, key=lambda spec: (-_ITEM_BYTES[_STORED[spec.dtype]], spec.name))
+    entries: dict[str, _Entry] = {}
+    end = 0
+    for spec in order:
+        stored = _STORED[spec.dtype]
+        start, end = end, end + math.prod(spec.shape) * _ITEM_BYTES[stored]
+        entries[spec.name] = _Entry(stored, spec.shape, (start, end))
+    return entries
 
 
 def _packed(header: Mapping[str, _Entry | Mapping[str, str]]) -> bytes:

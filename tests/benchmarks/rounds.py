@@ -39,7 +39,7 @@ from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 from tests.benchmarks.report import Figure
 
-MODEL = ModelSpec(
+MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (256,)),),
     classes=10,
     batch_size=32,

@@ -51,7 +51,9 @@ MANIFEST = Manifest(
     pair="digits",
     version="v-7",
     number=7,
-    model=ModelSpec(inputs=(TensorSpec("image", "float32", (128,)),), classes=3, batch_size=32, parameters=PARAMETERS),
+    model=ModelSpec.of_classifier(
+        inputs=(TensorSpec("image", "float32", (128,)),), classes=3, batch_size=32, parameters=PARAMETERS
+    ),
     labels=("none", "eins", "zwölf"),
     train_step=BlobRef.of_bytes(b"train step"),
     predict=BlobRef.of_bytes(b"predict"),

@@ -30,7 +30,7 @@ from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
-MODEL = ModelSpec(
+MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
     classes=3,
     batch_size=8,

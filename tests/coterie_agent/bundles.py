@@ -30,7 +30,7 @@ FEATURES = SIDE * SIDE
 def spec_of(*, side: int, classes: int, batch: int) -> ModelSpec:
     """The model on images of `side` by `side` pixels."""
     weight = TensorSpec("weight", "float32", (classes, side * side))
-    return ModelSpec(
+    return ModelSpec.of_classifier(
         inputs=(TensorSpec("pixels", "float32", (side, side)),),
         classes=classes,
         batch_size=batch,

@@ -11,7 +11,7 @@ from coterie_wire.heads import UNSEEN_BIAS, mask_unseen, output_layer, pick, pla
 from coterie_wire.local import Scope
 
 CLASSES = 5
-MODEL = ModelSpec(
+MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (3,)),),
     classes=CLASSES,
     batch_size=4,

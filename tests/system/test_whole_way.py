@@ -167,13 +167,13 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                         plan=plan,
                         residual=residuals[number],
                         seed=10 * round_ + number,
-                        specs=start.manifest.model.parameters,
+                        model=start.manifest.model,
                     )
                     residuals[number] = update.residual
                     sizes.append(len(update.payload) + offer_bytes(update.payload))
                     decoded = codec.decode(update.payload, expected=start.manifest.model.parameters)
                     contributions.append(Contribution(decoded, count))
-                parameters = merge_blocks(FedAvg(), parameters, iter([iter(contributions)]))
+                parameters = merge_blocks(FedAvg(), start.manifest.model, parameters, iter([iter(contributions)]))
                 accuracies.append(start.accuracy(parameters, published.dealt.held_out))
         return Learned(float(np.mean(accuracies[-LAST_ROUNDS:])), max(sizes))
 
@@ -185,7 +185,7 @@ def train(store: Store, start: Start, parameters: Tensors, local: Sgd, *, seed: 
     spec = start.manifest.model
     ids = split(store.samples.ids(store.samples.snapshot())).train
     graph = train_graph(start.train_step, spec, threads=1)
-    trainer = Trainer(graph, spec, parameters, samples=store.samples, train=ids, weights=local.weights, seed=seed)
+    trainer = Trainer(graph, spec, parameters, {}, samples=store.samples, train=ids, weights=local.weights, seed=seed)
     for _ in range(local.epochs_wanted() * steps_per_epoch(len(ids), spec.batch_size)):
         trainer.step()
     return trainer.parameters(), len(ids)

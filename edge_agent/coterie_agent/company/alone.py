@@ -70,6 +70,7 @@ class Alone:
             self.graph,
             self.own.spec,
             self.own.parameters,
+            self.own.model.frozen(),
             samples=self.samples,
             train=batch,
             weights=self._weights,

@@ -61,7 +61,8 @@ def load_own_model(model: Model, store: CompanyStore, newest: Sequence[StoredRow
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
     received = model.parameters()
-    own = OwnModel(model, Predictor(model.predict(), model.manifest.model, received, threads=threads), received)
+    predictor = Predictor(model.predict(), model.manifest.model, received, model.frozen(), threads=threads)
+    own = OwnModel(model, predictor, received)
     known = store.own()
     if known is None:
         store.adopt(own.version, own.encoded())

@@ -19,7 +19,7 @@ class TrainingProgress(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     steps_done: int
     loss_before: float
-    accuracy_before: float
+    accuracy_before: float | None
     measure_s: float
     """Seconds that measuring took, which will be needed once more at the end."""
     train_s: float
@@ -30,7 +30,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
     progress: TrainingProgress
     tensors: bytes
-    """Parameters and velocities, as safetensors."""
+    """Parameters, statistics and what the optimiser remembers, as safetensors."""
 
 
 class Finished(msgspec.Struct, frozen=True):

@@ -51,7 +51,8 @@ class Training:
         if not ids:
             raise AgentError("data.no_samples", "no samples are left on the device")
         parts = split(ids)
-        predictor = Predictor(self.model.predict(), spec, received, threads=self.threads)
+        frozen = self.model.frozen()
+        predictor = Predictor(self.model.predict(), spec, received, frozen, threads=self.threads)
         before = self._before(checkpoint, predictor, ids, parts, snapshot)
         if before is None:
             return False
@@ -61,6 +62,7 @@ class Training:
             graph,
             spec,
             received,
+            frozen,
             start=start,
             samples=self.store.samples,
             train=parts.train,
@@ -154,7 +156,7 @@ class Training:
             plan=self.plan,
             residual=self.store.work.residual(manifest.pair),
             seed=assignment.seed,
-            specs=manifest.model.parameters,
+            model=manifest.model,
         )
         offer = OfferUpdate(
             assignment=assignment.assignment,

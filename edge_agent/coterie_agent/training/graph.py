@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie_agent.errors import AgentError
 
-Array = NDArray[np.float32] | NDArray[np.int64]
+Array = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
 
 
 class Graph:

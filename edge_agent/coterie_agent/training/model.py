@@ -9,9 +9,11 @@ from coterie_agent.blobs import BlobCache
 from coterie_wire.bundle import Manifest, ModelSpec
 from coterie_wire.codec import Float32
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import check_finite, decode_tensors
+from coterie_wire.tensors import Array, check_finite, decode_tensors
 
 Parameters = Mapping[str, Float32]
+Frozen = Mapping[str, Array]
+"""The tensors that no training changes, by the names of the graphs' inputs."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +32,32 @@ class Model:
         return self.blobs.read(self.manifest.predict)
 
     def parameters(self) -> Parameters:
-        """The version's parameters by name.
+        """The version's parameters and statistics by name.
 
         Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
         """
-        tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.parameters)
+        tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.version)
         check_finite(tensors)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
+    def frozen(self) -> Frozen:
+        """What no training changes.
+
+        Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
+        """
+        if self.manifest.frozen is None:
+            return {}
+        tensors = decode_tensors(self.blobs.read(self.manifest.frozen), expected=self.manifest.model.frozen)
+        check_finite({name: tensor for name, tensor in tensors.items() if tensor.dtype == np.float32})
+        return tensors
+
 
 def read_parameters(stored: bytes | None, spec: ModelSpec) -> Parameters | None:
-    """The device's own parameters as they were stored; None where there are none, or where another model's are."""
+    """The device's own tensors of a version as they were stored; None where there are none, or another model's."""
     if stored is None:
         return None
     try:
-        tensors = decode_tensors(stored, expected=spec.parameters)
+        tensors = decode_tensors(stored, expected=spec.version)
         check_finite(tensors)
     except WireError:
         return None

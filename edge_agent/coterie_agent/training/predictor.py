@@ -10,8 +10,11 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.batches import Batch, make_batch
 from coterie_agent.training.graph import Graph, value
+from coterie_agent.training.model import Frozen
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.contract import MEASURED, predict_inputs, version_names
+from coterie_wire.measure import log_softmax, measure
 
 _ROWS = 32
 
@@ -20,27 +23,36 @@ class Measure(NamedTuple):
     """What a model does on samples."""
 
     loss: float
-    """Mean cross-entropy."""
-    accuracy: float
-    """Share that is classified rightly."""
+    """Mean of the samples' losses."""
+    accuracy: float | None
+    """Share that is right; None where the task has no right and wrong."""
 
 
 class Predictor:
     """The predict graph with one version's parameters."""
 
-    def __init__(self, content: bytes, spec: ModelSpec, parameters: Tensors, *, threads: int) -> None:
-        """Raises AgentError ``model.contract`` or ``model.broken``."""
-        inputs = {tensor.name for tensor in spec.inputs} | {f"param.{tensor.name}" for tensor in spec.parameters}
-        self._graph = Graph(content, inputs=frozenset(inputs), outputs=frozenset({"logits"}), threads=threads)
-        self._spec = spec
-        self.set_parameters(parameters)
+    def __init__(self, content: bytes, spec: ModelSpec, received: Tensors, frozen: Frozen, *, threads: int) -> None:
+        """`received` are the tensors of a version, `frozen` those that all versions share.
 
-    def set_parameters(self, parameters: Tensors) -> None:
-        self._parameters = {f"param.{name}": value(tensor) for name, tensor in parameters.items()}
+        Raises AgentError ``model.contract`` or ``model.broken``.
+        """
+        inputs, outputs = frozenset(predict_inputs(spec)), frozenset({spec.output.name})
+        self._graph = Graph(content, inputs=inputs, outputs=outputs, threads=threads)
+        self._spec, self._roles = spec, version_names(spec)
+        self._frozen = {name: value(tensor) for name, tensor in frozen.items()}
+        self.set_parameters(received)
+
+    def set_parameters(self, tensors: Tensors) -> None:
+        """Predict with another version's tensors."""
+        self._version = {role: value(tensors[name]) for name, role in self._roles.items()}
+
+    def outputs(self, rows: Sequence[StoredRow]) -> Float32:
+        """What the model gives for `rows`, [rows, *output]."""
+        return self._run(make_batch(rows, self._spec, size=len(rows)))
 
     def probabilities(self, rows: Sequence[StoredRow]) -> Float32:
         """[rows, classes], each row summing to 1."""
-        return cast(Float32, np.exp(self._log_probabilities(make_batch(rows, self._spec, size=len(rows)))))
+        return cast(Float32, np.exp(log_softmax(self.outputs(rows))).astype(np.float32))
 
     def measure(
         self, samples: Samples, *, loss_of: Sequence[int], accuracy_of: Sequence[int], stop: Callable[[], bool]
@@ -50,27 +62,25 @@ class Predictor:
         Raises AgentError ``agent.diverged``, ``data.does_not_fit`` or ``model.broken``.
         """
         counted = frozenset(accuracy_of)
-        loss = 0.0
-        seen = right = judged = 0
+        loss = right = 0.0
+        seen = judged = 0
         for start in range(0, len(loss_of), _ROWS):
             if stop():
                 return None
             rows = samples.load(loss_of[start : start + _ROWS])
             batch = make_batch(rows, self._spec, size=len(rows))
-            log_probabilities = self._log_probabilities(batch)
-            loss -= float(log_probabilities[np.arange(len(rows)), batch.target].sum(dtype=np.float64))
-            hits = log_probabilities.argmax(axis=1) == batch.target
-            chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
-            seen, judged, right = seen + len(rows), judged + int(chosen.sum()), right + int(hits[chosen].sum())
+            found = measure(self._spec.task, self._run(batch), batch.target, padding=self._spec.padding)
+            loss, seen = loss + float(found.losses.sum()), seen + len(rows)
+            if found.right is not None:
+                chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
+                judged, right = judged + int(chosen.sum()), right + float(found.right[chosen].sum())
         if not math.isfinite(loss):
             detail = "the model's loss on the device's samples is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
-        return Measure(loss / max(seen, 1), right / max(judged, 1))
+        has_accuracy = self._spec.task in MEASURED
+        return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
 
-    def _log_probabilities(self, batch: Batch) -> Float32:
+    def _run(self, batch: Batch) -> Float32:
         inputs = {name: value(array) for name, array in batch.inputs.items()}
-        (output,) = self._graph.run(["logits"], {**inputs, **self._parameters})
-        logits = output.numpy().astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: whoever asks sees what is not finite
-            logits -= logits.max(axis=1, keepdims=True)
-            return cast(Float32, (logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float32))
+        (output,) = self._graph.run([self._spec.output.name], {**inputs, **self._version, **self._frozen})
+        return cast(Float32, output.numpy())

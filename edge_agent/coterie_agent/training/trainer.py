@@ -10,10 +10,12 @@ import onnxruntime as ort
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
 from coterie_agent.training.batches import Batch, batch_ids, make_batch
-from coterie_agent.training.graph import Array, Graph, value
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_agent.training.graph import Graph, value
+from coterie_agent.training.model import Frozen
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.local import StepWeights
+from coterie_wire.contract import DISTILLATION, carried, train_inputs, train_outputs, version_names
+from coterie_wire.local import StepWeights, step_seed
 from coterie_wire.tensors import check_finite, decode_tensors, encode_tensors
 
 _TIMED_STEPS = 100
@@ -22,7 +24,7 @@ _TIMED_STEPS = 100
 class Trainer:
     """The state of one assignment's training.
 
-    It starts from the received parameters, or from `start`; the proximal term holds on to what was received. It is a
+    It starts from the received tensors, or from `start`; the proximal term holds on to what was received. It is a
     function of both, the samples, the seed and the number of steps done: stopped and resumed
     from a checkpoint, it holds the same bits as if it had never stopped.
     """
@@ -32,6 +34,7 @@ class Trainer:
         graph: Graph,
         spec: ModelSpec,
         received: Tensors,
+        frozen: Frozen,
         *,
         start: Tensors | None = None,
         samples: Samples,
@@ -39,15 +42,19 @@ class Trainer:
         weights: Callable[[int], StepWeights],
         seed: int,
     ) -> None:
+        """`received` are the tensors of a version, `frozen` those that all versions share."""
         self._graph, self._spec, self._samples, self._train = graph, spec, samples, train
         self._weights, self._seed = weights, seed
-        self._names = [tensor.name for tensor in spec.parameters]
-        self._anchor = {f"anchor.{name}": value(received[name]) for name in self._names}
+        self._roles = version_names(spec)
+        self._carried = [tensor.name for tensor in carried(spec)]
+        self._fixed = {f"anchor.{tensor.name}": value(received[tensor.name]) for tensor in spec.parameters}
+        self._fixed.update({name: value(tensor) for name, tensor in frozen.items()})
+        if DISTILLATION in spec.scalars:
+            self._fixed["teacher"] = value(np.zeros((spec.batch_size, *spec.output.shape), dtype=np.float32))
         begin = received if start is None else start
-        self._parameters = [value(begin[name]) for name in self._names]
-        self._velocities = [value(np.zeros_like(received[name])) for name in self._names]
-        self._teacher = value(np.zeros((spec.batch_size, spec.classes), dtype=np.float32))
-        self._next = [f"next.{kind}.{name}" for kind in ("param", "velocity") for name in self._names]
+        self._state = {role: value(begin[name]) for name, role in self._roles.items()}
+        self._state.update({slot.name: value(np.zeros(slot.shape, dtype=np.float32)) for slot in spec.slots})
+        self._outputs = ["loss", *(f"next.{name}" for name in self._carried)]
         self._step_s: list[float] = []
         self.steps_done = 0
         self.train_s = 0.0
@@ -55,83 +62,60 @@ class Trainer:
     def step(self) -> None:
         """One optimisation step.
 
-        Raises AgentError ``data.does_not_fit``, ``model.broken`` or ``agent.diverged``.
+        Raises AgentError ``data.does_not_fit``, ``model.broken`` or ``agent.diverged``, or WireError
+        ``plan.does_not_fit``.
         """
         started = time.perf_counter()
         ids = batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._spec.batch_size)
         batch = make_batch(self._samples.load(ids), self._spec, size=self._spec.batch_size)
-        loss, *tensors = self._graph.run(["loss", *self._next], self._feeds(batch))
+        loss, *tensors = self._graph.run(self._outputs, self._feeds(batch))
         if not np.isfinite(loss.numpy()):
             detail = f"the loss of step {self.steps_done} is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
-        count = len(self._names)
-        self._parameters, self._velocities = tensors[:count], tensors[count:]
+        self._state = dict(zip(self._carried, tensors, strict=True))
         self.steps_done += 1
         elapsed = time.perf_counter() - started
         self.train_s += elapsed
         self._step_s = [*self._step_s[1 - _TIMED_STEPS :], elapsed]
 
     def parameters(self) -> Tensors:
-        """The parameters after the steps done."""
-        return {name: cast(Float32, tensor.numpy()) for name, tensor in zip(self._names, self._parameters, strict=True)}
+        """The tensors of a version, parameters and statistics, after the steps done."""
+        return {name: cast(Float32, self._state[role].numpy()) for name, role in self._roles.items()}
 
     def step_s(self) -> float | None:
         """Median duration of the latest steps, in seconds; None before the first."""
         return sorted(self._step_s)[len(self._step_s) // 2] if self._step_s else None
 
     def save(self) -> bytes:
-        """Parameters and velocities as safetensors."""
-        tensors: dict[str, Array] = {}
-        for name, parameter, velocity in zip(self._names, self._parameters, self._velocities, strict=True):
-            tensors[f"param.{name}"], tensors[f"velocity.{name}"] = parameter.numpy(), velocity.numpy()
-        return encode_tensors(tensors)
+        """Parameters, statistics and what the optimiser remembers, as safetensors."""
+        return encode_tensors({name: self._state[name].numpy() for name in self._carried})
 
     def restore(self, saved: bytes, *, steps_done: int, train_s: float) -> None:
         """Continue from what `save` gave after `steps_done` steps and `train_s` seconds.
 
         Raises WireError ``tensors.*``.
         """
-        tensors = decode_tensors(saved, expected=_saved_specs(self._spec.parameters))
+        tensors = decode_tensors(saved, expected=carried(self._spec))
         check_finite(tensors)
-        self._parameters = [value(cast(Float32, tensors[f"param.{name}"])) for name in self._names]
-        self._velocities = [value(cast(Float32, tensors[f"velocity.{name}"])) for name in self._names]
+        self._state = {name: value(cast(Float32, tensor)) for name, tensor in tensors.items()}
         self.steps_done, self.train_s = steps_done, train_s
 
     def _feeds(self, batch: Batch) -> Mapping[str, ort.OrtValue]:
-        weights = self._weights(self.steps_done)
+        scalars = self._weights(self.steps_done).scalars(self._spec.scalars, step=self.steps_done)
         feeds = {
-            "target": value(batch.target),
+            self._spec.target.name: value(batch.target),
             "sample_weight": value(batch.sample_weight),
-            "teacher": self._teacher,
-            "learning_rate": _scalar(weights.learning_rate),
-            "momentum": _scalar(weights.momentum),
-            "proximal_weight": _scalar(weights.proximal_weight),
-            "distillation_weight": _scalar(weights.distillation_weight),
+            **{name: value(np.asarray(number, dtype=np.float32)) for name, number in scalars.items()},
+            **{name: value(array) for name, array in batch.inputs.items()},
+            **self._fixed,
+            **self._state,
         }
-        feeds.update({name: value(array) for name, array in batch.inputs.items()})
-        feeds.update(self._anchor)
-        for name, parameter, velocity in zip(self._names, self._parameters, self._velocities, strict=True):
-            feeds[f"param.{name}"], feeds[f"velocity.{name}"] = parameter, velocity
+        if self._spec.seeded:
+            feeds["seed"] = value(np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64))
         return feeds
 
 
 def train_graph(content: bytes, spec: ModelSpec, *, threads: int) -> Graph:
     """The train step, checked against the contract of `coterie_wire.bundle.ModelSpec`."""
-    names = [tensor.name for tensor in spec.parameters]
-    state = {f"{kind}.{name}" for kind in ("param", "anchor", "velocity") for name in names}
-    scalars = {"learning_rate", "momentum", "proximal_weight", "distillation_weight"}
-    inputs = {tensor.name for tensor in spec.inputs} | {"target", "sample_weight", "teacher"} | scalars | state
-    outputs = {"loss", "correct"} | {f"next.{kind}.{name}" for kind in ("param", "velocity") for name in names}
-    return Graph(content, inputs=frozenset(inputs), outputs=frozenset(outputs), threads=threads)
-
-
-def _saved_specs(parameters: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-    return tuple(
-        TensorSpec(f"{kind}.{tensor.name}", tensor.dtype, tensor.shape)
-        for tensor in parameters
-        for kind in ("param", "velocity")
-    )
-
-
-def _scalar(number: float) -> ort.OrtValue:
-    return value(np.asarray(number, dtype=np.float32))
+    inputs, outputs = frozenset(train_inputs(spec)), frozenset(train_outputs(spec))
+    return Graph(content, inputs=inputs, outputs=outputs, threads=threads)

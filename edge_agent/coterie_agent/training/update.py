@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_wire.bundle import TensorSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.codec import Tensors
+from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
 from coterie_wire.plan import DevicePlan
 from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.updates import join_update
 
 
 class Update(NamedTuple):
@@ -26,20 +28,22 @@ def make_update(
     plan: DevicePlan,
     residual: bytes | None,
     seed: int,
-    specs: tuple[TensorSpec, ...],
+    model: ModelSpec,
 ) -> Update:
     """The difference of the parameters, with the `residual` of the pair's last update, protected and encoded.
 
-    The protection comes after the residual, so that what it promises holds for all that leaves the device.
+    The protection comes after the residual, so that what it promises holds for all parameters that leave the device.
+    Running statistics go beside them as they are.
 
     Raises WireError ``update.not_finite``.
     """
-    difference = {name: trained[name] - received[name] for name in received}
-    lost = _read_residual(residual, specs)
+    difference = {spec.name: trained[spec.name] - received[spec.name] for spec in model.parameters}
+    lost = _read_residual(residual, model.parameters)
     if lost is not None:
         difference = {name: difference[name] + lost[name] for name in difference}
     encoded = plan.codec.encode(plan.privacy.protect(difference), seed=seed)
-    return Update(encoded.payload, encode_tensors(dict(encoded.residual)))
+    statistics = {spec.name: trained[spec.name] for spec in gathered(model)}
+    return Update(join_update(statistics, encoded.payload), encode_tensors(dict(encoded.residual)))
 
 
 def _read_residual(residual: bytes | None, specs: tuple[TensorSpec, ...]) -> Tensors | None:

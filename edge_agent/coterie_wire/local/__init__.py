@@ -1,19 +1,45 @@
 """Slot `local`: how a device learns. One module a kind."""
 
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from coterie_wire.errors import WireError
 from coterie_wire.kinds import Kind
+
+STEP = "step"
+"""The scalar that counts the steps done before; no weight of a plan."""
 
 
 class StepWeights(msgspec.Struct, frozen=True):
-    """The scalars of one optimisation step, each an input of the train step graph."""
+    """The scalars of one optimisation step, each an input of the train step graphs that have it."""
 
     learning_rate: float
     momentum: float = 0.0
+    weight_decay: float = 0.0
+    clip_norm: float = math.inf
+    """Longest gradient that is followed, its L2 norm over all parameters."""
     proximal_weight: float = 0.0
     distillation_weight: float = 0.0
+
+    def scalars(self, names: Sequence[str], *, step: int) -> Mapping[str, float]:
+        """The scalars `names` of optimisation step `step` (0-based).
+
+        Raises WireError ``plan.does_not_fit`` where a weight that matters is not among them.
+        """
+        self.check(names)
+        return {name: float(step) if name == STEP else getattr(self, name) for name in names}
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raises WireError ``plan.does_not_fit`` where a weight that matters is not among the scalars `names`."""
+        given = msgspec.structs.asdict(self)
+        for field in msgspec.structs.fields(self):
+            if field.name not in names and given[field.name] != field.default:
+                detail = f"it asks for {field.name} {given[field.name]:g}, but the model was compiled without"
+                raise WireError("plan.does_not_fit", detail)
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -72,3 +98,8 @@ class Local(Kind, frozen=True):
     def needs_teacher(self) -> bool:
         """Whether the device learns from the cloud model's probabilities too."""
         return False
+
+
+def step_seed(seed: int, step: int) -> int:
+    """The seed of step `step` in an assignment with seed `seed`: 52 bits, without pattern from step to step."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:8], "big") >> 12

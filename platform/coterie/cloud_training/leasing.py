@@ -44,7 +44,12 @@ def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJo
     log(job_id, "a worker begins", now)
     tell_consoles("cloud_training")
     return TrainingJob.objects.select_related(
-        "pair__device_program", "pair__cloud_program", "pair__train_step", "pair__predict", "dataset__blob"
+        "pair__device_program",
+        "pair__cloud_program",
+        "pair__train_step",
+        "pair__predict",
+        "pair__frozen",
+        "dataset__blob",
     ).get(pk=job_id)
 
 

@@ -34,6 +34,8 @@ def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments
         predict=str(directory / "predict.onnx"),
         parameters=str(directory / "parameters"),
         teacher=str(directory / "teacher.onnx"),
+        frozen=str(directory / "frozen"),
+        recipe=job.pair.recipe,
     )
 
 
@@ -44,6 +46,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
     initial_parameters = keep_file(path=Path(arguments.parameters), now=now)
     assert arguments.teacher is not None
     teacher = keep_file(path=Path(arguments.teacher), now=now) if result.teacher else None
+    frozen = None if result.frozen is None else keep_file(path=Path(arguments.frozen), now=now)
     return lambda _now: accept_pair(
         pair=job.pair,
         spec=result.model,
@@ -52,6 +55,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
         initial_parameters=initial_parameters,
         teacher_predict=teacher,
         teacher_parameters=result.teacher.parameters if result.teacher else (),
+        frozen=frozen,
         report={
             "device_parameters": result.device_parameters,
             "cloud_parameters": result.cloud_parameters,
@@ -69,6 +73,7 @@ def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments
     return BootstrapArguments(
         cloud=_path(job.pair.cloud_program, directory),
         dataset=_path(job.dataset.blob, directory),
+        recipe=job.pair.recipe,
         output=str(directory / "parameters"),
         epochs=options.epochs,
         learning_rate=options.learning_rate,
@@ -88,11 +93,11 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
             origin=ModelVersion.Origin.BOOTSTRAP,
             parent=champion(job.pair_id, Role.CLOUD),
             parameters=parameters,
-            metrics={
-                "validation_accuracy": result.validation_accuracy,
-                "validation_loss": result.validation_loss,
-                "epochs": result.epochs,
-            },
+            metrics=_known(
+                validation_accuracy=result.validation_accuracy,
+                validation_loss=result.validation_loss,
+                epochs=result.epochs,
+            ),
             now=now,
         )
         options = msgspec.convert(job.options, TrainingOptions)
@@ -116,6 +121,8 @@ def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
         cloud=_path(pair.cloud_program, directory),
         cloud_parameters=_path(teacher.parameters, directory),
         dataset=_path(job.dataset.blob, directory),
+        frozen=None if pair.frozen is None else _path(pair.frozen, directory),
+        recipe=pair.recipe,
         output=str(directory / "parameters"),
         epochs=options.distil_epochs,
         learning_rate=options.distil_learning_rate,
@@ -135,16 +142,21 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
             origin=ModelVersion.Origin.DISTILLATION,
             parent=champion(job.pair_id, Role.DEVICE),
             parameters=parameters,
-            metrics={
-                "validation_accuracy": result.validation_accuracy,
-                "validation_loss": result.validation_loss,
-                "teacher_accuracy": result.teacher_accuracy,
-                "epochs": result.epochs,
-            },
+            metrics=_known(
+                validation_accuracy=result.validation_accuracy,
+                validation_loss=result.validation_loss,
+                teacher_accuracy=result.teacher_accuracy,
+                epochs=result.epochs,
+            ),
             now=now,
         )
 
     return finish
+
+
+def _known(**figures: float | None) -> dict[str, float]:
+    """Those figures that the task has."""
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _path(blob: Blob, directory: Path) -> str:

@@ -41,7 +41,9 @@ class Start(NamedTuple):
     def accuracy(self, parameters: Tensors, held_out: Samples) -> float:
         """Of `parameters` on held-out digits."""
         name = self.manifest.model.inputs[0].name
-        return evaluate(self.predict, parameters, Dataset({name: held_out.x}, held_out.y)).accuracy
+        found = evaluate(self.predict, parameters, Dataset({name: held_out.x}, held_out.y), self.manifest.model)
+        assert found.accuracy is not None, "digits are right or wrong"
+        return found.accuracy
 
     def float32_update_bytes(self) -> int:
         """Size of an update that is not quantised, encoded and not guessed."""
@@ -61,7 +63,7 @@ def read_start(archive: bytes) -> Start:
     """What a version's archive holds."""
     with zipfile.ZipFile(io.BytesIO(archive)) as members:
         manifest = msgspec.json.decode(members.read("manifest.json"), type=Manifest)
-        tensors = decode_tensors(members.read("parameters.safetensors"), expected=manifest.model.parameters)
+        tensors = decode_tensors(members.read("parameters.safetensors"), expected=manifest.model.version)
         return Start(
             manifest=manifest,
             train_step=members.read("train_step.onnx"),
@@ -99,6 +101,7 @@ def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: i
                 train_graph(start.train_step, spec, threads=1),
                 spec,
                 start.parameters,
+                {},
                 samples=stored,
                 train=train,
                 weights=local.weights,

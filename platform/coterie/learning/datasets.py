@@ -14,6 +14,7 @@ from coterie_wire.errors import WireError
 
 Inputs = Mapping[str, NDArray[np.float32] | NDArray[np.int64]]
 
+Targets = NDArray[np.int64] | NDArray[np.float32]
 MAX_BYTES = 2 << 30
 """Of all arrays, unpacked."""
 
@@ -24,8 +25,8 @@ class MalformedDataset(CoterieError):
     code = "dataset.malformed"
     kind = ErrorKind.INVALID
     sentence = (
-        "The data set cannot be used: {detail}. It is an NPZ file with the labels as y (whole numbers from 0) and the "
-        "samples as x, or by the name of each input where the model has several."
+        "The data set cannot be used: {detail}. It is an NPZ file with the targets as y (classes are whole numbers, "
+        "the first is 0) and the samples as x, or by the name of each input where the model has several."
     )
 
 
@@ -34,8 +35,13 @@ class Dataset(NamedTuple):
 
     inputs: Inputs
     """By the names of the model's inputs, each [n, *shape]."""
-    labels: NDArray[np.int64]
-    """[n], each below the number of classes."""
+    labels: Targets
+    """Targets [n, *target]: of a classifier its classes, int64 [n]."""
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """The targets of a classifier, [n]."""
+        return self.labels.astype(np.int64, copy=False)
 
     def take(self, rows: NDArray[np.int64] | slice) -> "Dataset":
         """The samples at `rows`."""
@@ -45,8 +51,10 @@ class Dataset(NamedTuple):
         return f"Dataset of {len(self.labels)} samples"
 
 
-def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], classes: int) -> Dataset:
+def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSpec, choices: int) -> Dataset:
     """The samples in an NPZ file, checked against the shapes that a model takes.
+
+    Whole numbers among the targets are below `choices`: classes, or a vocabulary.
 
     Raises MalformedDataset.
     """
@@ -55,20 +63,20 @@ def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], classes: int) ->
     except WireError as error:
         raise MalformedDataset(detail=error.detail) from error
     labels = arrays.get("y")
-    if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer) or not len(labels):
-        raise MalformedDataset(detail="y is missing, empty, or not a vector of whole numbers")
-    if labels.min() < 0 or labels.max() >= classes:
-        raise MalformedDataset(
-            detail=f"its labels go from {labels.min()} to {labels.max()}, the model has {classes} classes"
-        )
+    if labels is None or labels.ndim < 1 or not len(labels):
+        raise MalformedDataset(detail="y is missing or empty")
+    targets = _samples(arrays, "y", target, len(labels))
+    if target.dtype == "int64" and (targets.min(initial=0) < 0 or targets.max(initial=0) >= choices):
+        found = f"from {targets.min()} to {targets.max()}"
+        raise MalformedDataset(detail=f"its targets go {found}, the model tells {choices} apart")
     only = len(inputs) == 1 and inputs[0].name not in arrays
     samples = {spec.name: _samples(arrays, "x" if only else spec.name, spec, len(labels)) for spec in inputs}
-    return Dataset(samples, labels.astype(np.int64))
+    return Dataset(samples, targets)
 
 
 def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
     """`read_dataset` for a device model."""
-    return read_dataset(path, inputs=model.inputs, classes=model.classes)
+    return read_dataset(path, inputs=model.inputs, target=model.target, choices=model.output.shape[-1])
 
 
 def _samples(

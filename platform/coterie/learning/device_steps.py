@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import open_session
-from coterie_wire.bundle import ModelSpec
+from coterie.learning.evaluate import NOTHING_FROZEN, Frozen, open_session
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.local import StepWeights
+from coterie_wire.contract import DISTILLATION, carried, train_outputs, version_names
+from coterie_wire.local import StepWeights, step_seed
+from coterie_wire.tensors import decode_tensors, encode_tensors
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -19,15 +21,19 @@ class Training(NamedTuple):
     """Where training stands; a step gives the next one."""
 
     parameters: Tensors
-    velocities: Tensors
+    """With the running statistics: the tensors of a version."""
+    slots: Tensors
+    """What the optimiser remembers."""
+    steps: int = 0
+    """Done so far."""
 
 
 class Batch(NamedTuple):
-    """At most `batch_size` samples with their weights, and the teacher's probabilities where there is a teacher."""
+    """At most `batch_size` samples, and the teacher's word on them where there is a teacher."""
 
     dataset: Dataset
     teacher: Float32 | None = None
-    """[n, classes]."""
+    """[n, *output]: probabilities, or values."""
 
 
 class StepOutcome(NamedTuple):
@@ -36,47 +42,74 @@ class StepOutcome(NamedTuple):
     training: Training
     loss: float
     correct: float
-    """Samples that the parameters before the step classified rightly."""
+    """Samples that the parameters before the step had right; 0 where the task has no right and wrong."""
+
+
+def encode_training(training: Training, model: ModelSpec) -> bytes:
+    """`training` as a tensor file."""
+    names = version_names(model)
+    return encode_tensors(
+        {names[name]: tensor for name, tensor in training.parameters.items()}
+        | dict(training.slots)
+        | {"steps": np.array(training.steps, np.int64)}
+    )
+
+
+def decode_training(saved: bytes, model: ModelSpec) -> Training:
+    """What `encode_training` wrote. Raises WireError ``tensors.*``."""
+    steps = TensorSpec("steps", "int64", ())
+    tensors = decode_tensors(saved, expected=(*carried(model), steps))
+    floats = {name: tensor.astype(np.float32) for name, tensor in tensors.items() if name != steps.name}
+    return Training(
+        {name: floats[role] for name, role in version_names(model).items()},
+        {slot.name: floats[slot.name] for slot in model.slots},
+        int(tensors[steps.name]),
+    )
 
 
 class DeviceSteps:
     """A train step graph, opened."""
 
-    def __init__(self, train_step: bytes, model: ModelSpec) -> None:
+    def __init__(self, train_step: bytes, model: ModelSpec, frozen: Frozen = NOTHING_FROZEN, *, seed: int = 0) -> None:
+        """`frozen` are the tensors of `ModelSpec.frozen`; `seed` is that of the model's noise."""
         self._session = open_session(train_step)
-        self._model = model
-        self._outputs = [output.name for output in self._session.get_outputs()]
+        self._model, self._frozen, self._seed = model, frozen, seed
+        self._outputs = list(train_outputs(model))
 
     def begin(self, parameters: Tensors) -> Training:
-        """Training from `parameters`, at rest."""
-        return Training(parameters, {name: np.zeros_like(tensor) for name, tensor in parameters.items()})
+        """Training from the tensors of a version, at rest."""
+        return Training(parameters, {slot.name: np.zeros(slot.shape, np.float32) for slot in self._model.slots})
 
     def step(
         self, training: Training, batch: Batch, weights: StepWeights, anchors: Tensors | None = None
     ) -> StepOutcome:
-        """One optimisation step; `anchors` are the proximal term's centre, by default where the parameters are."""
+        """One optimisation step; `anchors` are the proximal term's centre, by default where the parameters are.
+
+        Raises WireError ``plan.does_not_fit`` where `weights` ask for what the graph was compiled without.
+        """
+        model, tensors = self._model, training.parameters
+        scalars = weights.scalars(model.scalars, step=training.steps)
+        centre = tensors if anchors is None else anchors
+        names = version_names(model)
         feed: dict[str, NDArray[np.generic]] = {
             **self._padded(batch),
-            "learning_rate": np.array(weights.learning_rate, np.float32),
-            "momentum": np.array(weights.momentum, np.float32),
-            "proximal_weight": np.array(weights.proximal_weight, np.float32),
-            "distillation_weight": np.array(weights.distillation_weight, np.float32),
+            **{name: np.array(value, np.float32) for name, value in scalars.items()},
+            **{names[name]: tensor for name, tensor in tensors.items()},
+            **{f"anchor.{spec.name}": centre[spec.name] for spec in model.parameters},
+            **training.slots,
+            **self._frozen,
         }
-        for role, tensors in (
-            ("param", training.parameters),
-            ("anchor", anchors or training.parameters),
-            ("velocity", training.velocities),
-        ):
-            feed.update({f"{role}.{name}": tensor for name, tensor in tensors.items()})
+        if model.seeded:
+            feed["seed"] = np.array(step_seed(self._seed, training.steps), np.int64)
         results = dict(zip(self._outputs, self._run(feed), strict=True))
-        names = [spec.name for spec in self._model.parameters]
         return StepOutcome(
             training=Training(
-                {name: results[f"next.param.{name}"] for name in names},
-                {name: results[f"next.velocity.{name}"] for name in names},
+                {name: results[f"next.{role}"] for name, role in names.items()},
+                {slot.name: results[f"next.{slot.name}"] for slot in model.slots},
+                training.steps + 1,
             ),
             loss=float(results["loss"]),
-            correct=float(results["correct"]),
+            correct=float(results.get("correct", 0.0)),
         )
 
     def _run(self, feed: Arrays) -> list[Float32]:
@@ -85,14 +118,17 @@ class DeviceSteps:
 
     def _padded(self, batch: Batch) -> Arrays:
         """The batch filled up to its fixed size with copies of its first sample, which weigh nothing."""
-        count, size = len(batch.dataset.labels), self._model.batch_size
+        model = self._model
+        count, size = len(batch.dataset.labels), model.batch_size
         assert 0 < count <= size, "a batch is neither empty nor larger than the graph's"
         rows = np.concatenate([np.arange(count), np.zeros(size - count, np.int64)])
         filled = batch.dataset.take(rows)
-        teacher = np.zeros((count, self._model.classes), np.float32) if batch.teacher is None else batch.teacher
-        return {
+        padded: dict[str, NDArray[np.generic]] = {
             **filled.inputs,
-            "target": filled.labels,
+            model.target.name: filled.labels,
             "sample_weight": (np.arange(size) < count).astype(np.float32),
-            "teacher": teacher[rows],
         }
+        if DISTILLATION in model.scalars:
+            silent = np.zeros((count, *model.output.shape), np.float32)
+            padded["teacher"] = (silent if batch.teacher is None else batch.teacher)[rows]
+        return padded

@@ -1,27 +1,37 @@
 """How good a device model is on held-out samples, by the graph that devices run; NumPy and onnxruntime only."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie_wire.codec import Tensors
+from coterie.learning.datasets import Dataset, Targets
+from coterie_wire.bundle import ModelSpec, Task
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.measure import log_softmax, measure
+from coterie_wire.tensors import Array, decode_tensors
 
 BATCH = 256
+Frozen = Mapping[str, Array]
+"""The tensors that a recipe freezes, by the names of the graphs' inputs."""
+
+
+NOTHING_FROZEN: Frozen = {}
 
 
 class Evaluation(NamedTuple):
-    """A model on labelled samples."""
+    """A model on samples whose targets are known."""
 
     samples: int
-    accuracy: float
-    """Share of samples whose most probable class is the label."""
+    accuracy: float | None
+    """Share of samples that are right; None where the task has no right and wrong."""
     loss: float
-    """Mean cross-entropy in nats."""
+    """Mean of the plain loss of the task, of a classifier cross-entropy in nats."""
     class_accuracy: tuple[float | None, ...]
-    """Accuracy over the samples of each class; None where there are none."""
+    """Of a classifier, accuracy over the samples of each class; None where there are none."""
 
 
 def open_session(graph: bytes) -> onnxruntime.InferenceSession:
@@ -32,50 +42,69 @@ def open_session(graph: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
-def predict_logits(session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset) -> NDArray[np.float32]:
-    """Logits [n, classes] for the samples of `dataset`."""
-    weights = {f"param.{name}": tensor for name, tensor in parameters.items()}
-    # A graph lists only those parameters that prediction needs.
+def predict_logits(
+    session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
+) -> NDArray[np.float32]:
+    """The model's output [n, ...] for the samples of `dataset`, with the tensors of a version and its frozen ones."""
     wanted = {value.name for value in session.get_inputs()}
-    weights = {name: tensor for name, tensor in weights.items() if name in wanted}
+    roles = ((f"{role}.{name}", tensor) for role in ("param", "state") for name, tensor in parameters.items())
+    weights = {**{name: tensor for name, tensor in roles if name in wanted}, **frozen}
+    (output,) = (value.name for value in session.get_outputs())
     starts = range(0, len(dataset.labels), BATCH)
     batches = (dataset.take(slice(start, start + BATCH)) for start in starts)
-    logits = [session.run(["logits"], {**batch.inputs, **weights})[0] for batch in batches]
+    logits = [session.run([output], {**batch.inputs, **weights})[0] for batch in batches]
     joined: NDArray[np.float32] = np.concatenate(logits)
     return joined
 
 
-def evaluate(predict: bytes, parameters: Tensors, dataset: Dataset) -> Evaluation:
-    """Run ``predict.onnx`` with `parameters` over the labelled samples of `dataset`."""
-    return score(predict_logits(open_session(predict), parameters, dataset), dataset.labels)
+def evaluate(
+    predict: bytes, parameters: Tensors, dataset: Dataset, model: ModelSpec, frozen: Frozen = NOTHING_FROZEN
+) -> Evaluation:
+    """Run ``predict.onnx`` with the tensors of a version over the samples of `dataset`."""
+    output = predict_logits(open_session(predict), parameters, dataset, frozen)
+    return score(output, dataset.labels, task=model.task, padding=model.padding)
 
 
-def score(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Evaluation:
-    """Accuracy and loss of `logits` [n, classes] against `labels` [n]."""
-    hits = logits.argmax(axis=1) == labels
-    log_probabilities = log_softmax(logits)
-    loss = -log_probabilities[np.arange(len(labels)), labels].mean()
-    by_class = (hits[labels == label] for label in range(logits.shape[1]))
+def read_frozen(path: str | None, model: ModelSpec) -> Frozen:
+    """The frozen tensors in a file that the platform wrote itself; none where there is no file."""
+    return NOTHING_FROZEN if path is None else decode_tensors(Path(path).read_bytes(), expected=model.frozen)
+
+
+def score(output: Float32, targets: Targets, *, task: Task = "classes", padding: int | None = None) -> Evaluation:
+    """Accuracy and loss of a model's `output` [n, ...] against `targets` [n, ...]."""
+    found = measure(task, output, targets, padding=padding)
     return Evaluation(
-        samples=len(labels),
-        accuracy=float(hits.mean()),
-        loss=float(loss),
-        class_accuracy=tuple(float(part.mean()) if len(part) else None for part in by_class),
+        samples=len(targets),
+        accuracy=None if found.right is None else float(found.right.mean()),
+        loss=float(found.losses.mean()),
+        class_accuracy=_by_class(found.right, targets, output.shape[1]) if task == "classes" else (),
     )
 
 
 def score_taught(
-    logits: NDArray[np.float32], labels: NDArray[np.int64], taught: NDArray[np.float32], *, label_weight: float
+    output: Float32,
+    targets: Targets,
+    taught: Float32,
+    *,
+    label_weight: float,
+    task: Task = "classes",
+    padding: int | None = None,
 ) -> Evaluation:
-    """`score`, but the loss is label_weight·CE(labels) + (1 - label_weight)·CE(taught), `taught` [n, classes]."""
-    found = score(logits, labels)
-    said = float(-(taught * log_softmax(logits)).sum(axis=1).mean())
-    return found._replace(loss=label_weight * found.loss + (1 - label_weight) * said)
+    """`score`, but the loss is label_weight·loss(targets) + (1 - label_weight)·loss(taught), `taught` [n, ...]."""
+    found = score(output, targets, task=task, padding=padding)
+    match task:
+        case "classes":
+            said = -(taught * log_softmax(output)).sum(axis=1)
+        case "tokens":
+            present = targets != padding
+            surprise = -(taught * log_softmax(output)).sum(axis=2)
+            said = np.where(present, surprise, 0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+        case _:
+            said = measure(task, output, taught).losses
+    return found._replace(loss=label_weight * found.loss + (1 - label_weight) * float(said.mean()))
 
 
-def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Logarithms of the probabilities [n, classes]."""
-    wide = logits.astype(np.float64)
-    shifted = wide - wide.max(axis=1, keepdims=True)
-    found: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return found
+def _by_class(right: NDArray[np.float64] | None, labels: Targets, classes: int) -> tuple[float | None, ...]:
+    assert right is not None, "classes are right or wrong"
+    parts = (right[labels == label] for label in range(classes))
+    return tuple(float(part.mean()) if len(part) else None for part in parts)

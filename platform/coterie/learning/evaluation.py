@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.datasets import read_model_dataset
-from coterie.learning.evaluate import evaluate
+from coterie.learning.evaluate import evaluate, read_frozen
 from coterie.learning.jobs.evaluate import EvaluateArguments, EvaluateResult
 from coterie_wire.tensors import decode_tensors
 
@@ -14,7 +14,8 @@ from coterie_wire.tensors import decode_tensors
 def evaluate_stored(arguments: EvaluateArguments, report: ReportProgress) -> EvaluateResult:  # noqa: ARG001 - seconds of work
     """Measure the parameters that the platform wrote itself. Raises MalformedDataset."""
     dataset = read_model_dataset(Path(arguments.dataset), arguments.model)
-    tensors = decode_tensors(Path(arguments.parameters).read_bytes(), expected=arguments.model.parameters)
+    tensors = decode_tensors(Path(arguments.parameters).read_bytes(), expected=arguments.model.version)
     parameters = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
-    found = evaluate(Path(arguments.predict).read_bytes(), parameters, dataset)
+    frozen = read_frozen(arguments.frozen, arguments.model)
+    found = evaluate(Path(arguments.predict).read_bytes(), parameters, dataset, arguments.model, frozen)
     return EvaluateResult(found.samples, found.accuracy, found.loss, found.class_accuracy)

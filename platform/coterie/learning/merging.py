@@ -4,12 +4,13 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.datasets import read_model_dataset
-from coterie.learning.evaluate import open_session, predict_logits, score
+from coterie.learning.evaluate import open_session, predict_logits, read_frozen, score
 from coterie.learning.jobs.merge import (
     HeldOut,
     MergeArguments,
@@ -20,6 +21,7 @@ from coterie.learning.jobs.merge import (
     UpdateChanged,
 )
 from coterie.learning.merge import Averaging, Contribution
+from coterie.learning.moments import MomentSum, add_moment_sums, add_moments, empty_moments, merged_moments
 from coterie.learning.plan import MERGE
 from coterie.learning.weighted_sum import WeightedSum
 from coterie_wire.bundle import BlobRef, ModelSpec
@@ -29,6 +31,7 @@ from coterie_wire.heads import place, update_specs
 from coterie_wire.local import Scope
 from coterie_wire.plan import CODEC, LOCAL
 from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.updates import split_update
 
 BLOCK = 64
 """Updates summed apart before they join the total; fixed, so that the order of additions is, wherever blocks run."""
@@ -46,7 +49,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
     # By content, then samples: what is left to tie is equal in everything that counts.
     ordered = sorted(arguments.updates, key=lambda update: (update.sha256, update.samples))
-    candidate = merge_blocks(merge, base, _blocks(ordered, codec, scope, arguments.model, report))
+    candidate = merge_blocks(merge, arguments.model, base, _blocks(ordered, codec, scope, arguments.model, report))
     for name, tensor in candidate.items():
         if not np.isfinite(tensor).all():
             raise NotFinite(tensor=name)
@@ -62,19 +65,33 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     )
 
 
-def merge_blocks(merge: Averaging, base: Tensors, blocks: Iterator[Iterator[Contribution]]) -> Tensors:
+class _State(NamedTuple):
+    parameters: WeightedSum
+    statistics: MomentSum
+
+
+def merge_blocks(
+    merge: Averaging, model: ModelSpec, base: Tensors, blocks: Iterator[Iterator[Contribution]]
+) -> Tensors:
     """The merge of all contributions, each block summed apart; at most two states are alive."""
-    total = merge.init(base)
+    learned = {spec.name: base[spec.name] for spec in model.parameters}
+    total = _State(merge.init(learned), empty_moments(model.statistics))
     for block in blocks:
-        total = merge.combine(total, _block_state(merge, base, block))
-    return merge.finish(total, base)
+        state = _State(merge.init(learned), empty_moments(model.statistics))
+        for contribution in block:
+            state = _added(merge, model, base, state, contribution)
+        total = _State(
+            merge.combine(total.parameters, state.parameters), add_moment_sums(total.statistics, state.statistics)
+        )
+    parameters = merge.finish(total.parameters, learned)
+    return {**parameters, **merged_moments(total.statistics, model.statistics, base)}
 
 
-def _block_state(merge: Averaging, base: Tensors, block: Iterator[Contribution]) -> WeightedSum:
-    state = merge.init(base)
-    for contribution in block:
-        state = merge.add(state, contribution)
-    return state
+def _added(merge: Averaging, model: ModelSpec, base: Tensors, state: _State, contribution: Contribution) -> _State:
+    return _State(
+        merge.add(state.parameters, contribution),
+        add_moments(state.statistics, model.statistics, contribution.statistics, base, float(contribution.samples)),
+    )
 
 
 def _blocks(
@@ -83,11 +100,25 @@ def _blocks(
     for start in range(0, len(updates), BLOCK):
         report(Progress("merging", start, len(updates)))
         part = updates[start : start + BLOCK]
-        yield (Contribution(read_update(update, model, codec, scope), update.samples) for update in part)
+        yield (_contribution(update, model, codec, scope) for update in part)
 
 
-def read_update(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Tensors:
-    """The whole difference of parameters that an accepted update stands for; zero where its plan trains nothing.
+def _contribution(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Contribution:
+    found = read_update(update, model, codec, scope)
+    return Contribution(found.difference, update.samples, found.statistics)
+
+
+class Read(NamedTuple):
+    """An update, decoded."""
+
+    difference: Tensors
+    """Of all parameters; zero where its plan trains nothing."""
+    statistics: Tensors
+    """As the device gathered them."""
+
+
+def read_update(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Read:
+    """What an accepted update stands for.
 
     Raises UpdateChanged.
     """
@@ -98,15 +129,16 @@ def read_update(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Sco
     if hashlib.sha256(payload).hexdigest() != update.sha256:
         raise UpdateChanged(sha256=update.sha256, detail="its content has another hash")
     try:
-        part = codec.decode(payload, expected=update_specs(model, scope, update.classes))
+        parts = split_update(payload, model)
+        part = codec.decode(parts.encoded, expected=update_specs(model, scope, update.classes))
     except WireError as error:
         raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
-    return place(part, model, scope, update.classes)
+    return Read(place(part, model, scope, update.classes), parts.statistics)
 
 
 def read_parameters(path: Path, model: ModelSpec) -> Tensors:
-    """The parameters in a file that the platform wrote itself."""
-    tensors = decode_tensors(path.read_bytes(), expected=model.parameters)
+    """The tensors of a version, in a file that the platform wrote itself."""
+    tensors = decode_tensors(path.read_bytes(), expected=model.version)
     return {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
 
 
@@ -123,5 +155,9 @@ def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Tenso
         return [None for _ in models]
     dataset = read_model_dataset(Path(held_out.dataset), model)
     session = open_session(Path(held_out.predict).read_bytes())
-    found = [score(predict_logits(session, parameters, dataset), dataset.labels) for parameters in models]
+    frozen = read_frozen(held_out.frozen, model)
+    found = [
+        score(predict_logits(session, tensors, dataset, frozen), dataset.labels, task=model.task, padding=model.padding)
+        for tensors in models
+    ]
     return [Quality(accuracy=one.accuracy, loss=one.loss) for one in found]

@@ -19,7 +19,8 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 def archive(version: ModelVersion) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
-    It holds ``parameters.safetensors``; of a device model also its two graphs and ``manifest.json``.
+    It holds ``parameters.safetensors``; of a device model also its two graphs, what is
+    frozen in it, and ``manifest.json``.
     """
     file = cast(BinaryIO, tempfile.TemporaryFile(prefix="coterie-archive-"))  # noqa: SIM115 - the caller closes it
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
@@ -29,6 +30,8 @@ def archive(version: ModelVersion) -> BinaryIO:
             manifest = msgspec.json.decode(encoded, type=Manifest)
             _add_blob(target, "train_step.onnx", manifest.train_step.sha256)
             _add_blob(target, "predict.onnx", manifest.predict.sha256)
+            if manifest.frozen is not None:
+                _add_blob(target, "frozen.safetensors", manifest.frozen.sha256)
             target.writestr(zipfile.ZipInfo("manifest.json", EARLIEST), encoded)
     file.seek(0)
     return file

@@ -63,6 +63,10 @@ class ModelPair(models.Model):
     """The cloud model's prediction graph, for devices that learn from it; none where it cannot be compiled."""
     teacher_parameters = models.JSONField(null=True, blank=True)
     """Its parameters, a list of `coterie_wire.bundle.TensorSpec`."""
+    recipe = models.JSONField(default=dict)
+    """A `coterie.learning.recipe.Recipe` with every setting written out: what the train step is compiled for."""
+    frozen = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The tensors of the device model that no training changes, if there are any."""
     report = models.JSONField(default=dict, blank=True)
     """What the pre-flight measured."""
     created_at = models.DateTimeField()

@@ -52,7 +52,10 @@ def device_blob(sha256: str) -> Blob:
     if SHA256.fullmatch(sha256) is None:  # PostgreSQL takes no zero bytes
         raise UnknownBlob(sha256=sha256)
     graphs = ModelPair.objects.filter(
-        Q(train_step=OuterRef("pk")) | Q(predict=OuterRef("pk")) | Q(teacher_predict=OuterRef("pk"))
+        Q(train_step=OuterRef("pk"))
+        | Q(predict=OuterRef("pk"))
+        | Q(frozen=OuterRef("pk"))
+        | Q(teacher_predict=OuterRef("pk"))
     )
     weights = TeacherWeights.objects.filter(blob=OuterRef("pk"))
     parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
@@ -65,9 +68,9 @@ def device_blob(sha256: str) -> Blob:
 @lru_cache(maxsize=256)
 def signed_manifest(version_id: UUID) -> SignedManifest:
     """What a device downloads for a version of a device model, signed. Versions never change, so neither does this."""
-    version = ModelVersion.objects.select_related("pair__train_step", "pair__predict", "parameters").get(
-        pk=version_id, role=Role.DEVICE
-    )
+    version = ModelVersion.objects.select_related(
+        "pair__train_step", "pair__predict", "pair__frozen", "parameters"
+    ).get(pk=version_id, role=Role.DEVICE)
     pair = version.pair
     assert pair.train_step is not None and pair.predict is not None, "only a ready pair has versions"
     manifest = Manifest(
@@ -79,6 +82,7 @@ def signed_manifest(version_id: UUID) -> SignedManifest:
         labels=tuple(pair.labels),
         train_step=pair.train_step.reference(),
         predict=pair.predict.reference(),
+        frozen=None if pair.frozen is None else pair.frozen.reference(),
         parameters=version.parameters.reference(),
     )
     return sign_manifest(manifest, signing_key())

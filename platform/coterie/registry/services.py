@@ -79,6 +79,7 @@ def accept_pair(
     train_step: Blob,
     predict: Blob,
     initial_parameters: Blob,
+    frozen: Blob | None = None,
     teacher_predict: Blob | None = None,
     teacher_parameters: Sequence[TensorSpec] = (),
     report: Mapping[str, object],
@@ -93,6 +94,7 @@ def accept_pair(
         initial_parameters=initial_parameters,
         teacher_predict=teacher_predict,
         teacher_parameters=None if teacher_predict is None else msgspec.to_builtins(teacher_parameters),
+        frozen=frozen,
         report=dict(report),
     )
 

@@ -241,6 +241,7 @@ def _arguments(
         cloud=blob(pair.cloud_program_id),
         dataset=blob(federation.cloud_data.blob_id),
         held_out=None if federation.held_out is None else blob(federation.held_out.blob_id),
+        frozen=None if pair.frozen_id is None else blob(pair.frozen_id),
         lines=tuple(
             Line(name, blob(line.cloud.parameters_id), blob(line.device.parameters_id)) for name, line in before.items()
         ),

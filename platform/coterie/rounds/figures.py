@@ -20,5 +20,5 @@ def update_figures(round_: Round, *, samples: int) -> dict[str, float]:
     return {
         "samples": samples,
         "update_bytes": totals["all_bytes"],
-        **{name: totals[name] / samples for name in MEANS},
+        **{name: totals[name] / samples for name in MEANS if totals[name] is not None},
     }

@@ -168,7 +168,12 @@ def _why_not(round_: Round, base: ModelVersion, result: MergeResult) -> Reason |
     tolerance = round_.federation.tolerance
     if result.base is None or result.candidate is None:
         return None
-    if result.candidate.accuracy < result.base.accuracy - tolerance - ROUNDING:
+    if result.candidate.accuracy is None or result.base.accuracy is None:
+        if result.candidate.loss > result.base.loss * (1 + tolerance) + ROUNDING:
+            return reasons.larger_loss_than_champion(
+                candidate=result.candidate.loss, champion=result.base.loss, tolerance=tolerance
+            )
+    elif result.candidate.accuracy < result.base.accuracy - tolerance - ROUNDING:
         return reasons.worse_than_champion(
             candidate=result.candidate.accuracy, champion=result.base.accuracy, tolerance=tolerance
         )
@@ -179,11 +184,9 @@ def _metrics(round_: Round, result: MergeResult) -> dict[str, float]:
     """Figures of the round."""
     figures: dict[str, float] = {"updates": result.updates, **update_figures(round_, samples=result.samples)}
     if result.base is not None and result.candidate is not None:
-        figures |= {
-            "accuracy_before": result.base.accuracy,
-            "accuracy": result.candidate.accuracy,
-            "loss": result.candidate.loss,
-        }
+        figures["loss"] = result.candidate.loss
+        if result.base.accuracy is not None and result.candidate.accuracy is not None:
+            figures |= {"accuracy_before": result.base.accuracy, "accuracy": result.candidate.accuracy}
     return figures
 
 
@@ -213,5 +216,6 @@ def _arguments(round_: Round, directory: Path) -> MergeArguments:
         else HeldOut(
             predict=str(BLOBS.local_path(pair.predict_id, directory)),
             dataset=str(BLOBS.local_path(held_out.blob_id, directory)),
+            frozen=None if pair.frozen_id is None else str(BLOBS.local_path(pair.frozen_id, directory)),
         ),
     )

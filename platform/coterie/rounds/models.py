@@ -231,7 +231,7 @@ class UpdateFacts(models.Model):
     steps_total = models.PositiveBigIntegerField()
     loss_before = models.FloatField()
     loss_after = models.FloatField()
-    accuracy_before = models.FloatField()
+    accuracy_before = models.FloatField(null=True, blank=True)
     train_s = models.FloatField()
     classes = models.JSONField(default=list, blank=True)
     """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""

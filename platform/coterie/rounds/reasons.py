@@ -85,6 +85,15 @@ def worse_than_champion(*, candidate: float, champion: float, tolerance: float) 
     )
 
 
+def larger_loss_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:
+    """The merged model, whose task has no accuracy, has a larger loss than the federation tolerates."""
+    return Reason(
+        "rounds.worse_than_champion",
+        f"loss {candidate:.4g} on the held-out data against the champion's {champion:.4g}, "
+        f"and {tolerance:.2%} more is the most that is tolerated",
+    )
+
+
 def what_keeps(code: str) -> str:
     """A blocker's code in words that can be counted: ``conditions.on_battery`` is "on battery"."""
     return code.rpartition(".")[2].replace("_", " ")

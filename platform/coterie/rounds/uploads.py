@@ -26,6 +26,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.heads import update_specs
 from coterie_wire.messages import OfferUpdate, UploadState
+from coterie_wire.updates import split_update
 
 TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
 TENSOR_OVERHEAD_BYTES = 512
@@ -193,7 +194,7 @@ def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
 def largest_update_bytes(model: ModelSpec) -> int:
     """No codec makes an update larger than its float32 numbers and some words about each tensor."""
     return FIXED_OVERHEAD_BYTES + sum(
-        _float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.parameters
+        _float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.version
     )
 
 
@@ -206,8 +207,9 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
 
 def _verified(upload: Upload, assignment: Assignment) -> bytes:
     payload = UPLOADS.read(assignment.pk, sha256=upload.sha256)
-    plan = assignment.round.parsed_plan()
-    plan.codec.decode(payload, expected=update_specs(_model(assignment), plan.local.scope(), upload.classes))
+    plan, model = assignment.round.parsed_plan(), _model(assignment)
+    specs = update_specs(model, plan.local.scope(), upload.classes)
+    plan.codec.decode(split_update(payload, model).encoded, expected=specs)
     return payload
 
 

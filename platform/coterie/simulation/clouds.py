@@ -70,6 +70,6 @@ class AveragingCloud:
         ordered = sorted(deliveries, key=lambda one: (hashlib.sha256(one.payload).hexdigest(), one.samples))
         contributions = [Contribution(one.update, one.samples) for one in ordered]
         blocks = (iter(contributions[start : start + BLOCK]) for start in range(0, len(contributions), BLOCK))
-        merged = merge_blocks(self._merge, base.parameters, blocks)
+        merged = merge_blocks(self._merge, base.graphs.spec, base.parameters, blocks)
         if all(np.isfinite(tensor).all() for tensor in merged.values()):
             self._version = Version(base.with_parameters(merged))

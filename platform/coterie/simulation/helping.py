@@ -69,7 +69,7 @@ class Helping:
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
         cartel = self._cartel
-        watch = self._watches[device.number].observe(cartel, batch.labels, predicted)
+        watch = self._watches[device.number].observe(cartel, batch.classes, predicted)
         if watch.wants_to_tell(cartel):
             self._tell(device, watch)
             watch = watch.told_now(cartel)
@@ -136,7 +136,7 @@ class Helping:
             self._end(request, "refused", match, len(payload))
             return
         before, after = (learner.predict(window.inputs).argmax(axis=1) for learner in (device.learner, merged))
-        judgement = judge(window.labels, before, after)
+        judgement = judge(window.classes, before, after)
         if judgement.kept:
             device.learner = merged
         self._end(request, "kept" if judgement.kept else "undone", match, len(payload), judgement)

@@ -38,4 +38,4 @@ class OwnTraining:
         seed = self._world.seed_of("own", device.number, len(device.samples))
         device.learner = device.learner.learn(data, seed=seed)
         if device.data(since_s=device.trained_at_s) is not None:
-            self.on_batch(device, data, data.labels)
+            self.on_batch(device, data, data.classes)

@@ -96,7 +96,7 @@ def _run(world: World, parts: Sequence[Part], report: Report) -> None:
         predicted = device.meet(batch, world.clock.now_s)
         if len(batch.labels):
             for part in parts:
-                part.on_batch(device, batch, predicted.labels)
+                part.on_batch(device, batch, predicted.classes)
 
     for tick in range(ticks):
         world.clock.run(until_s=(tick + 1) * world.drawn.tick_s)

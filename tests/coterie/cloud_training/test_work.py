@@ -38,6 +38,7 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
         train_step=written(arguments.train_step),
         predict=written(arguments.predict),
         parameters=written(arguments.parameters),
+        frozen=None,
         device_parameters=15,
         cloud_parameters=99,
         teacher=None,

@@ -6,6 +6,7 @@ import pytest
 from coterie.learning.datasets import MalformedDataset, read_dataset
 from coterie_wire.bundle import TensorSpec
 
+CLASS = TensorSpec("target", "int64", ())
 IMAGE = (TensorSpec("images", "float32", (1, 2, 2)),)
 X = np.zeros((3, 1, 2, 2), np.float32)
 Y = np.array([0, 1, 2])
@@ -13,7 +14,7 @@ Y = np.array([0, 1, 2])
 
 def test_single_input_is_called_x(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", x=X.astype(np.float64), y=Y.astype(np.uint8))
-    dataset = read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+    dataset = read_dataset(tmp_path / "d.npz", inputs=IMAGE, target=CLASS, choices=3)
     assert dataset.inputs["images"].dtype == np.float32
     assert dataset.labels.dtype == np.int64
     assert len(dataset.take(slice(0, 2)).labels) == 2
@@ -21,7 +22,9 @@ def test_single_input_is_called_x(tmp_path: Path) -> None:
 
 def test_several_inputs_go_by_their_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", images=X, words=np.ones((3, 5), np.int32), y=Y)
-    dataset = read_dataset(tmp_path / "d.npz", inputs=(*IMAGE, TensorSpec("words", "int64", (5,))), classes=3)
+    dataset = read_dataset(
+        tmp_path / "d.npz", inputs=(*IMAGE, TensorSpec("words", "int64", (5,))), target=CLASS, choices=3
+    )
     assert list(dataset.inputs) == ["images", "words"]
 
 
@@ -44,17 +47,17 @@ def test_several_inputs_go_by_their_names(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
     np.savez(tmp_path / "d.npz", **arrays)
     with pytest.raises(MalformedDataset):
-        read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+        read_dataset(tmp_path / "d.npz", inputs=IMAGE, target=CLASS, choices=3)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"PK\x03\x04", b"\x93NUMPY"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "d.npz").write_bytes(content)
     with pytest.raises(MalformedDataset):
-        read_dataset(tmp_path / "d.npz", inputs=IMAGE, classes=3)
+        read_dataset(tmp_path / "d.npz", inputs=IMAGE, target=CLASS, choices=3)
 
 
 def test_single_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", X)
     with pytest.raises(MalformedDataset, match="no NPZ file"):
-        read_dataset(tmp_path / "d.npy", inputs=IMAGE, classes=3)
+        read_dataset(tmp_path / "d.npy", inputs=IMAGE, target=CLASS, choices=3)

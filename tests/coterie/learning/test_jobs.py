@@ -49,6 +49,7 @@ def arguments(directory: Path, *, labels: tuple[str, ...] = LABELS, cloud: str =
         train_step=str(directory / "train_step.onnx"),
         predict=str(directory / "predict.onnx"),
         parameters=str(directory / "parameters.safetensors"),
+        frozen=str(directory / "frozen.safetensors"),
     )
 
 
@@ -74,7 +75,7 @@ def test_preflight_measures_and_writes(directory: Path, accepted: PreflightResul
 
 
 def test_pair_learns_from_upload_to_device(directory: Path, accepted: PreflightResult) -> None:
-    shared = {"cloud": str(directory / "cloud.pt2"), "dataset": str(directory / "data.npz")}
+    shared = {"cloud": str(directory / "cloud.pt2"), "dataset": str(directory / "data.npz"), "recipe": {}}
     cloud = run_child(
         bootstrap.JOB,
         bootstrap.BootstrapArguments(**shared, output=str(directory / "cloud.safetensors"), learning_rate=0.01),
@@ -88,6 +89,7 @@ def test_pair_learns_from_upload_to_device(directory: Path, accepted: PreflightR
             train_step=str(directory / "train_step.onnx"),
             predict=str(directory / "predict.onnx"),
             parameters=str(directory / "parameters.safetensors"),
+            frozen=None,
             cloud_parameters=str(directory / "cloud.safetensors"),
             output=str(directory / "device.safetensors"),
         ),

@@ -15,7 +15,7 @@ from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.tensors import encode_tensors
 
-MODEL = ModelSpec(
+MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
     classes=3,
     batch_size=8,

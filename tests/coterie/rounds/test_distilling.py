@@ -13,8 +13,7 @@ from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.learning.child.errors import Crashed
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.errors import Diverged
-from coterie.learning.jobs.distill_merge import DistillMergeArguments, DistillMergeResult, Judged, NewLine
-from coterie.learning.jobs.merge import Quality
+from coterie.learning.jobs.distill_merge import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep

@@ -96,7 +96,7 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
     residual: bytes | None = None
     rounds = 50
     for seed in range(rounds):
-        update = make_update(received, trained, plan=plan, residual=residual, seed=seed, specs=SPEC.parameters)
+        update = make_update(received, trained, plan=plan, residual=residual, seed=seed, model=SPEC)
         residual = update.residual
         for name, tensor in plan.codec.decode(update.payload, expected=SPEC.parameters).items():
             sent[name] += tensor
@@ -109,7 +109,7 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
 def test_what_an_update_carries_on_is_clipped_with_it() -> None:
     plan = parse_device_plan(msgspec.json.encode({**PLAN, "privacy": {"kind": "clip", "norm": 0.5}}))
     residual = encode_tensors({name: tensor * 100 for name, tensor in parameters(2).items()})
-    update = make_update(parameters(0), parameters(1), plan=plan, residual=residual, seed=1, specs=SPEC.parameters)
+    update = make_update(parameters(0), parameters(1), plan=plan, residual=residual, seed=1, model=SPEC)
     sent = plan.codec.decode(update.payload, expected=SPEC.parameters)
     assert np.sqrt(sum(np.vdot(tensor, tensor) for tensor in sent.values())) == pytest.approx(0.5, rel=0.05)
 
@@ -130,6 +130,6 @@ def test_a_loss_that_is_no_number_ends_training_before_anything_is_kept(
 
 def test_a_residual_of_other_shapes_is_dropped() -> None:
     plan = parse_device_plan(msgspec.json.encode(PLAN))
-    clean = make_update(parameters(0), parameters(1), plan=plan, residual=None, seed=1, specs=SPEC.parameters)
-    other = make_update(parameters(0), parameters(1), plan=plan, residual=b"other", seed=1, specs=SPEC.parameters)
+    clean = make_update(parameters(0), parameters(1), plan=plan, residual=None, seed=1, model=SPEC)
+    other = make_update(parameters(0), parameters(1), plan=plan, residual=b"other", seed=1, model=SPEC)
     assert other == clean

@@ -20,6 +20,7 @@ def trainer(store: Store, weights: StepWeights = WEIGHTS) -> Trainer:
         train_graph(train_step_graph(), SPEC, threads=1),
         SPEC,
         parameters(),
+        {},
         samples=store.samples,
         train=split(store.samples.ids(store.samples.snapshot())).train,
         weights=lambda _: weights,
@@ -91,7 +92,7 @@ def test_bytes_that_are_no_graph_are_refused() -> None:
 
 def test_training_makes_the_measured_loss_smaller(stocked: Store) -> None:
     ids = stocked.samples.ids(stocked.samples.snapshot())
-    predictor = Predictor(predict_graph(), SPEC, parameters(), threads=1)
+    predictor = Predictor(predict_graph(), SPEC, parameters(), {}, threads=1)
     before = predictor.measure(stocked.samples, loss_of=ids, accuracy_of=ids, stop=lambda: False)
     training = trainer(stocked, StepWeights(learning_rate=0.5))
     for _ in range(60):
@@ -106,7 +107,7 @@ def test_training_makes_the_measured_loss_smaller(stocked: Store) -> None:
 
 def test_measuring_can_be_stopped(stocked: Store) -> None:
     ids = stocked.samples.ids(stocked.samples.snapshot())
-    predictor = Predictor(predict_graph(), SPEC, parameters(), threads=1)
+    predictor = Predictor(predict_graph(), SPEC, parameters(), {}, threads=1)
     assert predictor.measure(stocked.samples, loss_of=ids, accuracy_of=ids, stop=lambda: True) is None
 
 

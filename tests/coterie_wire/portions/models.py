@@ -10,7 +10,7 @@ FEATURES, UNITS, CLASSES = 3, 4, 5
 
 def _model(parameters: tuple[TensorSpec, ...], head: Head | None) -> ModelSpec:
     inputs = (TensorSpec("x", "float32", (FEATURES,)),)
-    return ModelSpec(inputs=inputs, classes=CLASSES, batch_size=4, parameters=parameters, head=head)
+    return ModelSpec.of_classifier(inputs=inputs, classes=CLASSES, batch_size=4, parameters=parameters, head=head)
 
 
 LINEAR = _model(

@@ -8,10 +8,11 @@ import torch
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.epochs import batches, run_epochs, split
 from coterie.learning.cloud.program import CloudProgram, as_tensors
+from coterie.learning.compile.losses import judge
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset, read_dataset
-from coterie.learning.evaluate import score
 from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
+from coterie.learning.recipe import parse_recipe
 from coterie_wire.bundle import BlobRef
 
 
@@ -21,8 +22,14 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
     Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
     """
     torch.manual_seed(arguments.seed)
-    cloud = CloudProgram(load_upload(Path(arguments.cloud)))
-    dataset = read_dataset(Path(arguments.dataset), inputs=cloud.signature.inputs, classes=cloud.signature.classes)
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)), parse_recipe(arguments.recipe).loss)
+    signature = cloud.signature
+    dataset = read_dataset(
+        Path(arguments.dataset),
+        inputs=signature.inputs,
+        target=signature.target,
+        choices=signature.output.shape[-1],
+    )
     rows = split(len(dataset.labels), share=arguments.validation_share, seed=arguments.seed)
     held_back = dataset.take(rows.validation)
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=arguments.learning_rate)
@@ -36,7 +43,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
         epochs=arguments.epochs,
         patience=arguments.patience,
         train=train,
-        judge=lambda: score(cloud.logits(held_back).numpy(), held_back.labels),
+        judge=lambda: cloud.score(held_back),
         save=cloud.save,
         report=report,
     )
@@ -51,7 +58,8 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
 
 def _step(cloud: CloudProgram, optimiser: torch.optim.Optimizer, batch: Dataset) -> float:
     optimiser.zero_grad()
-    loss = torch.nn.functional.cross_entropy(cloud.train_logits(as_tensors(batch)), torch.from_numpy(batch.labels))
-    torch.autograd.backward(loss)
+    output, target = cloud.train_logits(as_tensors(batch)), torch.from_numpy(batch.labels)
+    judged = judge(cloud.loss, output, target, torch.ones(len(target)), None)
+    torch.autograd.backward(output, judged.gradient.detach())
     optimiser.step()
-    return loss.item()
+    return judged.loss.item()

@@ -13,13 +13,14 @@ from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
 from coterie.learning.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epochs, split
 from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import Batch, DeviceSteps, Training
-from coterie.learning.evaluate import open_session, predict_logits, score_taught
+from coterie.learning.device_steps import Batch, DeviceSteps, decode_training, encode_training
+from coterie.learning.evaluate import Frozen, open_session, predict_logits, score_taught
 from coterie.learning.selection import derive_seed
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.contract import DISTILLATION
 from coterie_wire.local import StepWeights
-from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.tensors import encode_tensors
 
 
 class Student(NamedTuple):
@@ -28,6 +29,7 @@ class Student(NamedTuple):
     model: ModelSpec
     train_step: bytes
     predict: bytes
+    frozen: Frozen
 
 
 class Course(NamedTuple):
@@ -61,13 +63,15 @@ def compress(
     """
     rows = split(len(dataset.labels), share=course.validation_share, seed=course.seed)
     held_back = dataset.take(rows.validation)
-    steps = DeviceSteps(student.train_step, student.model)
+    steps = DeviceSteps(student.train_step, student.model, student.frozen, seed=course.seed)
     predict = open_session(student.predict)
     weights = StepWeights(
-        learning_rate=course.learning_rate, momentum=course.momentum, distillation_weight=1 - course.label_weight
+        learning_rate=course.learning_rate,
+        momentum=course.momentum if "momentum" in student.model.scalars else 0.0,
+        distillation_weight=1 - course.label_weight if DISTILLATION in student.model.scalars else 0.0,
     )
     stored = read_checkpoint(checkpoint) if checkpoint is not None else None
-    training = steps.begin(initial) if stored is None else _restored(stored.trainee, student.model)
+    training = steps.begin(initial) if stored is None else decode_training(stored.trainee, student.model)
 
     def train(epoch: int) -> float:
         nonlocal training
@@ -80,17 +84,19 @@ def compress(
 
     def keep(standing: Standing) -> None:
         if checkpoint is not None:
-            write_checkpoint(checkpoint, Stored(standing, _saved(training)))
+            write_checkpoint(checkpoint, Stored(standing, encode_training(training, student.model)))
 
     return run_epochs(
         epochs=course.epochs,
         patience=course.patience,
         train=train,
         judge=lambda: score_taught(
-            predict_logits(predict, training.parameters, held_back),
+            predict_logits(predict, training.parameters, held_back, student.frozen),
             held_back.labels,
             teacher[rows.validation],
             label_weight=course.label_weight,
+            task=student.model.task,
+            padding=student.model.padding,
         ),
         save=lambda: encode_tensors(training.parameters),
         report=report,
@@ -98,18 +104,3 @@ def compress(
         begin=BEGINNING if stored is None else stored.standing,
         keep=keep,
     )
-
-
-def _saved(training: Training) -> bytes:
-    parameters = {f"param.{name}": tensor for name, tensor in training.parameters.items()}
-    return encode_tensors(parameters | {f"velocity.{name}": tensor for name, tensor in training.velocities.items()})
-
-
-def _restored(saved: bytes, model: ModelSpec) -> Training:
-    roles = ("param", "velocity")
-    specs = [TensorSpec(f"{role}.{spec.name}", "float32", spec.shape) for role in roles for spec in model.parameters]
-    tensors = decode_tensors(saved, expected=tuple(specs))
-    parameters, velocities = (
-        {spec.name: tensors[f"{role}.{spec.name}"].astype(np.float32) for spec in model.parameters} for role in roles
-    )
-    return Training(parameters, velocities)

@@ -12,7 +12,7 @@ import onnxruntime
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.checkpoints import replace_file
 from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import log_softmax, open_session, predict_logits
+from coterie.learning.evaluate import Frozen, open_session, predict_logits, read_frozen
 from coterie.learning.groups import Said
 from coterie.learning.jobs.distill_merge import DistillMergeArguments, TrainedModel
 from coterie.learning.merging import read_parameters, read_update
@@ -20,6 +20,7 @@ from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Codec, Float32, Tensors
 from coterie_wire.heads import mask_unseen, output_layer
 from coterie_wire.local import Scope
+from coterie_wire.measure import log_softmax
 from coterie_wire.plan import CODEC, LOCAL
 
 FLUSHED_EVERY = 16
@@ -54,10 +55,11 @@ def compute_outputs(
     file = np.memmap(path, np.float16, mode="r+" if mark.exists() else "w+", shape=shape)
     accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
     session = open_session(Path(arguments.predict).read_bytes())
+    frozen = read_frozen(arguments.frozen, arguments.model)
     codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
     for index in range(len(accuracies), len(models)):
         parameters = rebuild(models[index], arguments.model, codec, scope)
-        probabilities = _probabilities(session, parameters, dataset)
+        probabilities = _probabilities(session, parameters, dataset, frozen)
         sound = bool(np.isfinite(probabilities).all())
         file[index] = probabilities if sound else 0
         accuracies.append(float((probabilities.argmax(axis=1) == dataset.labels).mean()) if sound else math.nan)
@@ -75,14 +77,17 @@ def rebuild(trained: TrainedModel, model: ModelSpec, codec: Codec, scope: Scope)
     Raises UpdateChanged.
     """
     update = trained.update
-    difference = read_update(update, model, codec, scope)
+    found = read_update(update, model, codec, scope)
     base = read_parameters(Path(trained.base), model)
     with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
-        parameters = {name: tensor + difference[name] for name, tensor in base.items()}
+        learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
+    parameters = {**learned, **found.statistics}
     return mask_unseen(parameters, output_layer(model), update.classes) if scope.head == "seen" else parameters
 
 
-def _probabilities(session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset) -> Float32:
+def _probabilities(
+    session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen
+) -> Float32:
     with np.errstate(all="ignore"):
-        found: Float32 = np.exp(log_softmax(predict_logits(session, parameters, dataset))).astype(np.float32)
+        found: Float32 = np.exp(log_softmax(predict_logits(session, parameters, dataset, frozen))).astype(np.float32)
     return found

@@ -6,11 +6,12 @@ from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.compression import Course, Student, compress
 from coterie.learning.cloud.program import CloudProgram
 from coterie.learning.compile.upload import load_upload
-from coterie.learning.datasets import Dataset, read_model_dataset
+from coterie.learning.datasets import read_model_dataset
+from coterie.learning.evaluate import read_frozen
 from coterie.learning.jobs.distill import DistillArguments, DistillResult
 from coterie.learning.merging import read_parameters
+from coterie.learning.recipe import parse_recipe
 from coterie_wire.bundle import BlobRef
-from coterie_wire.codec import Float32
 
 
 def distill_stored(arguments: DistillArguments, report: ReportProgress) -> DistillResult:
@@ -19,8 +20,14 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
     Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
     """
     dataset = read_model_dataset(Path(arguments.dataset), arguments.model)
-    teacher = _teacher(arguments).probabilities(dataset)
-    student = Student(arguments.model, Path(arguments.train_step).read_bytes(), Path(arguments.predict).read_bytes())
+    cloud = _teacher(arguments)
+    teacher = cloud.probabilities(dataset)
+    student = Student(
+        arguments.model,
+        Path(arguments.train_step).read_bytes(),
+        Path(arguments.predict).read_bytes(),
+        read_frozen(arguments.frozen, arguments.model),
+    )
     course = Course(
         epochs=arguments.epochs,
         patience=arguments.patience,
@@ -39,15 +46,11 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         epochs=best.epochs,
         validation_accuracy=best.evaluation.accuracy,
         validation_loss=best.evaluation.loss,
-        teacher_accuracy=_accuracy(teacher, dataset),
+        teacher_accuracy=cloud.score(dataset).accuracy,
     )
 
 
 def _teacher(arguments: DistillArguments) -> CloudProgram:
-    cloud = CloudProgram(load_upload(Path(arguments.cloud)))
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)), parse_recipe(arguments.recipe).loss)
     cloud.load(Path(arguments.cloud_parameters).read_bytes())
     return cloud
-
-
-def _accuracy(probabilities: Float32, dataset: Dataset) -> float:
-    return float((probabilities.argmax(axis=1) == dataset.labels).mean())

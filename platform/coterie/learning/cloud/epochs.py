@@ -91,7 +91,9 @@ def run_epochs(
         else:
             standing = Standing(done, standing.waited + 1, standing.best)
         keep(standing)
-        values = {"loss": loss, "validation_loss": found.loss, "validation_accuracy": found.accuracy}
+        values = {"loss": loss, "validation_loss": found.loss}
+        if found.accuracy is not None:
+            values["validation_accuracy"] = found.accuracy
         report(Progress("training", done, epochs, values))
     assert standing.best is not None, "at least one epoch is run"
     return Outcome(standing.best.state, standing.epochs, standing.best.evaluation)
@@ -99,4 +101,5 @@ def run_epochs(
 
 def _rank(evaluation: Evaluation, best_by: Literal["accuracy", "loss"]) -> tuple[float, float]:
     """Accuracy before loss: on few samples, the loss mostly tells how sure a model is of its mistakes."""
-    return evaluation.accuracy if best_by == "accuracy" else 0.0, -evaluation.loss
+    accuracy = evaluation.accuracy if best_by == "accuracy" else None
+    return accuracy or 0.0, -evaluation.loss

@@ -9,23 +9,30 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 
+from coterie.learning.compile.losses import teach
 from coterie.learning.compile.signature import Signature, check_signature, in_service
 from coterie.learning.datasets import Dataset
+from coterie.learning.evaluate import Evaluation, score
+from coterie.learning.recipe.loss import Loss
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
+from coterie.learning.recipe.loss.next_token import NextToken
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.codec import Float32
 from coterie_wire.tensors import decode_tensors, encode_tensors
 
 EVALUATION_BATCH = 256
+CLASSIFIER = CrossEntropy()
 
 
 class CloudProgram:
     """Parameters and buffers are tensors of its own; training changes them in place."""
 
-    def __init__(self, program: ExportedProgram) -> None:
-        """Raises UnsupportedSignature or FixedBatch."""
-        self.signature: Signature = check_signature(program)
+    def __init__(self, program: ExportedProgram, loss: Loss = CLASSIFIER) -> None:
+        """Raises UnsupportedSignature, LossMismatch or FixedBatch."""
+        self.loss = loss
+        self.signature: Signature = check_signature(program, loss)
         self._training = program.graph_module
-        self._service = in_service(program)
+        self._service = in_service(program.graph_module)
         self._specs = program.graph_signature.input_specs
         self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
         self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
@@ -44,9 +51,14 @@ class CloudProgram:
             parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
             return torch.cat([self._run(self._service, as_tensors(part)) for part in parts])
 
+    def score(self, dataset: Dataset) -> Evaluation:
+        """How good it is on `dataset`, as in service."""
+        padding = self.loss.padding if isinstance(self.loss, NextToken) else None
+        return score(self.logits(dataset).numpy(), dataset.labels, task=self.loss.task, padding=padding)
+
     def probabilities(self, dataset: Dataset) -> Float32:
         """The teacher's word on each sample, [n, classes]."""
-        found: Float32 = torch.softmax(self.logits(dataset), dim=1).numpy()
+        found: Float32 = teach(self.loss, self.logits(dataset)).numpy()
         return found
 
     def save(self) -> bytes:

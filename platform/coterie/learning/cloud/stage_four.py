@@ -18,7 +18,7 @@ from coterie.learning.cloud.epochs import split
 from coterie.learning.cloud.program import CloudProgram
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset, read_model_dataset
-from coterie.learning.evaluate import log_softmax, open_session, predict_logits, score
+from coterie.learning.evaluate import open_session, predict_logits, read_frozen, score
 from coterie.learning.grouping.matching import name_groups
 from coterie.learning.groups import Grouping
 from coterie.learning.jobs.distill_merge import (
@@ -29,14 +29,15 @@ from coterie.learning.jobs.distill_merge import (
     Line,
     NewLine,
     NoSoundModel,
+    Quality,
 )
-from coterie.learning.jobs.merge import Quality
 from coterie.learning.merge.distill import DistillMerge, mean_output
 from coterie.learning.merging import read_parameters
 from coterie.learning.plan import GROUPS, MERGE
 from coterie.learning.selection import derive_seed
 from coterie_wire.bundle import BlobRef
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.measure import log_softmax
 from coterie_wire.tensors import decode_tensors
 
 GROUPED_SAMPLES = 2000
@@ -117,7 +118,12 @@ class _Workshop(NamedTuple):
         cls, arguments: DistillMergeArguments, merge: DistillMerge, dataset: Dataset, report: ReportProgress
     ) -> "_Workshop":
         model = arguments.model
-        student = Student(model, Path(arguments.train_step).read_bytes(), Path(arguments.predict).read_bytes())
+        student = Student(
+            model,
+            Path(arguments.train_step).read_bytes(),
+            Path(arguments.predict).read_bytes(),
+            read_frozen(arguments.frozen, model),
+        )
         held_out = read_model_dataset(Path(arguments.held_out), model) if arguments.held_out else None
         return cls(arguments, merge, dataset, student, held_out, report)
 
@@ -160,7 +166,7 @@ class _Workshop(NamedTuple):
             report=self._told(f"making the device model of {shown}"),
             checkpoint=Path(arguments.checkpoints, f"{shown}.device"),
         )
-        after = decode_tensors(compressed.state, expected=arguments.model.parameters)
+        after = decode_tensors(compressed.state, expected=arguments.model.version)
         device = {key: tensor.astype(np.float32, copy=False) for key, tensor in after.items()}
         return NewLine(
             name=name,
@@ -192,17 +198,18 @@ class _Workshop(NamedTuple):
         if self.held_out is None:
             return None
         session = open_session(self.student.predict)
-        return _quality(predict_logits(session, parameters, self.held_out), self.held_out)
+        return _quality(predict_logits(session, parameters, self.held_out, self.student.frozen), self.held_out)
 
     def _strangeness(self, parameters: Tensors, wanted: Float32, seed: int) -> float:
         rows = split(len(self.dataset.labels), share=self.merge.validation_share, seed=seed).validation
         session = open_session(self.student.predict)
-        logits = predict_logits(session, parameters, self.dataset.take(rows))
+        logits = predict_logits(session, parameters, self.dataset.take(rows), self.student.frozen)
         return float(-(wanted[rows] * log_softmax(logits)).sum(axis=1).mean())
 
 
 def _quality(logits: Float32, dataset: Dataset) -> Quality:
     found = score(logits, dataset.labels)
+    assert found.accuracy is not None, "classes are right or wrong"
     return Quality(accuracy=found.accuracy, loss=found.loss)
 
 

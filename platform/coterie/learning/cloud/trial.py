@@ -5,24 +5,31 @@ from torch.export import ExportedProgram
 
 from coterie.learning.cloud.program import CloudProgram
 from coterie.learning.compile.errors import NotTrainable
+from coterie.learning.compile.losses import judge
+from coterie.learning.recipe.loss import Loss
 
 SAMPLES = 2
 
 
-def try_cloud(program: ExportedProgram) -> CloudProgram:
-    """The cloud model, after one step on made-up samples. Raises UnsupportedSignature, FixedBatch or NotTrainable."""
-    cloud = CloudProgram(program)
+def try_cloud(program: ExportedProgram, loss: Loss) -> CloudProgram:
+    """The cloud model, after one step on made-up samples.
+
+    Raises UnsupportedSignature, LossMismatch, FixedBatch or NotTrainable.
+    """
+    cloud = CloudProgram(program, loss)
     inputs = [
         torch.zeros(SAMPLES, *spec.shape, dtype=torch.int64 if spec.dtype == "int64" else torch.float32)
         for spec in cloud.signature.inputs
     ]
-    target = torch.arange(SAMPLES) % cloud.signature.classes
+    wanted = cloud.signature.target
+    target = torch.zeros(SAMPLES, *wanted.shape, dtype=torch.int64 if wanted.dtype == "int64" else torch.float32)
     try:
-        loss = torch.nn.functional.cross_entropy(cloud.train_logits(inputs), target)
-        torch.autograd.backward(loss)
+        output = cloud.train_logits(inputs)
+        judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)
+        torch.autograd.backward(output, judged.gradient.detach())
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         raise NotTrainable(detail=f"the cloud model: {str(error).strip().splitlines()[0][:300]}") from error
     gradients = [tensor.grad for tensor in cloud.parameters.values() if tensor.grad is not None]
-    if not gradients or not all(bool(torch.isfinite(gradient).all()) for gradient in (loss, *gradients)):
+    if not gradients or not all(bool(torch.isfinite(gradient).all()) for gradient in (judged.loss, *gradients)):
         raise NotTrainable(detail="the cloud model has no finite gradient")
     return cloud

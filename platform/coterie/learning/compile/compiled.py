@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import onnx
 import torch
@@ -13,14 +14,25 @@ from torch.export import ExportedProgram
 
 from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
 from coterie.learning.compile.errors import BatchOutOfRange
+from coterie.learning.compile.frozen import specs_of
 from coterie.learning.compile.head import find_head
 from coterie.learning.compile.lower import lower
+from coterie.learning.compile.operators.noise import draws_noise
+from coterie.learning.compile.passes.joined_slices import joined_slices
+from coterie.learning.compile.passes.late_expand import late_expand
+from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.signature import Signature
-from coterie.learning.compile.trace import StepInputs, StepScalars, trace_predict, trace_train_step
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie.learning.compile.trace import trace
+from coterie.learning.compile.train_step import train_step
+from coterie.learning.recipe import Recipe
+from coterie.learning.recipe.loss import Loss
+from coterie.learning.recipe.loss.next_token import NextToken
+from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
+from coterie_wire.contract import DISTILLATION, predict_inputs, train_inputs, train_outputs
+from coterie_wire.tensors import Array
 
-SCALARS = StepScalars._fields
+TORCH_TYPES: Mapping[Dtype, torch.dtype] = {"float32": torch.float32, "int64": torch.int64, "int8": torch.int8}
 
 
 class CompiledModel(NamedTuple):
@@ -30,106 +42,115 @@ class CompiledModel(NamedTuple):
     train_step: bytes
     predict: bytes
     parameters: Mapping[str, NDArray[np.float32]]
+    """The tensors of the first version: parameters and statistics."""
+    frozen: Mapping[str, Array]
 
 
-def compile_model(program: ExportedProgram, *, batch_size: int) -> CompiledModel:
+def compile_model(program: ExportedProgram, recipe: Recipe | None = None, *, batch_size: int) -> CompiledModel:
     """The graphs and initial parameters of `program`; `export_module` makes one of an nn.Module.
 
-    `batch_size` is the fixed number of samples in a train step; prediction takes any number.
+    `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
+    train step; prediction takes any number.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
-    BatchOutOfRange, UnsupportedSignature or UnsupportedParameter.
+    BatchOutOfRange, UnsupportedSignature, LossMismatch, NothingTrains or UnsupportedParameter.
     """
-    checked = check_program(program)
+    recipe = Recipe() if recipe is None else recipe
+    checked = check_program(program, recipe)
     _check_batch(program, checked, batch_size)
-    spec = ModelSpec(
-        inputs=checked.signature.inputs,
-        classes=checked.signature.classes,
-        batch_size=batch_size,
-        parameters=_parameter_specs(checked),
-        head=find_head(program, checked.parameters.keys()),
-    )
+    spec = _spec(program, checked, recipe, batch_size)
+    graph, spec = _compile_train_step(checked, recipe, spec)
+    tensors = {**checked.parameters, **checked.statistics.values}
     return CompiledModel(
         spec=spec,
-        train_step=_compile_train_step(checked, spec),
-        predict=_compile_predict(checked),
-        parameters={name: tensor.numpy().copy() for name, tensor in checked.parameters.items()},
+        train_step=graph,
+        predict=_compile_predict(checked, spec.output, predict_inputs(spec)),
+        parameters={tensor.name: tensors[tensor.name].numpy().copy() for tensor in spec.version},
+        frozen=checked.frozen,
     )
 
 
 class CompiledPrediction(NamedTuple):
-    """What it takes to predict with a model whose parameters are given: the graph of a teacher."""
+    """What it takes to predict with a model whose tensors are given: the graph of a teacher."""
 
     signature: Signature
     parameters: tuple[TensorSpec, ...]
+    """With the running statistics; the graph takes each as ``param.NAME``."""
     predict: bytes
 
 
-def compile_prediction(program: ExportedProgram) -> CompiledPrediction:
+def compile_prediction(program: ExportedProgram, loss: Loss) -> CompiledPrediction:
     """The prediction graph alone, of a model that no device trains. Raises what `compile_model` raises."""
-    checked = check_program(program)
-    return CompiledPrediction(
-        signature=checked.signature,
-        parameters=_parameter_specs(checked),
-        predict=_compile_predict(checked),
+    checked = check_program(program, Recipe(loss=loss), freezes=False)
+    signature, tensors = checked.signature, {**checked.parameters, **checked.statistics.values}
+    given = {f"state.{name}": f"param.{name}" for name in checked.statistics.values}
+    parameters = tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in tensors.items())
+    inputs = (*signature.inputs, *(TensorSpec(f"param.{spec.name}", "float32", spec.shape) for spec in parameters))
+    prediction = checked.prediction.renamed(given)
+    predict = _compile_predict(
+        checked._replace(prediction=prediction), signature.output, {tensor.name: tensor for tensor in inputs}
     )
+    return CompiledPrediction(signature, parameters, predict)
 
 
-def _parameter_specs(checked: CheckedProgram) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items())
-
-
-def _compile_train_step(checked: CheckedProgram, spec: ModelSpec) -> bytes:
-    parameters = list(checked.parameters.values())
-    batch = spec.batch_size
-    given = StepInputs(
-        inputs=[torch.empty(batch, *tensor.shape[1:], dtype=tensor.dtype) for tensor in checked.inputs.values()],
-        target=torch.empty(batch, dtype=torch.int64),
-        sample_weight=torch.empty(batch),
-        teacher=torch.empty(batch, spec.classes),
-        scalars=StepScalars(*(torch.empty(()) for _ in SCALARS)),
+def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, batch_size: int) -> ModelSpec:
+    parameters = tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items())
+    return ModelSpec(
+        inputs=checked.signature.inputs,
+        target=checked.signature.target,
+        output=checked.signature.output,
+        task=checked.signature.task,
+        batch_size=batch_size,
         parameters=parameters,
-        anchors=[torch.empty_like(tensor) for tensor in parameters],
-        velocities=[torch.empty_like(tensor) for tensor in parameters],
+        slots=tuple(
+            TensorSpec(f"{role}.{tensor.name}", "float32", tensor.shape)
+            for role in recipe.optimiser.slots()
+            for tensor in parameters
+        ),
+        scalars=(
+            "learning_rate",
+            *recipe.optimiser.scalars(),
+            *(["clip_norm"] if recipe.clipping else []),
+            "proximal_weight",
+            *([DISTILLATION] if recipe.distillation else []),
+        ),
+        statistics=checked.statistics.moments,
+        frozen=specs_of(checked.frozen),
+        head=find_head(program, checked.parameters.keys()),
+        padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
     )
-    module = trace_train_step(checked.training, given)
-    inputs = [
-        *(_info(tensor.name, value) for tensor, value in zip(spec.inputs, given.inputs, strict=True)),
-        _info("target", given.target),
-        _info("sample_weight", given.sample_weight),
-        _info("teacher", given.teacher),
-        *(_info(name, value) for name, value in zip(SCALARS, given.scalars, strict=True)),
-        *(
-            _info(f"{role}.{name}", value)
-            for role in ("param", "anchor", "velocity")
-            for name, value in checked.parameters.items()
-        ),
-    ]
-    outputs = [
-        _info("loss", given.scalars.momentum),
-        _info("correct", given.scalars.momentum),
-        *(
-            _info(f"next.{role}.{name}", value)
-            for role in ("param", "velocity")
-            for name, value in checked.parameters.items()
-        ),
-    ]
+
+
+def _compile_train_step(checked: CheckedProgram, recipe: Recipe, spec: ModelSpec) -> tuple[bytes, ModelSpec]:
+    """The graph, and the contract, which tells now whether the graph draws at random."""
+    given = {name: _empty(tensor) for name, tensor in train_inputs(spec).items()}
+    program = checked.training._replace(graph=pool_before_relu(checked.training.graph))
+    traced = trace(lambda named: train_step(program, recipe, spec, named), given)
+    joined_slices(traced.module)
+    late_expand(traced.module)
+    spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
+    inputs, outputs = train_inputs(spec), train_outputs(spec)
     emit = Emitter()
-    values = lower(module, emit, [info.name for info in inputs])
-    return emit.finish(
-        "train_step", inputs, {info.name: (value, info) for info, value in zip(outputs, values, strict=True)}
+    values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    graph = emit.finish(
+        "train_step",
+        [_info(tensor) for tensor in inputs.values()],
+        {name: (values[name], _info(tensor)) for name, tensor in outputs.items()},
     )
+    return graph, spec
 
 
-def _compile_predict(checked: CheckedProgram) -> bytes:
-    module = trace_predict(checked.prediction, list(checked.inputs.values()), list(checked.parameters.values()))
-    inputs = [
-        *(_info(name, value, batch="batch") for name, value in checked.inputs.items()),
-        *(_info(f"param.{name}", value) for name, value in checked.parameters.items()),
-    ]
+def _compile_predict(checked: CheckedProgram, output: TensorSpec, inputs: Mapping[str, TensorSpec]) -> bytes:
+    given = {name: checked.inputs[name] if name in checked.inputs else _empty(inputs[name]) for name in inputs}
+
+    def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        with torch.no_grad():
+            return {output.name: checked.prediction.forward(named)[0]}
+
+    traced = trace(predict, given)
     emit = Emitter(batch_input=checked.signature.inputs[0].name)
-    (value,) = lower(module, emit, [info.name for info in inputs])
-    logits = helper.make_tensor_value_info("logits", ONNX_TYPES[torch.float32], ["batch", checked.signature.classes])
-    return emit.finish("predict", inputs, {"logits": (value, logits)})
+    (value,) = lower(traced.module, emit, list(given))
+    infos = [_info(tensor, batched=name in checked.inputs) for name, tensor in inputs.items()]
+    return emit.finish("predict", infos, {output.name: (value, _info(output, batched=True))})
 
 
 def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: int) -> None:
@@ -141,6 +162,10 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
         raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
 
 
-def _info(name: str, tensor: Tensor, *, batch: str | None = None) -> onnx.ValueInfoProto:
-    shape: Sequence[int | str] = list(tensor.shape) if batch is None else [batch, *tensor.shape[1:]]
-    return helper.make_tensor_value_info(name, ONNX_TYPES[tensor.dtype], shape)
+def _empty(tensor: TensorSpec) -> Tensor:
+    return torch.empty(tensor.shape, dtype=TORCH_TYPES[tensor.dtype])
+
+
+def _info(tensor: TensorSpec, *, batched: bool = False) -> onnx.ValueInfoProto:
+    shape: Sequence[int | str] = ["batch", *tensor.shape] if batched else list(tensor.shape)
+    return helper.make_tensor_value_info(tensor.name, ONNX_TYPES[TORCH_TYPES[tensor.dtype]], shape)

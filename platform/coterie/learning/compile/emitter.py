@@ -20,6 +20,7 @@ ONNX_TYPES: Mapping[torch.dtype, int] = {
     torch.float64: TensorProto.DOUBLE,
     torch.int64: TensorProto.INT64,
     torch.int32: TensorProto.INT32,
+    torch.int8: TensorProto.INT8,
     torch.bool: TensorProto.BOOL,
 }
 NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
@@ -27,6 +28,7 @@ NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
     torch.float64: np.float64,
     torch.int64: np.int64,
     torch.int32: np.int32,
+    torch.int8: np.int8,
     torch.bool: np.bool_,
 }
 

@@ -17,8 +17,8 @@ class RunningStatistics(CoterieError):
     code = "compile.running_statistics"
     kind = ErrorKind.INVALID
     sentence = (
-        "Module {module!r} normalises over the batch, which neither padded batches nor merging allow: "
-        "use GroupNorm, LayerNorm or InstanceNorm without running statistics."
+        "Module {module!r} has no running statistics that travel: use BatchNorm with track_running_stats=True, or "
+        "GroupNorm, LayerNorm or InstanceNorm without them."
     )
 
 
@@ -55,9 +55,25 @@ class UnsupportedSignature(CoterieError):
     code = "compile.unsupported_signature"
     kind = ErrorKind.INVALID
     sentence = (
-        "A model takes float32 or int64 tensors with a leading batch axis and gives float32 logits [batch, classes]; "
+        "A model takes float32 or int64 tensors with a leading batch axis and gives one float32 tensor [batch, ...]; "
         "this one: {found}."
     )
+
+
+class LossMismatch(CoterieError):
+    """Fields: loss, wanted, found."""
+
+    code = "compile.loss_mismatch"
+    kind = ErrorKind.INVALID
+    sentence = "Loss {loss} takes {wanted}; the model gives {found}: choose the loss of the model's task in its recipe."
+
+
+class NothingTrains(CoterieError):
+    """Fields: names (of the model's parameters, the first ones)."""
+
+    code = "compile.nothing_trains"
+    kind = ErrorKind.INVALID
+    sentence = "No parameter is trained: the recipe's patterns match none of {names}."
 
 
 class UnsupportedParameter(CoterieError):
@@ -115,6 +131,8 @@ ERRORS = (
     FixedBatch,
     BatchOutOfRange,
     UnsupportedSignature,
+    LossMismatch,
+    NothingTrains,
     UnsupportedParameter,
     ExportFailed,
     NotTrainable,

@@ -33,4 +33,8 @@ def _parameter(program: ExportedProgram, argument: Argument, trained: Collection
     if not isinstance(argument, Node) or len(argument.users) != 1:
         return None
     name = program.graph_signature.inputs_to_parameters.get(argument.name)
-    return name if name in trained else None
+    if name not in trained:
+        return None
+    place = program.state_dict[name].data_ptr()
+    tied = [other for other in program.graph_signature.parameters if program.state_dict[other].data_ptr() == place]
+    return name if tied == [name] else None

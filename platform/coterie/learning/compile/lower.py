@@ -17,6 +17,7 @@ from coterie.learning.compile.operators import (
     functions,
     indexing,
     matrices,
+    noise,
     orders,
     pools,
     reductions,
@@ -33,6 +34,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     **pools.TABLE,
     **indexing.TABLE,
     **orders.TABLE,
+    **noise.TABLE,
 }
 
 

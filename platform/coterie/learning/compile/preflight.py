@@ -26,6 +26,8 @@ from coterie.learning.jobs.preflight import (
     PreflightResult,
     TeacherGraph,
 )
+from coterie.learning.recipe import parse_recipe
+from coterie.learning.recipe.loss import Loss
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.codec import Tensors
 from coterie_wire.local import StepWeights
@@ -33,7 +35,6 @@ from coterie_wire.tensors import decode_tensors, encode_tensors
 
 STAGES = ("loading", "compiling", "training", "cloud model")
 TIMED_STEPS = 5
-WEIGHTS = StepWeights(learning_rate=0.01, momentum=0.9, proximal_weight=0.01, distillation_weight=0.5)
 
 
 def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> PreflightResult:
@@ -44,22 +45,25 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     _report(report, 0)
     program = load_upload(Path(arguments.device))
     _report(report, 1)
-    compiled = compile_model(program, batch_size=arguments.batch_size)
+    recipe = parse_recipe(arguments.recipe)
+    compiled = compile_model(program, recipe, batch_size=arguments.batch_size)
     model = compiled.spec
-    if len(arguments.labels) != model.classes:
-        raise LabelsMismatch(labels=len(arguments.labels), classes=model.classes)
+    named = model.output.shape[0] if model.task in ("classes", "labels") else 0
+    if len(arguments.labels) != named:
+        raise LabelsMismatch(labels=len(arguments.labels), classes=named)
     _report(report, 2)
     step_s = try_training(compiled)
     _report(report, 3)
     cloud = load_upload(Path(arguments.cloud)) if arguments.cloud else None
-    cloud_parameters = None if cloud is None else _try_cloud(cloud, model)
-    teacher, problem = _teacher(cloud, arguments.teacher) if cloud and arguments.teacher else (None, None)
+    cloud_parameters = None if cloud is None else _try_cloud(cloud, model, recipe.loss)
+    teacher, problem = _teacher(cloud, recipe.loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
     return PreflightResult(
         model=model,
         train_step=_write(arguments.train_step, compiled.train_step),
         predict=_write(arguments.predict, compiled.predict),
         parameters=_write(arguments.parameters, encode_tensors(compiled.parameters)),
-        device_parameters=sum(tensor.size for tensor in compiled.parameters.values()),
+        frozen=_write(arguments.frozen, encode_tensors(compiled.frozen)) if compiled.frozen else None,
+        device_parameters=sum(compiled.parameters[spec.name].size for spec in model.parameters),
         cloud_parameters=cloud_parameters,
         teacher=teacher,
         teacher_problem=problem,
@@ -72,22 +76,24 @@ def try_training(compiled: CompiledModel) -> float:
     """Median seconds of a train step on made-up samples, after a save and restore. Raises NotTrainable."""
     model = compiled.spec
     batch = _made_up(model)
-    steps = DeviceSteps(compiled.train_step, model)
+    steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
+    weights = _weights(model)
     times = []
     training = steps.begin(compiled.parameters)
     for _ in range(TIMED_STEPS):
         started = time.perf_counter()
-        training, loss, _ = steps.step(training, batch, WEIGHTS, compiled.parameters)
+        training, loss, _ = steps.step(training, batch, weights, compiled.parameters)
         times.append(time.perf_counter() - started)
         if not np.isfinite(loss) or not _finite(training.parameters):
             raise NotTrainable(detail="a step gives numbers that are not finite")
     if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
         raise NotTrainable(detail="a step changes no parameter")
-    restored = decode_tensors(encode_tensors(training.parameters), expected=model.parameters)
+    restored = decode_tensors(encode_tensors(training.parameters), expected=model.version)
+    again_parameters = {name: tensor.astype(np.float32) for name, tensor in restored.items()}
     session = open_session(compiled.predict)
-    logits = predict_logits(session, training.parameters, batch.dataset)
-    again = predict_logits(
-        session, {name: tensor.astype(np.float32) for name, tensor in restored.items()}, batch.dataset
+    logits, again = (
+        predict_logits(session, tensors, batch.dataset, compiled.frozen)
+        for tensors in (training.parameters, again_parameters)
     )
     if not np.isfinite(logits).all() or not np.array_equal(logits, again):
         raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
@@ -102,31 +108,38 @@ def _made_up(model: ModelSpec) -> Batch:
         shape = (model.batch_size, *spec.shape)
         return np.zeros(shape, np.int64) if spec.dtype == "int64" else generator.random(shape, np.float32)
 
-    labels = (np.arange(model.batch_size) % model.classes).astype(np.int64)
-    teacher = np.full((model.batch_size, model.classes), 1 / model.classes, np.float32)
-    return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, labels), teacher)
+    targets = (np.arange(model.batch_size) % model.classes).astype(np.int64) if model.classes else samples(model.target)
+    teacher = np.full((model.batch_size, *model.output.shape), 1 / model.output.shape[-1], np.float32)
+    return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, targets), teacher)
 
 
-def _teacher(program: ExportedProgram, output: str) -> tuple[TeacherGraph | None, str | None]:
+def _weights(model: ModelSpec) -> StepWeights:
+    """Those of the train step's scalars that a plan sets, each in use."""
+    tried = {"momentum": 0.9, "weight_decay": 0.01, "clip_norm": 1.0, "distillation_weight": 0.5}
+    return StepWeights(
+        learning_rate=0.01,
+        proximal_weight=0.01,
+        **{name: value for name, value in tried.items() if name in model.scalars},
+    )
+
+
+def _teacher(program: ExportedProgram, loss: Loss, output: str) -> tuple[TeacherGraph | None, str | None]:
     """A cloud model of which no graph can be made is a good cloud model still."""
+    if loss.task != "classes":
+        return None, f"devices learn from a cloud model that tells classes apart, not {loss.task}"
     try:
-        compiled = compile_prediction(program)
+        compiled = compile_prediction(program, loss)
     except ERRORS as error:
         return None, str(error)
     return TeacherGraph(compiled.parameters, _write(output, compiled.predict)), None
 
 
-def _try_cloud(program: ExportedProgram, model: ModelSpec) -> int:
-    cloud = try_cloud(program)
-    device = Signature(model.inputs, model.classes)
-    if _mapping(device) != _mapping(cloud.signature):
-        raise PairMismatch(device=_mapping(device), cloud=_mapping(cloud.signature))
+def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Loss) -> int:
+    cloud = try_cloud(program, loss)
+    device = Signature(model.inputs, model.output, model.target, model.task)
+    if str(device) != str(cloud.signature):
+        raise PairMismatch(device=str(device), cloud=str(cloud.signature))
     return sum(tensor.numel() for tensor in cloud.parameters.values())
-
-
-def _mapping(signature: Signature) -> str:
-    inputs = ", ".join(f"{spec.dtype} {list(spec.shape)}" for spec in signature.inputs)
-    return f"{inputs} to {signature.classes} classes"
 
 
 def _finite(tensors: Tensors) -> bool:

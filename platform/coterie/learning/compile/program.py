@@ -9,20 +9,23 @@ from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.learning.compile.adapters import adapt
 from coterie.learning.compile.errors import (
     ExportFailed,
     MutatedState,
-    RunningStatistics,
+    NothingTrains,
     UnsupportedParameter,
     UnsupportedSignature,
 )
-from coterie.learning.compile.lower import module_path
+from coterie.learning.compile.flat import Argument, FlatProgram
+from coterie.learning.compile.frozen import bear_rounding, freeze
 from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
-from coterie.learning.compile.trace import FlatProgram
-
-BATCH_NORMS = ("aten.batch_norm.default", "aten._native_batch_norm_legit", "aten.native_batch_norm")
+from coterie.learning.compile.statistics import Statistics, settle_statistics
+from coterie.learning.recipe import Recipe
+from coterie_wire.tensors import Array
 
 
 def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgram:
@@ -51,76 +54,81 @@ class CheckedProgram(NamedTuple):
     inputs: Mapping[str, Tensor]
     """Fake tensors with a symbolic batch, by name."""
     parameters: Mapping[str, Tensor]
+    """What is trained."""
+    statistics: Statistics
+    frozen: Mapping[str, Array]
+    """What is not, by the names of the graphs' inputs."""
     signature: Signature
 
 
-def check_program(program: ExportedProgram) -> CheckedProgram:
-    """Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature or FixedBatch."""
-    _refuse_batch_norm(program)
-    _refuse_mutation(program)
+def check_program(program: ExportedProgram, recipe: Recipe, *, freezes: bool = True) -> CheckedProgram:
+    """What `recipe` makes of `program`; unless it `freezes`, all parameters are taken for trained.
+
+    Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, LossMismatch, NothingTrains or
+    FixedBatch.
+    """
+    signature = check_signature(program, recipe.loss)
+    graph, statistics = settle_statistics(program, recipe.trains, freezes=freezes)
+    _refuse_mutation(program, graph)
     parameters: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
-    arguments: list[str | Tensor] = []
+    frozen: dict[str, Array] = {}
+    known: dict[str, Tensor] = {}
+    taken: dict[str, Argument] = {}
+    arguments: list[Argument] = []
+    coarse = bear_rounding(program)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
         match spec.kind:
             case InputKind.PARAMETER:
                 assert spec.target is not None
-                tensor = program.state_dict[spec.target].detach()
-                if program.state_dict[spec.target].requires_grad:
-                    name = _tied(spec.target, tensor, parameters)
-                    parameters[name] = tensor
-                    arguments.append(_parameter(name))
-                else:
-                    arguments.append(tensor)
+                name = _tied(spec.target, program.state_dict[spec.target].detach(), known)
+                if name not in known:
+                    known[name] = program.state_dict[name].detach()
+                    tensor = _checked_parameter(name, known[name])
+                    if not freezes or (program.state_dict[name].requires_grad and recipe.trains.trains(name)):
+                        parameters[name] = tensor
+                        taken[name] = f"param.{name}"
+                    else:
+                        kept = freeze(name, tensor, coarse=node.name in coarse)
+                        taken[name] = kept.argument
+                        frozen.update(kept.tensors)
+                arguments.append(taken[name])
             case InputKind.USER_INPUT:
                 inputs[node.name] = input_tensor(node)
-                arguments.append(_input(node.name))
+                arguments.append(node.name)
+            case InputKind.BUFFER if spec.target in statistics.values:
+                arguments.append(f"state.{spec.target}")
             case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
                 assert spec.target is not None
                 source = program.state_dict if spec.target in program.state_dict else program.constants
                 arguments.append(source[spec.target].detach())
             case other:
                 raise UnsupportedSignature(found=f"argument {node.name} is a {other.name.lower()}")
-    if not inputs or not parameters:
-        raise UnsupportedSignature(found=f"{len(inputs)} inputs and {len(parameters)} trainable parameters")
-    training = FlatProgram(
-        program.graph_module,
-        tuple(_parameter(name) for name in parameters),
-        tuple(_input(name) for name in inputs),
-        tuple(arguments),
-    )
+    training = FlatProgram(graph, tuple(arguments))
+    if adapters := adapt(program, training, recipe.trains):
+        training = adapters.program
+        parameters.update(adapters.parameters)
+    if not parameters:
+        names = list(program.graph_signature.parameters)
+        raise NothingTrains(names=", ".join(names[:5]) or "none")
     return CheckedProgram(
         training=training,
-        prediction=training._replace(graph=in_service(program)),
+        prediction=training._replace(graph=in_service(training.graph)),
         inputs=inputs,
-        parameters={name: _checked_parameter(name, tensor) for name, tensor in parameters.items()},
-        signature=check_signature(program),
+        parameters=parameters,
+        statistics=statistics,
+        frozen=frozen,
+        signature=signature,
     )
 
 
-def _parameter(name: str) -> str:
-    return f"param.{name}"
-
-
-def _input(name: str) -> str:
-    return f"input.{name}"
-
-
-def _refuse_batch_norm(program: ExportedProgram) -> None:
-    for node in program.graph.nodes:
-        if str(node.target).startswith(BATCH_NORMS):
-            raise RunningStatistics(module=module_path(node))
-        if str(node.target) == "aten.instance_norm.default" and node.args[3] is not None:
-            raise RunningStatistics(module=module_path(node))
-
-
-def _refuse_mutation(program: ExportedProgram) -> None:
+def _refuse_mutation(program: ExportedProgram, graph: GraphModule) -> None:
     """Inputs written to, whether in place or by an output that replaces them."""
     for output in program.graph_signature.output_specs:
         if output.kind is not OutputKind.USER_OUTPUT:
             raise MutatedState(name=str(output.target))
-    for node in program.graph.nodes:
+    for node in graph.graph.nodes:
         if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:
             continue
         written = node.args[0]

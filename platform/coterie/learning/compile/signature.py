@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.fx import Graph, GraphModule
+from torch.fx import GraphModule
 from torch.fx.node import Node
 
-from coterie.learning.compile.errors import FixedBatch, UnsupportedSignature
-from coterie_wire.bundle import MAX_NAME, Dtype, TensorSpec
+from coterie.learning.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
+from coterie.learning.compile.passes.copying import copy_graph
+from coterie.learning.recipe.loss import Loss
+from coterie_wire.bundle import MAX_NAME, Dtype, Task, TensorSpec
 from coterie_wire.tensors import METADATA
 
 DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
@@ -32,25 +34,35 @@ IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
 
 
 class Signature(NamedTuple):
-    """What a model takes and gives."""
+    """What a model takes and gives, a sample at a time."""
 
     inputs: tuple[TensorSpec, ...]
-    """Shapes of one sample, without the batch axis."""
-    classes: int
+    output: TensorSpec
+    target: TensorSpec
+    """What its loss compares the output with."""
+    task: Task
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"{spec.dtype} {list(spec.shape)}" for spec in self.inputs)
+        return f"{inputs} to {list(self.output.shape)}"
 
 
-def check_signature(program: ExportedProgram) -> Signature:
-    """Raises UnsupportedSignature or FixedBatch."""
+def check_signature(program: ExportedProgram, loss: Loss) -> Signature:
+    """Raises UnsupportedSignature, LossMismatch or FixedBatch."""
     inputs = tuple(
         TensorSpec(node.name, DTYPES[tensor.dtype], tuple(int(size) for size in tensor.shape[1:]))
         for node, tensor in ((node, input_tensor(node)) for node in user_inputs(program))
     )
     if not inputs:
         raise UnsupportedSignature(found="it has no inputs")
-    for name in program.state_dict:
+    for name in (*program.state_dict, *(spec.name for spec in inputs)):
         if name == METADATA or len(name) > MAX_NAME:  # no tensor file holds it
-            raise UnsupportedSignature(found=f"a parameter is called {name[:MAX_NAME]!r}")
-    return Signature(inputs, _classes(program))
+            raise UnsupportedSignature(found=f"a parameter or an input is called {name[:MAX_NAME]!r}")
+    output = _output(program, "values" if loss.task == "values" else "logits")
+    target = loss.target(output)
+    if target is None:
+        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"[batch, {', '.join(map(str, output.shape))}]")
+    return Signature(inputs, output, target, loss.task)
 
 
 def user_inputs(program: ExportedProgram) -> list[Node]:
@@ -71,31 +83,28 @@ def input_tensor(node: Node) -> Tensor:
     return value
 
 
-def in_service(program: ExportedProgram) -> GraphModule:
-    """The program without dropout, and with the statistics that batch normalisation has gathered."""
-    graph = Graph()
-    graph.output(graph.graph_copy(program.graph_module.graph, {}))
-    for node in graph.nodes:
+def in_service(module: GraphModule) -> GraphModule:
+    """A program without dropout, and with the statistics that batch normalisation has gathered."""
+    copy = copy_graph(module)
+    for node in copy.graph.nodes:
         if str(node.target) in IN_SERVICE:
             position, value = IN_SERVICE[str(node.target)]
             if len(node.args) > position:
                 node.update_arg(position, value)
-    return GraphModule(program.graph_module, graph)
+    copy.recompile()
+    return copy
 
 
-def _classes(program: ExportedProgram) -> int:
+def _output(program: ExportedProgram, name: str) -> TensorSpec:
     (outputs,) = program.graph.output_node().args
     assert isinstance(outputs, (tuple, list))
     value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
     if (
         not isinstance(value, Tensor)
-        or value.dim() != 2
+        or value.dim() < 2
         or value.dtype != torch.float32
-        or isinstance(value.shape[0], int)
+        or [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]
     ):
         found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
         raise UnsupportedSignature(found=f"its output is {found}")
-    classes = value.shape[1]
-    if not isinstance(classes, int) or classes < 2:
-        raise UnsupportedSignature(found=f"its output has {classes} classes")
-    return classes
+    return TensorSpec(name, "float32", tuple(int(size) for size in value.shape[1:]))

@@ -9,6 +9,7 @@ from coterie.learning.child.job import ChildJob
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.compile.errors import ERRORS
 from coterie.learning.datasets import MalformedDataset
+from coterie.learning.plan import Document
 from coterie_wire.bundle import BlobRef
 
 
@@ -19,6 +20,8 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """The cloud model, a file of ``torch.export.save``."""
     dataset: str
     """NPZ with x and y."""
+    recipe: Document
+    """How the pair is trained, as `coterie.learning.recipe` writes it: the loss is the cloud model's too."""
     output: str
     """Where to write the trained parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
@@ -38,7 +41,7 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: BlobRef
     epochs: int
     """How many were run."""
-    validation_accuracy: float
+    validation_accuracy: float | None
     validation_loss: float
 
 

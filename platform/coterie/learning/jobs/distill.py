@@ -9,6 +9,7 @@ from coterie.learning.child.job import ChildJob
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.compile.errors import ERRORS
 from coterie.learning.datasets import MalformedDataset
+from coterie.learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
 
 
@@ -26,6 +27,10 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Its trained parameters."""
     dataset: str
     """NPZ with x and y."""
+    frozen: str | None
+    """The pair's frozen tensors, if it has any."""
+    recipe: Document
+    """How the pair is trained, as `coterie.learning.recipe` writes it."""
     output: str
     """Where to write the device model's parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -46,9 +51,9 @@ class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: BlobRef
     epochs: int
     """How many were run."""
-    validation_accuracy: float
+    validation_accuracy: float | None
     validation_loss: float
-    teacher_accuracy: float
+    teacher_accuracy: float | None
     """Of the cloud model on all samples."""
 
 

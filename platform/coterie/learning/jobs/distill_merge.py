@@ -7,7 +7,7 @@ from coterie.learning.child.job import ChildJob
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.compile.errors import ERRORS
 from coterie.learning.datasets import MalformedDataset
-from coterie.learning.jobs.merge import Quality, StoredUpdate, UpdateChanged
+from coterie.learning.jobs.merge import StoredUpdate, UpdateChanged
 from coterie.learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
 
@@ -64,6 +64,8 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     groups: Document
     checkpoints: str
     """A directory that outlives the job: another that is given it goes on where this one was."""
+    frozen: str | None
+    """The pair's frozen tensors, if it has any."""
     output: str
     """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
     seed: int
@@ -78,6 +80,13 @@ class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The group that it belongs to now."""
     kept: bool
     """Whether the base learned from it."""
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A classifier on held-out samples."""
+
+    accuracy: float
+    loss: float
 
 
 class NewLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

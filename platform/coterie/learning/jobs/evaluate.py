@@ -17,13 +17,15 @@ class EvaluateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Parameter file of the version to measure."""
     dataset: str
     """NPZ with x and y."""
+    frozen: str | None = None
+    """The pair's frozen tensors, if it has any."""
 
 
 class EvaluateResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An `Evaluation`."""
 
     samples: int
-    accuracy: float
+    accuracy: float | None
     loss: float
     class_accuracy: tuple[float | None, ...]
 

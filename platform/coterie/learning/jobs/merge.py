@@ -42,6 +42,8 @@ class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The pair's ``predict.onnx``."""
     dataset: str
     """NPZ with x and y."""
+    frozen: str | None = None
+    """The pair's frozen tensors, if it has any."""
 
 
 class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +64,8 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model on held-out samples."""
 
-    accuracy: float
+    accuracy: float | None
+    """None where the task has no right and wrong."""
     loss: float
 
 

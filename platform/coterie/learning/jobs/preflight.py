@@ -8,6 +8,7 @@ from msgspec import Meta
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.learning.child.job import ChildJob, Limits
 from coterie.learning.compile.errors import ERRORS
+from coterie.learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
 LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
@@ -44,6 +45,10 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Where to write ``predict.onnx``."""
     parameters: str
     """Where to write the device model's initial parameters."""
+    frozen: str
+    """Where to write what the recipe freezes, if it does."""
+    recipe: Document = {}
+    """A `coterie.learning.recipe.Recipe`; what it leaves out has its default."""
     cloud: str | None = None
     """The cloud model, a file of ``torch.export.save``."""
     teacher: str | None = None
@@ -64,6 +69,8 @@ class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     train_step: BlobRef
     predict: BlobRef
     parameters: BlobRef
+    frozen: BlobRef | None
+    """What the recipe freezes; None where it freezes nothing."""
     device_parameters: int
     """How many numbers the device model learns."""
     cloud_parameters: int | None

@@ -14,6 +14,8 @@ class Contribution(NamedTuple):
     """The difference of its parameters from the round's base."""
     samples: int
     """Training samples it was computed from."""
+    statistics: Tensors = {}
+    """The running statistics that the device gathered; they are merged apart."""
 
 
 class Merge(Kind, frozen=True):

@@ -62,7 +62,7 @@ class ForestLearner:
         tree = grow_tree(x, labels, depth=self.kind.depth, rng=np.random.default_rng(seed))
         if len(self.trees) < self.kind.trees:
             return replace(learner, trees=(*self.trees, tree))
-        trees = replace_worst(self.trees, (tree,), features_of(batch.inputs, self.task), batch.labels)
+        trees = replace_worst(self.trees, (tree,), features_of(batch.inputs, self.task), batch.classes)
         return replace(learner, trees=trees)
 
     def portion(self, terms: Terms) -> bytes:
@@ -74,7 +74,7 @@ class ForestLearner:
         features, classes = feature_count(self.task), self.task.classes
         trees = decode_trees(payload, terms.plan.codec, most=self._count(terms), features=features, classes=classes)
         return replace(
-            self, trees=replace_worst(self.trees, trees, features_of(window.inputs, self.task), window.labels)
+            self, trees=replace_worst(self.trees, trees, features_of(window.inputs, self.task), window.classes)
         )
 
     def _samples(self) -> tuple[Float32, np.ndarray[tuple[int], np.dtype[np.int64]]]:

@@ -32,7 +32,7 @@ class Linear(LearnerKind, frozen=True, tag="linear"):
     shrink: Annotated[float, Meta(ge=0, le=10, description="weight of the squared norm in the loss")] = 1e-4
 
     def begin(self, task: Task, local: Local, *, seed: int) -> Learner:  # noqa: ARG002 - it trains in its own way, from zero
-        model = ModelSpec(
+        model = ModelSpec.of_classifier(
             inputs=task.inputs,
             classes=task.classes,
             batch_size=1,

@@ -86,7 +86,7 @@ class NeuralLearner:
     def learn(self, batch: Dataset, *, seed: int) -> "NeuralLearner":
         """All of the plan's epochs; velocities start at rest, as in every assignment."""
         by = partial(self._by, inputs=batch.inputs)
-        extras = self.extras.weighed(by(self.parameters), by, batch.labels) if self.extras.learners else self.extras
+        extras = self.extras.weighed(by(self.parameters), by, batch.classes) if self.extras.learners else self.extras
         learner = self._trained(batch, self.local, teacher=None, seed=seed)
         return replace(learner, extras=extras)
 
@@ -126,7 +126,7 @@ class NeuralLearner:
         """Keep `extra` beside the own network or, where it would have too little weight, distil it into the own."""
         by = partial(self._by, inputs=window.inputs)
         own = by(self.parameters)
-        extras = self.extras.with_learner(extra, own, by, window.labels)
+        extras = self.extras.with_learner(extra, own, by, window.classes)
         if extras is not None:
             return replace(self, extras=extras)
         teacher = opinion(own, by(extra.parameters), extra.classes)

@@ -11,6 +11,7 @@ from coterie.learning.compile.errors import FixedBatch, NotTrainable
 from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.datasets import Dataset
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 
 
 @pytest.fixture
@@ -53,11 +54,11 @@ def test_state_is_saved_and_restored(program: CloudProgram, samples: Dataset) ->
 
 def test_fixed_batch_is_refused() -> None:
     with pytest.raises(FixedBatch):
-        try_cloud(torch.export.export(nn.Linear(4, 3), (torch.zeros(2, 4),)))
+        try_cloud(torch.export.export(nn.Linear(4, 3), (torch.zeros(2, 4),)), CrossEntropy())
 
 
 def test_model_without_a_finite_gradient_is_refused() -> None:
     module = nn.Linear(4, 3)
     nn.init.constant_(module.weight, float("nan"))
     with pytest.raises(NotTrainable):
-        try_cloud(export_module(module, (torch.zeros(2, 4),)))
+        try_cloud(export_module(module, (torch.zeros(2, 4),)), CrossEntropy())

@@ -80,6 +80,7 @@ def arguments(pair: Path, place: Path, models: Sequence[TrainedModel], **changes
         cloud=str(pair / "cloud.pt2"),
         dataset=str(pair / "data.npz"),
         held_out=str(pair / "data.npz"),
+        frozen=None,
         lines=(Line("", str(pair / "cloud"), str(pair / "device")),),
         groups_named=0,
         models=tuple(models),

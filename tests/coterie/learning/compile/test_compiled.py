@@ -4,11 +4,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from coterie.core.errors import CoterieError
 from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.errors import (
     BatchOutOfRange,
     FixedBatch,
+    LossMismatch,
     MutatedState,
+    NothingTrains,
     RunningStatistics,
     UnsupportedOperator,
     UnsupportedParameter,
@@ -54,7 +57,7 @@ def test_graphs_keep_the_contract(small: CompiledModel) -> None:
     assert all(node.domain == "" for node in graph.graph.node)
     names = [spec.name for spec in small.spec.parameters]
     assert {value.name for value in graph.graph.input} == {
-        *("input", "target", "sample_weight", "teacher"),
+        *("input", "target", "sample_weight", "teacher", "seed"),
         *("learning_rate", "momentum", "proximal_weight", "distillation_weight"),
         *(f"{role}.{name}" for role in ("param", "anchor", "velocity") for name in names),
     }
@@ -72,12 +75,8 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
 
 
 def test_dropout_is_in_training_alone(small: CompiledModel) -> None:
-    kinds = {
-        name: {node.op_type for node in onnx.load_from_string(graph).graph.node}
-        for name, graph in (("train_step", small.train_step), ("predict", small.predict))
-    }
-    assert "RandomUniformLike" in kinds["train_step"]
-    assert "RandomUniformLike" not in kinds["predict"]
+    assert small.spec.seeded
+    assert "seed" not in {value.name for value in onnx.load_from_string(small.predict).graph.input}
 
 
 def test_batch_without_weight_changes_nothing(small: CompiledModel) -> None:
@@ -117,11 +116,12 @@ def test_head_that_cannot_be_told_is_none() -> None:
         assert compiled(module, torch.zeros(2, width)).spec.head is None
 
 
-def test_frozen_parameter_is_part_of_the_graph() -> None:
+def test_parameter_that_does_not_train_is_frozen() -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
     module[0].requires_grad_(False)
     model = compiled(module, torch.zeros(2, 4))
     assert [spec.name for spec in model.spec.parameters] == ["1.weight", "1.bias"]
+    assert {spec.name for spec in model.spec.frozen} == {"frozen.0.weight", "frozen.0.bias"}
 
 
 class Spectral(nn.Module):
@@ -152,8 +152,9 @@ def test_unknown_operator_is_named_with_its_module() -> None:
     assert "fft" in str(caught.value.fields["operator"])
 
 
-def test_batch_normalisation_is_refused_with_advice() -> None:
-    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(16, 3))
+def test_batch_normalisation_without_statistics_is_refused_with_advice() -> None:
+    norm = nn.BatchNorm2d(4, track_running_stats=False)
+    module = nn.Sequential(nn.Conv2d(1, 4, 3), norm, nn.Flatten(), nn.Linear(16, 3))
     with pytest.raises(RunningStatistics, match="GroupNorm") as caught:
         compiled(module, torch.zeros(2, 1, 4, 4))
     assert caught.value.fields == {"module": "1"}
@@ -191,10 +192,17 @@ def test_infinite_parameter_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [nn.Linear(4, 1), nn.Sequential(nn.Linear(4, 3), nn.Unflatten(1, (3, 1))), nn.ReLU()]
+    ("module", "error"),
+    [
+        (nn.Linear(4, 1), LossMismatch),
+        (nn.Sequential(nn.Linear(4, 3), nn.Unflatten(1, (3, 1))), LossMismatch),
+        (nn.ReLU(), NothingTrains),
+        (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), UnsupportedSignature),
+    ],
+    ids=["one output", "a table", "no parameter", "no batch"],
 )
-def test_what_is_no_classifier_is_refused(module: nn.Module) -> None:
-    with pytest.raises(UnsupportedSignature):
+def test_what_is_no_classifier_is_refused(module: nn.Module, error: type[CoterieError]) -> None:
+    with pytest.raises(error):
         compiled(module, torch.zeros(2, 4))
 
 

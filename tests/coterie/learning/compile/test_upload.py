@@ -20,6 +20,7 @@ from coterie.learning.compile.errors import (
 )
 from coterie.learning.compile.signature import check_signature
 from coterie.learning.compile.upload import load_upload
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 
 MODEL = "m/models/model.json"
 WEIGHTS = "m/data/weights/model_weights_config.json"
@@ -69,7 +70,7 @@ class Bomb:
 
 
 def test_plain_upload_is_loaded(tmp_path: Path, members: Mapping[str, bytes]) -> None:
-    signature = check_signature(load_upload(written(tmp_path / "m.pt2", members)))
+    signature = check_signature(load_upload(written(tmp_path / "m.pt2", members)), CrossEntropy())
     assert [spec.shape for spec in signature.inputs] == [(4,)]
     assert signature.classes == 3
 
@@ -183,7 +184,7 @@ def test_parameter_that_no_file_can_name_is_refused(tmp_path: Path, members: Map
         for name, content in members.items()
     }
     with pytest.raises(UnsupportedSignature, match="__metadata__"):
-        check_signature(load_upload(written(tmp_path / "m.pt2", renamed)))
+        check_signature(load_upload(written(tmp_path / "m.pt2", renamed)), CrossEntropy())
 
 
 def test_too_many_members_are_refused(tmp_path: Path, members: Mapping[str, bytes]) -> None:

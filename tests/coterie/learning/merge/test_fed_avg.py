@@ -3,14 +3,16 @@ import numpy as np
 from coterie.learning.merge import Contribution
 from coterie.learning.merge.fed_avg import FedAvg
 from coterie.learning.merging import merge_blocks
+from coterie_wire.bundle import ModelSpec, TensorSpec
 
+MODEL = ModelSpec.of_classifier(inputs=(), classes=3, batch_size=1, parameters=(TensorSpec("w", "float32", (3,)),))
 BASE = {"w": np.array([1.0, 2.0, 3.0], np.float32)}
 FIRST = Contribution({"w": np.array([1.0, 0.0, -1.0], np.float32)}, samples=1)
 SECOND = Contribution({"w": np.array([0.0, 4.0, 3.0], np.float32)}, samples=3)
 
 
 def merged(kind: FedAvg, *contributions: Contribution) -> list[float]:
-    return merge_blocks(kind, BASE, iter([iter(contributions)]))["w"].tolist()
+    return merge_blocks(kind, MODEL, BASE, iter([iter(contributions)]))["w"].tolist()
 
 
 def test_updates_count_by_their_samples() -> None:
@@ -35,5 +37,5 @@ def test_uniform_is_by_samples_where_all_have_as_many() -> None:
 
 
 def test_blocks_are_summed_apart() -> None:
-    parts = merge_blocks(FedAvg(), BASE, iter([iter([FIRST]), iter([SECOND])]))
+    parts = merge_blocks(FedAvg(), MODEL, BASE, iter([iter([FIRST]), iter([SECOND])]))
     assert parts["w"].tolist() == [1.25, 5.0, 5.0]

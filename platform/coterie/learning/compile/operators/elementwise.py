@@ -6,7 +6,6 @@ from collections.abc import Callable
 import torch
 
 from coterie.learning.compile.call import Call, Table
-from coterie.learning.compile.emitter import ONNX_TYPES
 
 TABLE = Table()
 
@@ -195,15 +194,6 @@ def overwrite(call: Call) -> str:
     return call.emit.op("Expand", call["src"], call.emit.shape(call.shape))
 
 
-@TABLE.lowers("bernoulli.p")
-def bernoulli(call: Call) -> str:
-    """One with probability p: what dropout keeps."""
-    emit = call.emit
-    uniform = emit.op("RandomUniformLike", call["self"], dtype=ONNX_TYPES[torch.float32])
-    return emit.cast(emit.op("Less", uniform, call.cast("p", torch.float32)), call.dtype)
-
-
-@TABLE.lowers("rand_like.default")
-def random_like(call: Call) -> str:
-    """Uniform in [0, 1): what dropout draws from."""
-    return call.emit.op("RandomUniformLike", call["self"], dtype=ONNX_TYPES[call.dtype])
+@TABLE.lowers("coterie.dequantise.default")
+def dequantise(call: Call) -> str:
+    return call.emit.op("DequantizeLinear", call.raw("code"), call.raw("scale"), axis=0)

@@ -15,7 +15,15 @@ SCATTERED = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "
 
 @TABLE.lowers("embedding.default")
 def embedding(call: Call) -> str:
-    return call.emit.op("Gather", call["weight"], call.raw("indices"), axis=0)
+    emit, places, table = call.emit, call.raw("indices"), call.arguments["weight"]
+    assert isinstance(table, Node)
+    if str(table.target) != "coterie.dequantise.default":
+        return emit.op("Gather", call["weight"], places, axis=0)
+    # Of a frozen table only the rows that are looked up become float32.
+    code, scale = (call.values[node] for node in table.all_input_nodes)
+    assert isinstance(code, str) and isinstance(scale, str)
+    rows = emit.cast(emit.op("Gather", code, places, axis=0), torch.float32)
+    return emit.op("Mul", rows, emit.op("Unsqueeze", emit.op("Gather", scale, places, axis=0), emit.ints([-1])))
 
 
 @TABLE.lowers("index_select.default")

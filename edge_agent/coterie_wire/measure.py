@@ -1,0 +1,59 @@
+"""How good a model's output is, sample by sample: the plain loss of its task, and the share of it that is right."""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_wire.bundle import Task
+
+Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.int8]
+Float64: TypeAlias = NDArray[np.float64]
+
+
+class Measured(NamedTuple):
+    """Figures of samples, [n] each."""
+
+    losses: Float64
+    """Without label smoothing, class weights or a teacher; not finite where the output is not."""
+    right: Float64 | None
+    """Between 0 and 1; None where the task has no right and wrong."""
+
+
+def measure(task: Task, output: Numbers, target: Numbers, *, padding: int | None = None) -> Measured:
+    """`output` [n, *output] against `target` [n, *target]; the tokens that are `padding` do not count."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        match task:
+            case "classes":
+                return Measured(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
+            case "tokens":
+                present, right = target != padding, output.argmax(axis=2) == target
+                return Measured(_mean(_surprise(output, target), present), _mean(right, present))
+            case "labels":
+                wide, wanted = output.astype(np.float64), target.astype(np.float64)
+                losses = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide))) - wanted * wide
+                return Measured(losses.mean(axis=1), ((wide > 0) == (wanted > 0.5)).mean(axis=1))
+            case _:
+                off = output.astype(np.float64) - target.astype(np.float64)
+                return Measured((off * off).reshape(len(off), -1).mean(axis=1), None)
+
+
+def log_softmax(logits: Numbers) -> Float64:
+    """Logarithms of the probabilities along the last axis."""
+    shifted = logits.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: whoever asks sees what is not finite
+        shifted -= shifted.max(axis=-1, keepdims=True)
+        shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return shifted
+
+
+def _surprise(logits: Numbers, target: Numbers) -> Float64:
+    """Minus the logarithm of the target's probability, in the shape of the targets."""
+    places = target.astype(np.int64)[..., None]
+    return -np.take_along_axis(log_softmax(logits), places, axis=-1)[..., 0]
+
+
+def _mean(values: NDArray[np.float64] | NDArray[np.bool_], present: NDArray[np.bool_]) -> Float64:
+    """Over the positions that are present; 0 where none is."""
+    total: Float64 = np.where(present, values, 0.0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+    return total
