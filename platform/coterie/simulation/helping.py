@@ -4,6 +4,7 @@ Daga et al. 2019, doi 10.1145/3357223.3362708.
 """
 
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import msgspec
 import numpy as np
@@ -15,29 +16,34 @@ from coterie.learning.plan import Plan
 from coterie.simulation.clock import Deed
 from coterie.simulation.device import Device, joined
 from coterie.simulation.learner import Terms
+from coterie.simulation.ledger import What
 from coterie.simulation.outcome import Ending, HelpOutcome
 from coterie.simulation.world import World
+from coterie_agent.company.reading import found_in
+from coterie_agent.sharing import share_profile
+from coterie_wire.bundle import BlobRef
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.guard import Judgement, judge
 from coterie_wire.help.cartel import Cartel
+from coterie_wire.helping import (
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    HelpNews,
+    OfferPortion,
+    Portion,
+    Profile,
+    ReportMerged,
+    ReportProfile,
+    Serve,
+)
+from coterie_wire.message import Message
 from coterie_wire.profile import Counts
 from coterie_wire.watch import Watch, begin_watch
 
-
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a device tells of its newest batches; only classes that occurred are named."""
-
-    classes: tuple[int, ...]
-    counts: tuple[int, ...]
-    hits: tuple[int, ...]
-    drifting: bool = False
-    troubled: tuple[int, ...] = ()
-    """In a help request: the classes that it asks for."""
-
-    @property
-    def size_bytes(self) -> int:
-        """As it travels."""
-        return len(msgspec.json.encode(self))
+FEDERATION = "simulation"
+"""What messages call it."""
 
 
 @dataclass
@@ -50,6 +56,11 @@ class _Request:
     asked_s: float
     tick: int
     tried: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As long as the identifiers of requests and transfers are."""
+        return str(UUID(int=self.device.number << 64 | self.tick))
 
 
 class Helping:
@@ -80,8 +91,7 @@ class Helping:
 
     def _tell(self, device: Device, watch: Watch) -> None:
         counts = watch.metadata(self._cartel)
-        size_bytes = _told(counts, drifting=watch.drifting).size_bytes
-        self._world.ledger.count("metadata", size_bytes)
+        size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=watch.drifting)))
 
         def arrive() -> None:
             known = self._told.get(device.number)
@@ -92,8 +102,8 @@ class Helping:
     def _ask(self, device: Device, watch: Watch, classes: tuple[int, ...]) -> None:
         recent = watch.recent(self._cartel)
         request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
-        size_bytes = _told(recent, troubled=classes).size_bytes
-        self._world.ledger.count("requests", size_bytes)
+        profile = _profile(recent, device, drifting=True)
+        size_bytes = self._say("requests", AskHelp(request.name, FEDERATION, classes, profile))
         self._later(self._world.upload_s(size_bytes), lambda: self._match(request))
 
     def _match(self, request: _Request) -> None:
@@ -107,38 +117,49 @@ class Helping:
                 request.tried.append(found[0].device)
                 self._serve(request, found[0], self._devices[found[0].device])
                 return
+        self._say("requests", HelpNews(request.name, "unmatched"))
         self._end(request, "unmatched")
 
     def _serve(self, request: _Request, match: Match, helper: Device) -> None:
-        world = self._world
-        terms = Terms(match.classes, self._plan, world.seed_of("portion", request.device.number, request.tick))
+        world, cartel = self._world, self._cartel
+        terms = Terms(request.classes, self._plan, world.seed_of("portion", request.device.number, request.tick))
         payload = helper.learner.portion(terms)
+        content = BlobRef.of_bytes(payload)
+        asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, cartel.deliver_s))
+        offered = self._say("requests", OfferPortion(request.name, content.sha256, content.size_bytes))
         world.ledger.count("portions", len(payload))
-        upload_s = world.download_s(0) + world.upload_s(len(payload))
+        upload_s = world.download_s(asked) + world.upload_s(offered) + world.upload_s(len(payload))
         self._load(helper, +1)
 
         def delivered() -> None:
             self._load(helper, -1)
-            if upload_s > self._cartel.deliver_s:
+            if upload_s > cartel.deliver_s:
                 self._match(request)
                 return
+            news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, cartel.judge_s))
+            told = self._say("requests", news)
             world.ledger.count("portions", len(payload))
-            self._later(world.download_s(len(payload)), lambda: self._judge(request, match, terms, payload))
+            download_s = world.download_s(told) + world.download_s(len(payload))
+            self._later(download_s, lambda: self._judge(request, match, terms, payload))
 
-        self._later(min(upload_s, self._cartel.deliver_s), delivered)
+        self._later(min(upload_s, cartel.deliver_s), delivered)
 
     def _judge(self, request: _Request, match: Match, terms: Terms, payload: bytes) -> None:
         device = request.device
         window = joined([arrived.batch for arrived in device.window][-self._cartel.recent_batches :])
         try:
             merged = device.learner.with_portion(payload, terms, window)
-        except WireError:
+        except WireError as error:
+            self._say("requests", DeclineTransfer(request.name, Reason(error.code, error.detail)))
             self._end(request, "refused", match, len(payload))
             return
         before, after = (learner.predict(window.inputs).argmax(axis=1) for learner in (device.learner, merged))
         judgement = judge(window.classes, before, after)
         if judgement.kept:
             device.learner = merged
+        self._say("requests", ReportMerged(request.name))
+        verdict = GiveVerdict(request.name, judgement.kept, judgement.before, judgement.after, len(window.labels))
+        self._say("requests", verdict)
         self._end(request, "kept" if judgement.kept else "undone", match, len(payload), judgement)
 
     def _end(
@@ -154,7 +175,7 @@ class Helping:
                 device=request.device.name,
                 asked_s=request.asked_s,
                 tick=request.tick,
-                classes=match.classes if match else request.classes,
+                classes=request.classes,
                 helper=match.device if match else None,
                 divergence=match.divergence if match else None,
                 portion_bytes=portion_bytes,
@@ -172,11 +193,16 @@ class Helping:
         known = self._told[helper.number]
         self._know(helper, known._replace(serving=known.serving + more))
 
+    def _say(self, what: What, message: Message) -> int:
+        """Count a message, encoded as it travels; gives back its bytes."""
+        size_bytes = len(msgspec.json.encode(message))
+        self._world.ledger.count(what, size_bytes)
+        return size_bytes
+
     def _later(self, delay_s: float, deed: Deed) -> None:
         self._world.clock.at(self._world.clock.now_s + delay_s, deed)
 
 
-def _told(counts: Counts, *, drifting: bool = False, troubled: tuple[int, ...] = ()) -> Told:
-    there = np.flatnonzero(counts.samples)
-    samples, wrong = counts.samples[there], counts.wrong[there]
-    return Told(tuple(there.tolist()), tuple(samples.tolist()), tuple((samples - wrong).tolist()), drifting, troubled)
+def _profile(counts: Counts, device: Device, *, drifting: bool) -> Profile:
+    """As an agent tells it whose owner holds nothing back."""
+    return share_profile(found_in(counts), "counts", batch=len(device.samples), drifting=drifting, willing=True)

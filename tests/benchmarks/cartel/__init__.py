@@ -21,7 +21,7 @@ def measure() -> Sequence[Figure]:
     """Five minutes of two cores, most of them for the forests."""
     settings = read_settings()
     found = _run(settings)
-    return [*_claims(settings, found), *_controls(settings, found), *_traps(settings, found), *search_figures()]
+    return [*_claims(settings, found), *_controls(settings, found), *_cases(settings, found), *search_figures()]
 
 
 def _run(settings: Settings) -> Outcomes:
@@ -36,10 +36,10 @@ def _run(settings: Settings) -> Outcomes:
                 Arm(plan, settings.workloads[0], seed, learner, profiles=settings.control.profiles)
                 for seed in settings.seeds
             ]
-    for trap in settings.traps:
-        for plan, help_ in (("isolated", {}), ("cartel", trap.help)):
-            arms[trap.title, plan] = [
-                Arm(plan, settings.workloads[0], seed, trap.learner, local=trap.local, help=help_)
+    for case in (*settings.variants, *settings.traps):
+        for plan, help_ in (("isolated", {}), ("cartel", case.help)):
+            arms[case.title, plan] = [
+                Arm(plan, settings.workloads[0], seed, case.learner, local=case.local, help=help_)
                 for seed in settings.seeds
             ]
     outcomes = iter(run_arms([arm for group in arms.values() for arm in group]))
@@ -70,11 +70,13 @@ def _controls(settings: Settings, found: Outcomes) -> list[Figure]:
     return figures
 
 
-def _traps(settings: Settings, found: Outcomes) -> list[Figure]:
-    return [
-        figure
-        for trap in settings.traps
-        for figure in recovery_figures(
-            f"trap: {trap.title}", found[trap.title, "isolated"], found[trap.title, "cartel"], target="expected near 1×"
-        )
-    ]
+def _cases(settings: Settings, found: Outcomes) -> list[Figure]:
+    figures = []
+    for case in settings.variants:
+        outcomes = found[case.title, "isolated"], found[case.title, "cartel"]
+        figures += recovery_figures(f"variant: {case.title}", *outcomes, target="beside the preset's")
+        figures += guard_figures(f"variant: {case.title}", *outcomes)
+    for case in settings.traps:
+        outcomes = found[case.title, "isolated"], found[case.title, "cartel"]
+        figures += recovery_figures(f"trap: {case.title}", *outcomes, target="expected: less than is claimed")
+    return figures

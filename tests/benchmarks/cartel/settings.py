@@ -11,8 +11,8 @@ from coterie_wire.drift.choice import AnyDetector
 Document = dict[str, object]
 
 
-class Trap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A regime in which Cartel gains little."""
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A learner under plans that differ from the presets in a few values."""
 
     title: str
     learner: Document
@@ -51,7 +51,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     targets: Targets
     detectors: Mapping[str, AnyDetector]
     control: Control
-    traps: tuple[Trap, ...]
+    variants: tuple[Case, ...]
+    traps: tuple[Case, ...]
+    """Regimes in which Cartel gains little."""
 
 
 def read_settings() -> Settings:

@@ -36,8 +36,6 @@ class Match(NamedTuple):
     """A device that can help."""
 
     device: str
-    classes: tuple[int, ...]
-    """Those of the troubled classes that it does well on."""
     divergence: float
     """Jensen-Shannon divergence of both devices' class shares, in bits."""
 
@@ -104,10 +102,9 @@ class NeighbourIndex:
     ) -> tuple[Match, ...]:
         """At most `limit` devices that can help one with class shares `prior` [classes], the best first.
 
-        A device can help that is willing, not drifting, not busy and does well, over all and on at least one of the
-        `troubled` classes, and whose class shares are near enough. Best is who knows most of the troubled classes, then
-        who is nearest, then who serves fewest, then whose name comes first. `exclude` are the one that asks and those
-        that were tried before.
+        A device can help that is willing, not drifting, not busy and does well, over all and on each of the `troubled`
+        classes, and whose class shares are near enough. Best is who is nearest, then who serves fewest, then whose name
+        comes first. `exclude` are the one that asks and those that were tried before.
 
         Raises ValueError where `prior` is of another number of classes.
         """
@@ -118,43 +115,24 @@ class NeighbourIndex:
         able &= self._serving[:count] < cartel.serves_at_once
         able[[self._columns[device] for device in exclude if device in self._columns]] = False
         candidates = np.flatnonzero(able)
-        known = np.zeros(len(candidates), np.int64)
         for label in troubled:
-            known += self._does_well(label, candidates, cartel)
-        candidates, known = candidates[known > 0], known[known > 0]
+            # A comparison with NaN, the recall of a class that was not seen, is false.
+            candidates = candidates[self._recall[label, candidates] >= np.float32(cartel.helper_recall)]
         divergence = self._divergence(prior, candidates)
         near = divergence <= cartel.largest_divergence
-        candidates, known, divergence = candidates[near], known[near], divergence[near]
-        best = self._best(candidates, known, divergence, limit)
-        well = [self._does_well(label, candidates[best], cartel) for label in troubled]
-        return tuple(
-            Match(
-                self._devices[candidates[row]],
-                tuple(label for label, does in zip(troubled, well, strict=True) if does[place]),
-                float(divergence[row]),
-            )
-            for place, row in enumerate(best)
-        )
+        candidates, divergence = candidates[near], divergence[near]
+        best = self._best(candidates, divergence, limit)
+        return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
 
-    def _does_well(self, label: int, candidates: NDArray[np.int64], cartel: Cartel) -> NDArray[np.bool_]:
-        """Whether each candidate finds enough of class `label`; NaN, the recall of an unseen class, is not enough."""
-        enough: NDArray[np.bool_] = self._recall[label, candidates] >= np.float32(cartel.helper_recall)
-        return enough
-
-    def _best(
-        self, candidates: NDArray[np.int64], known: NDArray[np.int64], divergence: NDArray[np.float32], limit: int
-    ) -> list[int]:
+    def _best(self, candidates: NDArray[np.int64], divergence: NDArray[np.float32], limit: int) -> list[int]:
         """The first `limit` rows in the order of `search`; names are compared only where the rest ties at the limit."""
         serving = self._serving[candidates]
-        order = np.lexsort((serving, divergence, -known))
+        order = np.lexsort((serving, divergence))
         if len(order) > limit:
             last = order[limit - 1]
-            tied = (known == known[last]) & (divergence == divergence[last]) & (serving == serving[last])
+            tied = (divergence == divergence[last]) & (serving == serving[last])
             order = order[: max(limit, int(np.flatnonzero(tied[order])[-1]) + 1)]
-        named = sorted(
-            order.tolist(),
-            key=lambda row: (-known[row], divergence[row], serving[row], self._devices[candidates[row]]),
-        )
+        named = sorted(order.tolist(), key=lambda row: (divergence[row], serving[row], self._devices[candidates[row]]))
         return named[:limit]
 
     def _divergence(self, prior: Float64, candidates: NDArray[np.int64]) -> NDArray[np.float32]:
