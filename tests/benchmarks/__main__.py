@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.benchmarks.report import publish
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__main__", "report"}
+NOT_BENCHMARKS = {"__main__", "report", "processes"}
 
 
 def names() -> list[str]:

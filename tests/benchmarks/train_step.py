@@ -1,78 +1,200 @@
-"""One train step of each kind of model: the compiled graph on onnxruntime against eager PyTorch, one thread each."""
+"""The compiled train step on onnxruntime against PyTorch, eager and compiled: time, memory, and time to start."""
 
+import multiprocessing
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import onnx
 import torch
-from torch import nn
 
 from coterie.demo.pair import IMAGE, DeviceModel
-from coterie.learning.compile.compiled import compile_model
+from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.program import export_module
-from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import Batch, DeviceSteps
-from coterie_wire.local import StepWeights
+from coterie_wire.tensors import Array
+from tests.benchmarks.processes.in_pytorch import LEARNING_RATE, MOMENTUM, eager_step
+from tests.benchmarks.processes.on_onnxruntime import Steps
 from tests.benchmarks.report import Figure
 from tests.zoo.entry import Entry, Numbers
 from tests.zoo.models import CLASSES, ZOO
 
-BATCH = 32
-ROUNDS = 15
-STEPS_A_ROUND = 8
-WEIGHTS = StepWeights(learning_rate=0.01, momentum=0.9)
+BATCHES = (16, 32)
+INDUCTOR_BATCH = 32
+"""`torch.compile` takes up to a minute for each shape."""
+THREADS = (1, 2)
+ROUND_S = 0.05
+"""Of each side, before the other takes its turn."""
+ROUNDS = 12
+FOOTPRINTS = ("lenet", "mlp", "resnet", "mobilenet", "cnn_windows", "lstm", "causal_transformer", "recommender")
+FOOTPRINT_STEPS = 20
+START_RUNS = 5
+MEGA = 1e6
+
+ENTRIES: Mapping[str, Entry] = {"demo": Entry(DeviceModel, (Numbers(IMAGE),), CLASSES), **ZOO}
 
 
 def measure() -> Sequence[Figure]:
-    """The median over rounds, in which both take turns, so that a busy machine is busy for both."""
-    torch.set_num_threads(1)
-    entries = {"demo": Entry(DeviceModel, (Numbers(IMAGE),), CLASSES), **ZOO}
-    return [figure for name, entry in entries.items() for figure in _measure_model(name, entry)]
+    """Each model in a process of its own for each number of threads, so that none inherits another's state."""
+    figures: list[Figure] = []
+    for threads in THREADS:
+        for name in ENTRIES:
+            figures += _in_fresh_process(name, threads)
+    return [*figures, *_means(figures), *_footprints(), _start()]
 
 
-def _measure_model(name: str, entry: Entry) -> list[Figure]:
-    module = entry.built()
-    started = time.perf_counter()
-    model = compile_model(export_module(module, entry.samples(2, 0)), batch_size=BATCH)
-    compile_s = time.perf_counter() - started
-    samples = entry.samples(BATCH, 1)
-    labels = np.arange(BATCH) % entry.classes
-    steps = DeviceSteps(model.train_step, model.spec)
-    arrays = {spec.name: tensor.numpy() for spec, tensor in zip(model.spec.inputs, samples, strict=True)}
-    batch = Batch(Dataset(arrays, labels))
-    training = steps.begin(model.parameters)
+class _Times(NamedTuple):
+    """Seconds a step, by side."""
 
-    def compiled_step() -> None:
-        nonlocal training
-        training = steps.step(training, batch, WEIGHTS).training
-
-    eager_step = _eager(module, samples, torch.from_numpy(labels))
-    compiled_step()
-    eager_step()
-    pairs = [(_seconds(compiled_step), _seconds(eager_step)) for _ in range(ROUNDS)]
-    ours = statistics.median(pair[0] for pair in pairs)
-    theirs = statistics.median(pair[1] for pair in pairs)
-    ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
-    return [
-        Figure(name, "train step", ours * 1e3, "ms", against=f"eager PyTorch, {theirs * 1e3:.2f} ms", ratio=ratio),
-        Figure(name, "compile", compile_s, "s"),
-    ]
+    ours: Sequence[float]
+    eager: Sequence[float]
+    compiled: Sequence[float]
 
 
-def _eager(module: nn.Module, samples: Sequence[torch.Tensor], labels: torch.Tensor) -> Callable[[], None]:
-    optimiser = torch.optim.SGD(module.parameters(), lr=WEIGHTS.learning_rate, momentum=WEIGHTS.momentum)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        torch.autograd.backward(nn.functional.cross_entropy(module(*samples), labels))
-        optimiser.step()
-
-    return step
+def _in_fresh_process(name: str, threads: int) -> list[Figure]:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found: list[Figure] = pool.apply(_measure_model, (name, threads))
+    for figure in found:
+        sys.stderr.write(f"{figure.case}: {figure.value:.3f} {figure.unit} against {figure.against}\n")
+    return found
 
 
-def _seconds(step: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    for _ in range(STEPS_A_ROUND):
+def _measure_model(name: str, threads: int) -> list[Figure]:
+    torch.set_num_threads(threads)
+    entry = ENTRIES[name]
+    figures = []
+    for batch in BATCHES:
+        case = f"{name}, {threads} thread{'s' if threads > 1 else ''}, batch {batch}"
+        model, feeds = _compiled(entry, batch)
+        ours = Steps(model.train_step, feeds, _outputs(model), threads=threads).step
+        eager = eager_step(entry, entry.built(), batch)
+        inductor, failure = _inductor(entry, batch) if batch == INDUCTOR_BATCH else (None, "")
+        times = _race(ours, eager, inductor)
+        milliseconds = 1e3 * statistics.median(times.ours)
+        for side, theirs in (("eager PyTorch", times.eager), ("torch.compile", times.compiled)):
+            if not theirs:
+                if failure:
+                    figures.append(Figure(case, "train step", milliseconds, "ms", against=f"{side} failed: {failure}"))
+                continue
+            ratio = statistics.median(other / own for other, own in zip(theirs, times.ours, strict=True))
+            against = f"{side}, {1e3 * statistics.median(theirs):.2f} ms"
+            figures.append(Figure(case, "train step", milliseconds, "ms", against=against, ratio=ratio))
+    return figures
+
+
+def _race(ours: Callable[[], object], eager: Callable[[], object], compiled: Callable[[], object] | None) -> _Times:
+    """All take turns, so that a busy machine is busy for all."""
+    sides = [side for side in (ours, eager, compiled) if side is not None]
+    rounds = [[_seconds(side) for side in sides] for _ in range(ROUNDS + 1)][1:]
+    columns = list(zip(*rounds, strict=True))
+    return _Times(columns[0], columns[1], columns[2] if compiled is not None else ())
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    """A step's, on average over a turn."""
+    started, count = time.perf_counter(), 0
+    while time.perf_counter() - started < ROUND_S:
         step()
-    return (time.perf_counter() - started) / STEPS_A_ROUND
+        count += 1
+    return (time.perf_counter() - started) / count
+
+
+def _inductor(entry: Entry, batch: int) -> tuple[Callable[[], None] | None, str]:
+    """The step with PyTorch's own compiler, or why there is none."""
+    step = eager_step(entry, torch.compile(entry.built(), dynamic=False), batch)
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 - whatever the compiler stumbles over is reported
+        return None, f"{type(error).__name__}: {error}".splitlines()[0][:80]
+    return step, ""
+
+
+def _compiled(entry: Entry, batch: int) -> tuple[CompiledModel, Mapping[str, Array]]:
+    """The graph and all that a step takes."""
+    model = compile_model(export_module(entry.built(), entry.samples(2, 0)), batch_size=batch)
+    known: dict[str, Array] = {
+        spec.name: sample.numpy() for spec, sample in zip(model.spec.inputs, entry.samples(batch, 1), strict=True)
+    }
+    known["target"] = np.arange(batch) % entry.classes
+    known["sample_weight"] = np.ones(batch, np.float32)
+    known["learning_rate"], known["momentum"] = np.float32(LEARNING_RATE), np.float32(MOMENTUM)
+    for name, tensor in model.parameters.items():
+        known[f"param.{name}"] = known[f"anchor.{name}"] = tensor
+    feeds = {}
+    for value in onnx.load_from_string(model.train_step).graph.input:
+        kind = value.type.tensor_type
+        empty = np.zeros(
+            [axis.dim_value for axis in kind.shape.dim], onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        )
+        feeds[value.name] = np.asarray(known.get(value.name, empty))
+    return model, feeds
+
+
+def _outputs(model: CompiledModel) -> list[str]:
+    return [value.name for value in onnx.load_from_string(model.train_step).graph.output]
+
+
+def _means(figures: Sequence[Figure]) -> Iterator[Figure]:
+    for side, target in (("eager PyTorch", 2.0), ("torch.compile", None)):
+        ratios = {
+            figure.case: figure.ratio
+            for figure in figures
+            if figure.ratio is not None and figure.against is not None and figure.against.startswith(side)
+        }
+        if not ratios:
+            continue
+        for threads in THREADS:
+            chosen = {case: ratio for case, ratio in ratios.items() if f", {threads} thread" in case}
+            mean = statistics.geometric_mean(chosen.values())
+            against = "" if target is None else f", target >= {target:g}"
+            yield Figure(f"{threads} threads", f"geometric mean over {side}", mean, "×", against=f"{side}{against}")
+            worst = min(chosen, key=lambda case: chosen[case])
+            yield Figure(worst, f"least over {side}", chosen[worst], "×", against=f"{side}, target >= 1")
+
+
+def _footprints() -> Iterator[Figure]:
+    """Peak memory of a process that trains, at batch 32 on one thread."""
+    for name in FOOTPRINTS:
+        with tempfile.TemporaryDirectory() as directory:
+            _lay_out(Path(directory), ENTRIES[name])
+            ours = _watched("on_onnxruntime", directory, FOOTPRINT_STEPS, 1).peak_bytes
+            theirs = _watched("in_pytorch", name, 32, FOOTPRINT_STEPS, 1).peak_bytes
+            against = f"PyTorch, {theirs / MEGA:.0f} MB; target <= 0.4 of it"
+            yield Figure(name, "peak memory", ours / MEGA, "MB", against=against, ratio=theirs / ours)
+
+
+def _start() -> Figure:
+    """From the process's start to its first step."""
+    with tempfile.TemporaryDirectory() as directory:
+        _lay_out(Path(directory), ENTRIES["demo"])
+        seconds = min(_watched("on_onnxruntime", directory, 1, 1).first_step_s for _ in range(START_RUNS))
+    target = 0.5
+    return Figure("demo", "start to first step", seconds, "s", against=f"target <= {target} s", ratio=target / seconds)
+
+
+class _Watched(NamedTuple):
+    first_step_s: float
+    peak_bytes: int
+
+
+def _watched(program: str, *arguments: str | int) -> _Watched:
+    command = [sys.executable, "-m", f"tests.benchmarks.processes.{program}", *map(str, arguments)]
+    started = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        first_step_s = time.perf_counter() - started
+        return _Watched(first_step_s, int(process.stdout.readline()))
+
+
+def _lay_out(directory: Path, entry: Entry) -> None:
+    model, feeds = _compiled(entry, 32)
+    (directory / "train_step.onnx").write_bytes(model.train_step)
+    (directory / "outputs.txt").write_text("\n".join(_outputs(model)))
+    np.savez(directory / "feeds.npz", **feeds)

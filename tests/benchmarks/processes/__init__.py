@@ -1,0 +1,1 @@
+"""Programs that benchmarks start and watch: none may import more than what it stands for."""
