@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import onnx
 import torch
 
 from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.program import export_module
+from coterie_wire.contract import train_inputs, train_outputs, version_names
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.in_pytorch import LEARNING_RATE, MOMENTUM, eager_step
 from tests.benchmarks.processes.on_onnxruntime import Steps
@@ -72,7 +72,7 @@ def _measure_model(name: str, threads: int) -> list[Figure]:
     for batch in BATCHES:
         case = f"{name}, {threads} thread{'s' if threads > 1 else ''}, batch {batch}"
         model, feeds = _compiled(entry, batch)
-        ours = Steps(model.train_step, feeds, _outputs(model), threads=threads).step
+        ours = Steps(model.train_step, feeds, list(train_outputs(model.spec)), threads=threads).step
         eager = eager_step(entry, entry.built(), batch)
         inductor, failure = _inductor(entry, batch) if batch == INDUCTOR_BATCH else (None, "")
         times = _race(ours, eager, inductor)
@@ -118,26 +118,19 @@ def _inductor(entry: Entry, batch: int) -> tuple[Callable[[], None] | None, str]
 def _compiled(entry: Entry, batch: int) -> tuple[CompiledModel, Mapping[str, Array]]:
     """The graph and all that a step takes."""
     model = compile_model(export_module(entry.built(), entry.samples(2, 0)), batch_size=batch)
+    spec = model.spec
+    samples = entry.samples(batch, 1)
     known: dict[str, Array] = {
-        spec.name: sample.numpy() for spec, sample in zip(model.spec.inputs, entry.samples(batch, 1), strict=True)
+        **{tensor.name: sample.numpy() for tensor, sample in zip(spec.inputs, samples, strict=True)},
+        **{role: model.parameters[name] for name, role in version_names(spec).items()},
+        **{f"anchor.{tensor.name}": model.parameters[tensor.name] for tensor in spec.parameters},
+        spec.target.name: np.arange(batch) % entry.classes,
+        "sample_weight": np.ones(batch, np.float32),
+        "learning_rate": np.array(LEARNING_RATE, np.float32),
+        "momentum": np.array(MOMENTUM, np.float32),
     }
-    known["target"] = np.arange(batch) % entry.classes
-    known["sample_weight"] = np.ones(batch, np.float32)
-    known["learning_rate"], known["momentum"] = np.float32(LEARNING_RATE), np.float32(MOMENTUM)
-    for name, tensor in model.parameters.items():
-        known[f"param.{name}"] = known[f"anchor.{name}"] = tensor
-    feeds = {}
-    for value in onnx.load_from_string(model.train_step).graph.input:
-        kind = value.type.tensor_type
-        empty = np.zeros(
-            [axis.dim_value for axis in kind.shape.dim], onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        )
-        feeds[value.name] = np.asarray(known.get(value.name, empty))
-    return model, feeds
-
-
-def _outputs(model: CompiledModel) -> list[str]:
-    return [value.name for value in onnx.load_from_string(model.train_step).graph.output]
+    wanted = train_inputs(spec).values()
+    return model, {tensor.name: known.get(tensor.name, np.zeros(tensor.shape, tensor.dtype)) for tensor in wanted}
 
 
 def _means(figures: Sequence[Figure]) -> Iterator[Figure]:
@@ -196,5 +189,5 @@ def _watched(program: str, *arguments: str | int) -> _Watched:
 def _lay_out(directory: Path, entry: Entry) -> None:
     model, feeds = _compiled(entry, 32)
     (directory / "train_step.onnx").write_bytes(model.train_step)
-    (directory / "outputs.txt").write_text("\n".join(_outputs(model)))
+    (directory / "outputs.txt").write_text("\n".join(list(train_outputs(model.spec))))
     np.savez(directory / "feeds.npz", **feeds)
