@@ -52,12 +52,12 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bias: str | None = None
 
 
-Task = Literal["classes", "labels", "values", "tokens", "custom"]
+Task = Literal["classes", "labels", "values", "tokens"]
 """What a model's output is, and how it is judged beside its loss.
 
 ``classes``: logits [classes] of which the greatest wins; ``labels``: logits [labels], each a yes (above 0) or a no of
 its own; ``values``: numbers, judged by their loss alone; ``tokens``: logits [length, vocabulary], a class at each
-position; ``custom``: whatever the model's own loss makes of it.
+position.
 """
 
 
