@@ -115,6 +115,13 @@ def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) ->
     """Whether the pair's models can do what the plan asks, and its merge has the data that it needs."""
     if isinstance(plan.help, Cartel) and (problem := _why_no_portions(plan, plan.help, pair)) is not None:
         raise PlanDoesNotFit(pair=pair.slug, problem=problem)
+    model = pair.model_spec()
+    try:
+        plan.local.weights(0).check(model.scalars)
+    except WireError as error:
+        raise PlanDoesNotFit(pair=pair.slug, problem=error.detail) from error
+    if isinstance(plan.merge, DistillMerge) and model.task != "classes":
+        raise PlanDoesNotFit(pair=pair.slug, problem=f"merging by distillation is for classes, not for {model.task}")
     if isinstance(plan.merge, DistillMerge) and cloud_data is None:
         raise CloudDataMissing(merge=plan.merge.name)
     if plan.local.needs_teacher() and pair.teacher_predict_id is None:
@@ -123,7 +130,7 @@ def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) ->
         raise PlanDoesNotFit(pair=pair.slug, problem=problem)
     if not plan.local.scope().is_whole:
         try:
-            output_layer(pair.model_spec())
+            output_layer(model)
         except WireError as error:
             raise PlanDoesNotFit(pair=pair.slug, problem=error.detail) from error
 

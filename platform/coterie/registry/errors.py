@@ -56,9 +56,7 @@ class BadDataset(CoterieError):
 
     code = "registry.bad_dataset"
     kind = ErrorKind.INVALID
-    sentence = (
-        "The data set must be an .npz of x (float32 or int64, one row a sample) and y (int64, classes): {problem}"
-    )
+    sentence = "The data set must be an .npz of x and y, float32 or int64, one row a sample, classes int64: {problem}"
 
 
 class UploadTooLarge(CoterieError):
@@ -74,4 +72,4 @@ class BadLabels(CoterieError):
 
     code = "registry.bad_labels"
     kind = ErrorKind.INVALID
-    sentence = "The labels must be at least two different names: {problem}."
+    sentence = "The labels must be different names, one for each class or label, of classes at least two: {problem}."

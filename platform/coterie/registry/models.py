@@ -214,8 +214,11 @@ class Dataset(models.Model):
     feature_shape = models.JSONField()
     """Shape of one sample, without the batch axis: a list of integers."""
     feature_dtype = models.CharField(max_length=10)
+    target_shape = models.JSONField(default=list)
+    """Shape of one sample's target: empty for a class."""
+    target_dtype = models.CharField(max_length=10, default="int64")
     classes = models.PositiveIntegerField()
-    """One more than the largest target."""
+    """One more than the largest target where they are whole numbers, else 0."""
     created_at = models.DateTimeField()
 
     class Meta:

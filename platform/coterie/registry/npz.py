@@ -24,7 +24,10 @@ class DatasetFacts(NamedTuple):
     rows: int
     feature_shape: tuple[int, ...]
     feature_dtype: str
+    target_shape: tuple[int, ...]
+    target_dtype: str
     classes: int
+    """One more than the largest target where they are whole numbers, else 0."""
 
 
 class _Array(NamedTuple):
@@ -55,17 +58,17 @@ def _inspect(archive: zipfile.ZipFile, max_bytes: int) -> DatasetFacts:
         raise BadDataset(problem=f"it unpacks to {unpacked} bytes, at most {max_bytes} are taken")
     with archive.open(members["x.npy"]) as file:
         x = _header(file, "x", members["x.npy"].file_size)
-        if x.dtype not in (np.dtype("<f4"), np.dtype("<i8")):
-            raise BadDataset(problem=f"x is {x.dtype}")
-        _check_finite(file, x)
+        _check_finite(file, "x", x)
     with archive.open(members["y.npy"]) as file:
         y = _header(file, "y", members["y.npy"].file_size)
-        if y.dtype != np.dtype("<i8") or len(y.shape) != 1:
-            raise BadDataset(problem=f"y is {y.dtype} of shape {list(y.shape)}")
-        largest = _largest_class(file)
-    if not x.shape or x.shape[0] != y.shape[0] or x.shape[0] == 0:
+        if y.dtype == np.dtype("<i8"):
+            classes = _largest_class(file) + 1
+        else:
+            classes = 0
+            _check_finite(file, "y", y)
+    if not x.shape or not y.shape or x.shape[0] != y.shape[0] or x.shape[0] == 0:
         raise BadDataset(problem=f"x has shape {list(x.shape)}, y has shape {list(y.shape)}")
-    return DatasetFacts(x.shape[0], x.shape[1:], x.dtype.name, largest + 1)
+    return DatasetFacts(x.shape[0], x.shape[1:], x.dtype.name, y.shape[1:], y.dtype.name, classes)
 
 
 def _header(file: IO[bytes], name: str, member_bytes: int) -> _Array:
@@ -81,10 +84,12 @@ def _header(file: IO[bytes], name: str, member_bytes: int) -> _Array:
     return _Array(tuple(shape), dtype)
 
 
-def _check_finite(file: IO[bytes], x: _Array) -> None:
+def _check_finite(file: IO[bytes], name: str, array: _Array) -> None:
+    if array.dtype not in (np.dtype("<f4"), np.dtype("<i8")):
+        raise BadDataset(problem=f"{name} is {array.dtype}")
     while piece := file.read(PIECE_BYTES):
-        if x.dtype.kind == "f" and not np.isfinite(np.frombuffer(piece, x.dtype)).all():
-            raise BadDataset(problem="x holds a number that is not finite")
+        if array.dtype.kind == "f" and not np.isfinite(np.frombuffer(piece, array.dtype)).all():
+            raise BadDataset(problem=f"{name} holds a number that is not finite")
 
 
 def _largest_class(file: IO[bytes]) -> int:

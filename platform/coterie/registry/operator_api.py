@@ -74,6 +74,7 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
             "reason_sentence",
             "labels",
             "batch_size",
+            "recipe",
             "spec",
             "report",
             "device_champion",
@@ -113,9 +114,14 @@ class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
     device = serializers.FileField(help_text="the device model's program, .pt2")
     cloud = serializers.FileField(help_text="the cloud model's program, .pt2")
     labels = serializers.ListField(
-        child=serializers.CharField(max_length=100), min_length=2, help_text="what each class is called, in order"
+        child=serializers.CharField(max_length=100),
+        default=list,
+        help_text="what each class or label is called, in order; none where the loss knows no classes",
     )
     batch_size = serializers.IntegerField(min_value=1, max_value=4096, default=32)
+    recipe = serializers.JSONField(
+        default=dict, help_text="the loss, the optimiser and what trains, as JSON; what is left out has its default"
+    )
 
 
 class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
@@ -155,6 +161,7 @@ class PairViewSet(ListedViewSet[ModelPair]):
                 cloud_program=cloud,
                 labels=given["labels"],
                 batch_size=given["batch_size"],
+                recipe=given["recipe"],
                 now=timezone.now(),
             )
         return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
@@ -219,10 +226,21 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     """A data set."""
 
     feature_shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+    target_shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
         model = Dataset
-        fields = ["id", "name", "rows", "feature_shape", "feature_dtype", "classes", "created_at"]
+        fields = [
+            "id",
+            "name",
+            "rows",
+            "feature_shape",
+            "feature_dtype",
+            "target_shape",
+            "target_dtype",
+            "classes",
+            "created_at",
+        ]
         read_only_fields = fields
 
 
@@ -230,7 +248,7 @@ class SubmittedDatasetSerializer(serializers.Serializer[Dataset]):
     """A data set as a form with a file."""
 
     name = serializers.CharField(max_length=100)
-    file = serializers.FileField(help_text="an .npz with x (float32 or int64, a row a sample) and y (int64)")
+    file = serializers.FileField(help_text="an .npz with x and y (float32 or int64, a row a sample); classes are int64")
 
 
 class DatasetViewSet(ListedViewSet[Dataset]):

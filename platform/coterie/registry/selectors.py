@@ -25,12 +25,16 @@ def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None
 
 def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
     """Why the models of a ready pair cannot take the samples of a data set; None: they can."""
-    inputs = pair.model_spec().inputs
+    model = pair.model_spec()
+    inputs, target = model.inputs, model.target
     if len(inputs) != 1 or (list(inputs[0].shape), inputs[0].dtype) != (dataset.feature_shape, dataset.feature_dtype):
         taken = ", ".join(f"{tensor.dtype} {list(tensor.shape)}" for tensor in inputs)
         return f"its samples are {dataset.feature_dtype} {dataset.feature_shape}, the model takes {taken}"
-    if dataset.classes > len(pair.labels):
-        return f"it has {dataset.classes} classes, the model knows {len(pair.labels)}"
+    if (list(target.shape), target.dtype) != (dataset.target_shape, dataset.target_dtype):
+        found = f"{dataset.target_dtype} {dataset.target_shape}"
+        return f"its targets are {found}, the model learns {target.dtype} {list(target.shape)}"
+    if dataset.classes > model.output.shape[-1]:
+        return f"it has {dataset.classes} classes, the model knows {model.output.shape[-1]}"
     return None
 
 

@@ -14,6 +14,7 @@ from django.utils.text import slugify
 
 from coterie.audit.recording import audited
 from coterie.core.events import tell_consoles
+from coterie.learning.recipe import parse_recipe, recipe_document
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
@@ -27,7 +28,7 @@ from coterie.registry.jobs import CHECK_PAIR
 from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
 from coterie.registry.selectors import champion
-from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.teacher import quantise_weights
 from coterie_wire.tensors import decode_tensors, read_header
@@ -42,14 +43,22 @@ def keep_file(*, path: Path, now: datetime) -> Blob:
 
 @audited("registry.submit_pair")
 def submit_pair(
-    *, name: str, device_program: Path, cloud_program: Path, labels: Sequence[str], batch_size: int, now: datetime
+    *,
+    name: str,
+    device_program: Path,
+    cloud_program: Path,
+    labels: Sequence[str],
+    batch_size: int,
+    recipe: object = None,
+    now: datetime,
 ) -> ModelPair:
     """Take a pair of uploaded `torch.export` programs and have them checked. They are not opened here.
 
-    Raises BadLabels, UploadTooLarge or NameTaken.
+    `recipe` is JSON as `coterie.learning.recipe` reads it; none is cross-entropy and SGD over all parameters. Raises
+    WireError ``recipe.invalid``, BadLabels, UploadTooLarge or NameTaken.
     """
-    if len(labels) < 2 or len(set(labels)) != len(labels) or not all(labels):
-        raise BadLabels(problem=f"{len(labels)} given, {len(set(filter(None, labels)))} of them different")
+    parsed = parse_recipe({} if recipe is None else recipe)
+    _check_labels(labels, parsed.loss.task)
     for program in (device_program, cloud_program):
         _check_size("The program", program, MAX_PROGRAM_BYTES)
     kept = [keep_file(path=program, now=now) for program in (device_program, cloud_program)]
@@ -61,6 +70,7 @@ def submit_pair(
                 slug=slug,
                 labels=list(labels),
                 batch_size=batch_size,
+                recipe=recipe_document(parsed),
                 device_program=kept[0],
                 cloud_program=kept[1],
                 created_at=now,
@@ -207,9 +217,20 @@ def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
         rows=facts.rows,
         feature_shape=list(facts.feature_shape),
         feature_dtype=facts.feature_dtype,
+        target_shape=list(facts.target_shape),
+        target_dtype=facts.target_dtype,
         classes=facts.classes,
         created_at=now,
     )
+
+
+def _check_labels(labels: Sequence[str], task: Task) -> None:
+    """Classes are two at least, labels of a sample one; what has no names gets none."""
+    fewest = {"classes": 2, "labels": 1}.get(task, 0)
+    if len(labels) < fewest or len(set(labels)) != len(labels) or not all(labels):
+        raise BadLabels(problem=f"{len(labels)} given, {len(set(filter(None, labels)))} of them different")
+    if fewest == 0 and labels:
+        raise BadLabels(problem=f"{len(labels)} given, but the recipe's loss is for {task}, which have none")
 
 
 def _recorded(reference: BlobRef, now: datetime) -> Blob:

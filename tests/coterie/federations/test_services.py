@@ -1,7 +1,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, WrongState
+from coterie.federations.errors import HeldOutDoesNotFit, NameTaken, PairInUse, PairNotReady, PlanDoesNotFit, WrongState
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of, members
 from coterie.federations.services import (
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def make(name: str = "digits", *, pair: ModelPair | None = None, **given: object) -> Federation:
-    return create_federation(name=name, pair=pair or make_pair(name), plan={}, now=START, **given)
+    return create_federation(**{"plan": {}, "name": name, "pair": pair or make_pair(name), "now": START, **given})
 
 
 def test_a_plan_is_kept_with_all_its_hyperparameters() -> None:
@@ -54,6 +54,12 @@ def test_held_out_data_must_fit_the_model(shape: tuple[int, ...], classes: int) 
 
 def test_held_out_data_that_fit_are_taken() -> None:
     assert make(held_out=make_dataset()).held_out is not None
+
+
+@pytest.mark.parametrize("asked", [{"weight_decay": 0.1}, {"clip_norm": 1.0}], ids=lambda asked: next(iter(asked)))
+def test_a_plan_asks_nothing_that_the_train_step_has_not(asked: dict[str, float]) -> None:
+    with pytest.raises(PlanDoesNotFit, match="compiled without"):
+        make(plan={"local": {"kind": "sgd", **asked}})
 
 
 def test_a_plan_changes_to_a_valid_one_only() -> None:

@@ -7,6 +7,7 @@ from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest
 from coterie.registry.services import publish_version, roll_back, submit_pair
 from coterie_wire.bundle import verify_manifest
+from coterie_wire.errors import WireError
 from tests.coterie.world import MODEL, START, keep, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +123,17 @@ class TestSubmission:
             submit_pair(
                 name="Digits", device_program=program, cloud_program=program, labels=["a", "b"], batch_size=8, now=START
             )
+
+    def test_keeps_its_recipe_with_every_setting(self, program) -> None:
+        recipe = {"loss": {"kind": "mean_squared_error"}, "optimiser": {"kind": "adam"}}
+        given = {"device_program": program, "cloud_program": program, "batch_size": 8, "now": START}
+        pair = submit_pair(name="Digits", labels=[], recipe=recipe, **given)
+        assert pair.recipe["optimiser"]["beta2"] == 0.999
+        with pytest.raises(BadLabels, match="have none"):
+            submit_pair(name="Others", labels=["a", "b"], recipe=recipe, **given)
+        with pytest.raises(WireError) as caught:
+            submit_pair(name="Others", labels=["a", "b"], recipe={"loss": {"kind": "hinge"}}, **given)
+        assert caught.value.code == "recipe.invalid"
 
     @pytest.mark.parametrize("labels", [[], ["a"], ["a", "a"], ["a", ""]])
     def test_needs_labels(self, program, labels: list[str]) -> None:

@@ -115,7 +115,7 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
         ),
         statistics=checked.statistics.moments,
         frozen=specs_of(checked.frozen),
-        head=find_head(program, checked.parameters.keys()),
+        head=find_head(program, checked.parameters.keys()) if checked.signature.task == "classes" else None,
         padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
     )
 
