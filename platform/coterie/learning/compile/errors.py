@@ -85,11 +85,41 @@ class UnsupportedParameter(CoterieError):
 
 
 class ExportFailed(CoterieError):
-    """Fields: detail (PyTorch's words)."""
+    """Fields: module (path in the model), line (of its code, as far as known), detail (PyTorch's words)."""
 
     code = "compile.export_failed"
     kind = ErrorKind.INVALID
-    sentence = "torch.export could not trace the model: {detail}"
+    sentence = "torch.export could not trace module {module!r}, at {line!r}: {detail}"
+
+
+class DataDependent(CoterieError):
+    """Fields: module, line."""
+
+    code = "compile.data_dependent"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "What module {module!r} computes depends on the data, at {line!r}, and a graph takes no branches: "
+        "compute both sides and choose with torch.where; unroll loops of fixed length."
+    )
+
+
+class BatchBecameConstant(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "compile.batch_became_constant"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "The model works for some sizes of batch only ({detail}): take the size from x.shape[0] and not from len(x), "
+        "ask nothing about it, and reshape with a -1 in its place."
+    )
+
+
+class NoGradient(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "compile.no_gradient"
+    kind = ErrorKind.INVALID
+    sentence = "The model's gradient cannot be traced: {detail}. What needs no gradient goes behind .detach()."
 
 
 class NotTrainable(CoterieError):
@@ -135,6 +165,9 @@ ERRORS = (
     NothingTrains,
     UnsupportedParameter,
     ExportFailed,
+    DataDependent,
+    BatchBecameConstant,
+    NoGradient,
     NotTrainable,
     MalformedUpload,
     UploadTooLarge,

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Interpreter
 from torch.fx.node import Node
 
+from coterie.learning.compile.advice import advise
 from coterie.learning.compile.composites import COMPOSITES
 from coterie.learning.compile.errors import UnsupportedOperator
 from coterie.learning.compile.lower import module_path
@@ -68,6 +69,7 @@ class _Run(Interpreter):
 
     def __init__(self, graph: GraphModule, called: Mapping[Node, str], present: Tensor | None) -> None:
         super().__init__(graph)
+        self.extra_traceback = False  # what it would add to a message is for those who know the graph
         self._called, self._present = called, present
         self.gathered: dict[str, Tensor] = {}
 
@@ -82,7 +84,8 @@ class _Run(Interpreter):
                     return composite(*args, **kwargs)
             return super().run_node(n)
         except REFUSALS as error:
-            reason = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+            words = str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+            reason = advise(str(n.target)) or advise(words) or words
             raise UnsupportedOperator(operator=str(n.target), module=module_path(n), reason=reason) from error
 
     def _normalise(self, node: Node) -> Tensor:

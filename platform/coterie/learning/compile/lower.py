@@ -8,8 +8,9 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule
 from torch.fx.node import Argument, Node
 
+from coterie.learning.compile.advice import DEFAULT, advise
 from coterie.learning.compile.call import Call, Lowered, Lowering
-from coterie.learning.compile.emitter import Emitter
+from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
 from coterie.learning.compile.errors import UnsupportedOperator
 from coterie.learning.compile.operators import (
     convolutions,
@@ -68,10 +69,18 @@ def _lower_call(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lo
     name = str(node.target).removeprefix("aten.")
     try:
         if name not in LOWERINGS:
-            raise NotImplementedError("ONNX has no counterpart that is known here")
+            raise NotImplementedError(advise(name) or DEFAULT)
+        _check_dtypes(node)
         return LOWERINGS[name](Call(emit, node, values, _arguments(node)))
     except NotImplementedError as error:
         raise UnsupportedOperator(operator=str(node.target), module=module_path(node), reason=str(error)) from error
+
+
+def _check_dtypes(node: Node) -> None:
+    value = node.meta["val"]
+    for part in value if isinstance(value, (tuple, list)) else (value,):
+        if isinstance(part, torch.Tensor) and part.dtype not in ONNX_TYPES:
+            raise NotImplementedError(f"it gives {part.dtype}; compute in float32, and count in int64")
 
 
 def _arguments(node: Node) -> Mapping[str, Argument]:

@@ -13,8 +13,8 @@ from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.learning.compile.adapters import adapt
+from coterie.learning.compile.diagnosis import diagnose
 from coterie.learning.compile.errors import (
-    ExportFailed,
     MutatedState,
     NothingTrains,
     UnsupportedParameter,
@@ -31,7 +31,7 @@ from coterie_wire.tensors import Array
 def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgram:
     """`module` as a program in training mode, whose batch is dynamic. `example` are inputs with a leading batch axis.
 
-    Raises ExportFailed.
+    Raises ExportFailed, DataDependent or BatchBecameConstant.
     """
     batch = torch.export.Dim("batch", min=1)
     # A batch of 1 would be taken for a constant.
@@ -41,8 +41,8 @@ def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgr
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
             return torch.export.export(module.train(), doubled, dynamic_shapes=tuple({0: batch} for _ in doubled))
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
-        raise ExportFailed(detail=str(error).strip().splitlines()[0][:400]) from error
+    except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
+        raise diagnose(error, module) from error
 
 
 class CheckedProgram(NamedTuple):

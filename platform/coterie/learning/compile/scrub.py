@@ -4,12 +4,16 @@ PyTorch evaluates size expressions as Python, resolves operators as attributes o
 arguments name, and runs guards. None of that may come from an upload.
 """
 
+import math
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator
+from coterie.learning.compile.advice import DEFAULT, advise
+from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
 from coterie.learning.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
 
@@ -26,12 +30,16 @@ FORBIDDEN_KEYS = {"as_custom_obj", "as_operator", "as_graph", "as_opaque", "cust
 NAMED_BY_KEY = {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values"}
 MAX_DEPTH = 40
 MAX_MODULES_CHARACTERS = 4000
+MAX_NODES = 20_000
+"""Calls of operators: forty times what any model of the zoo has."""
+MAX_ELEMENTS = 1 << 28
+"""Of one value in the graph: a gigabyte of float32 for a batch of one."""
 
 
 def scrub_program(raw: bytes) -> bytes:
     """``models/model.json`` without metadata that is not needed.
 
-    Raises MalformedUpload, UnsafeUpload, or UnsupportedOperator for an operator outside the vocabulary.
+    Raises MalformedUpload, UnsafeUpload, UploadTooLarge, or UnsupportedOperator for an operator outside the vocabulary.
     """
     try:
         program = msgspec.json.decode(raw)
@@ -46,8 +54,17 @@ def scrub_program(raw: bytes) -> bytes:
         if not SYMBOL.fullmatch(symbol):
             raise UnsafeUpload(detail=f"a size called {symbol[:60]!r}")
     program["guards_code"] = []
+    _check_count(program)
     _scrub(program, 0)
     return msgspec.json.encode(program)
+
+
+def _check_count(program: dict[str, Json]) -> None:
+    module = program.get("graph_module")
+    graph = module.get("graph") if isinstance(module, dict) else None
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    if isinstance(nodes, list) and len(nodes) > MAX_NODES:
+        raise UploadTooLarge(found=f"{len(nodes)} calls of operators", limit=f"{MAX_NODES} calls")
 
 
 def _scrub(value: Json, depth: int) -> None:
@@ -69,6 +86,8 @@ def _check_field(key: str, item: Json) -> None:
     match key:
         case _ if key in FORBIDDEN_KEYS and item is not None:
             raise UnsafeUpload(detail=f"an argument of kind {key}")
+        case "sizes" if isinstance(item, list):
+            _check_sizes(item)
         case "custom_obj_values" if item:
             raise UnsafeUpload(detail="objects of custom classes")
         case "expr_str":
@@ -98,8 +117,18 @@ def _scrub_node(node: dict[str, Json]) -> None:
         raise UnsupportedOperator(
             operator=str(target)[:100].removeprefix("torch.ops."),
             module=module[1][:200] if len(module) > 1 else "",
-            reason="it is none of the operators that a model may use",
+            reason=advise(str(target)) or DEFAULT,
         )
+
+
+def _check_sizes(sizes: list[Json]) -> None:
+    """Of any value; a size that is an expression stands for the batch."""
+    whole = [size["as_int"] for size in sizes if isinstance(size, dict) and "as_int" in size]
+    numbers = [number for number in whole if isinstance(number, int)]
+    if any(number < 0 for number in numbers):
+        raise MalformedUpload(detail=f"a value of shape {numbers}")
+    if math.prod(numbers) > MAX_ELEMENTS:
+        raise UploadTooLarge(found=f"a value of shape {numbers}", limit=f"{MAX_ELEMENTS} elements")
 
 
 def _check_name(item: Json) -> None:
@@ -139,11 +168,26 @@ def _check_branch(tree: Tree) -> None:
         _check_branch(child)
 
 
+class Whole(msgspec.Struct, frozen=True):
+    """A size that is a number and no expression."""
+
+    as_int: Annotated[int, Meta(ge=0, le=1 << 40)]
+
+
+class TensorMeta(msgspec.Struct, frozen=True):
+    """How a stored tensor is laid out, in elements."""
+
+    sizes: tuple[Whole, ...]
+    strides: tuple[Whole, ...]
+    storage_offset: Whole
+
+
 class TensorFile(msgspec.Struct, frozen=True):
     """What scrubbing needs of one entry in a file that lists stored tensors."""
 
     path_name: str
     use_pickle: bool
+    tensor_meta: TensorMeta
 
 
 class TensorFiles(msgspec.Struct, frozen=True):
@@ -152,8 +196,12 @@ class TensorFiles(msgspec.Struct, frozen=True):
     config: Mapping[str, TensorFile]
 
 
-def check_tensor_files(raw: bytes, stored: set[str]) -> None:
-    """Every tensor is plain bytes in a file of the archive. Raises MalformedUpload or UnsafeUpload."""
+def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
+    """Every tensor is plain bytes in a file of the archive, and no larger than it.
+
+    `stored` gives the files' sizes in bytes. Strides of 0 would make gigabytes out of one number.
+    Raises MalformedUpload or UnsafeUpload.
+    """
     try:
         files = msgspec.json.decode(raw, type=TensorFiles)
     except UNREADABLE as error:
@@ -163,3 +211,9 @@ def check_tensor_files(raw: bytes, stored: set[str]) -> None:
             raise UnsafeUpload(detail=f"tensor {name} is pickled")
         if file.path_name not in stored:
             raise MalformedUpload(detail=f"tensor {name} is in {file.path_name[:60]!r}, which is missing")
+        elements = math.prod(size.as_int for size in file.tensor_meta.sizes)
+        if elements > stored[file.path_name]:
+            raise MalformedUpload(
+                detail=f"tensor {name} of {elements} elements is in a file of {stored[file.path_name]} bytes; "
+                "what was expanded has to be made contiguous"
+            )

@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from coterie.learning.compile.errors import ExportFailed
+from coterie.learning.compile.errors import NoGradient
 from coterie.learning.compile.flat import REFUSALS
 from coterie.learning.compile.gradients.table import decompositions
 
@@ -32,7 +32,7 @@ class Traced(NamedTuple):
 def trace(function: Callable[[Named], Named], given: Named) -> Traced:
     """`function` at the shapes of `given`; where one of these is a fake tensor, the others become fake beside it.
 
-    Raises ExportFailed or UnsupportedOperator.
+    Raises NoGradient or UnsupportedOperator.
     """
     outputs: list[str] = []
 
@@ -73,7 +73,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
     except REFUSALS as error:
-        raise ExportFailed(detail=str(error).strip()[:400]) from error
+        raise NoGradient(detail=str(error).strip().split("\n", 1)[0][:400]) from error
     _forget_pool_indices(module)
     module.graph = fx_graph_cse(module.graph)
     module.graph.eliminate_dead_code()

@@ -35,7 +35,9 @@ def load_upload(path: Path) -> ExportedProgram:
     members = dict(_read_members(path))
     members[MODEL] = scrub_program(members[MODEL])
     for listing, folder in ((WEIGHTS, "data/weights/"), (CONSTANTS, "data/constants/")):
-        stored = {name.removeprefix(folder) for name in members if name.startswith(folder)}
+        stored = {
+            name.removeprefix(folder): len(content) for name, content in members.items() if name.startswith(folder)
+        }
         check_tensor_files(members[listing], stored)
     # A pickle of the example inputs; empty, PyTorch goes without.
     members[SAMPLE_INPUTS] = b""

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from coterie.core.errors import CoterieError
-from coterie.learning.compile import upload
+from coterie.learning.compile import scrub, upload
 from coterie.learning.compile.errors import (
     MalformedUpload,
     UnsafeUpload,
@@ -215,6 +215,56 @@ def test_truncated_upload_is_refused(tmp_path: Path, members: Mapping[str, bytes
     # What is left may end in the archive that the pickled samples are, which is one of other members.
     with pytest.raises((MalformedUpload, UnsafeUpload)):
         load_upload(path)
+
+
+@pytest.mark.parametrize("size", [10**12, 1 << 34, -4])
+def test_parameter_that_claims_more_than_is_stored_is_refused(
+    tmp_path: Path, members: Mapping[str, bytes], size: int
+) -> None:
+    """With strides of 0, a few bytes would pass for any shape."""
+    listed = json.loads(members[WEIGHTS])
+    layout = next(iter(listed["config"].values()))["tensor_meta"]
+    layout["sizes"][0]["as_int"] = size
+    layout["strides"][0]["as_int"] = 0
+    with pytest.raises(MalformedUpload):
+        load_upload(written(tmp_path / "m.pt2", {**members, WEIGHTS: json.dumps(listed).encode()}))
+
+
+@pytest.mark.parametrize(("size", "error"), [(1 << 40, UploadTooLarge), (-1, MalformedUpload)])
+def test_value_of_absurd_shape_is_refused(
+    tmp_path: Path, members: Mapping[str, bytes], size: int, error: type[CoterieError]
+) -> None:
+    program = json.loads(members[MODEL])
+    values = program["graph_module"]["graph"]["tensor_values"]
+    next(value for value in values.values())["sizes"][-1] = {"as_int": size}
+    with pytest.raises(error):
+        load_upload(written(tmp_path / "m.pt2", {**members, MODEL: json.dumps(program).encode()}))
+
+
+def test_graph_of_absurd_depth_is_refused(tmp_path: Path, members: Mapping[str, bytes]) -> None:
+    program = json.loads(members[MODEL])
+    graph = program["graph_module"]["graph"]
+    graph["nodes"] = graph["nodes"] * scrub.MAX_NODES
+    with pytest.raises(UploadTooLarge, match="operators"):
+        load_upload(written(tmp_path / "m.pt2", {**members, MODEL: json.dumps(program).encode()}))
+
+
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        ("torch.ops.aten._unique2.default", "depends on the data"),
+        ("torch.ops.torchvision.nms.default", "boxes"),
+        ("torch.ops.aten.fft_rfft.default", "cosines"),
+        ("torch.ops.aten.linalg_inv.default", "buffer"),
+        ("torch.ops.higher_order.cond", "torch.where"),
+        ("torch.ops.mine.swish.default", "functions of each element"),
+    ],
+)
+def test_operator_is_refused_with_what_to_write_instead(
+    tmp_path: Path, members: Mapping[str, bytes], target: str, advice: str
+) -> None:
+    with pytest.raises(UnsupportedOperator, match=advice):
+        load_upload(written(tmp_path / "m.pt2", first_node(members, target=target)))
 
 
 @pytest.mark.parametrize(
