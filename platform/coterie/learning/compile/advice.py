@@ -60,7 +60,7 @@ DEFAULT = (
 
 
 def advise(operator: str) -> str | None:
-    """What to write instead of an operator, named as ``nonzero.default``, with or without its namespace; None if unknown."""
+    """What to write instead of an operator, named like ``nonzero.default`` or ``aten.nonzero.default``; or None."""
     parts = (part.removesuffix("_") for part in operator.split("."))
     return next((ADVICE[part] for part in parts if part in ADVICE), None)
 
