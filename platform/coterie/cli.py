@@ -15,6 +15,7 @@ def main() -> None:
     before_settings = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     before_settings.add_argument("--state")
     ours, arguments = before_settings.parse_known_args()
+    arguments[:1] = [name.replace("-", "_") if not name.startswith("-") else name for name in arguments[:1]]
     with ExitStack() as stack:
         state = ours.state
         if state is None and arguments[:1] in (["demo"], ["simulate"]):

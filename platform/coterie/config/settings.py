@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "coterie.config",
     "coterie.demo",
     "coterie.simulation",
+    "coterie.seeding",
     "coterie.gateway",
     "coterie.audit",
     "coterie.accounts",

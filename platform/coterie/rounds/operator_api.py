@@ -171,7 +171,7 @@ class PartSerializer(AssignmentSerializer):
     federation = serializers.UUIDField(source="round.federation_id", read_only=True)
     federation_slug = serializers.CharField(source="round.federation.slug", read_only=True)
     round_number = serializers.IntegerField(source="round.number", read_only=True)
-    base_version = serializers.UUIDField(source="round.base_version_id", read_only=True, allow_null=True)
+    base_version = serializers.UUIDField(source="base_version_id", read_only=True)
 
     class Meta(AssignmentSerializer.Meta):
         fields = [

@@ -1,0 +1,174 @@
+"""Pairs with weeks of versions behind them, and what trained them.
+
+Parameters are real files that archives and comparisons can read; programs and graphs are empty, and nothing runs them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+import msgspec
+import numpy as np
+
+from coterie.cloud_training.models import JobLine, TrainingJob
+from coterie.cloud_training.options import TrainingOptions
+from coterie.registry.content import BLOBS
+from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.tensors import encode_tensors
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that a fleet learns."""
+
+    name: str
+    labels: tuple[str, ...]
+    features: int
+    hidden: int
+    tag: str
+    rounds: int
+    start: float
+    """Accuracy of the distilled model."""
+    top: float
+    """Accuracy that rounds approach."""
+
+
+TASKS = (
+    Task("Handwritten digits", tuple("0123456789"), 64, 48, "kiosk", 96, 0.71, 0.962),
+    Task("Shelf gaps", ("full", "gap", "misplaced", "hidden"), 128, 64, "shelf-camera", 60, 0.64, 0.913),
+    Task("Wake word", ("other", "hello", "stop"), 40, 32, "handheld", 24, 0.83, 0.948),
+)
+
+
+def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
+    """A ready pair with its first versions, and the jobs that made them."""
+    slug = task.name.lower().replace(" ", "-")
+    began = now - timedelta(days=62)
+    spec = ModelSpec(
+        inputs=(TensorSpec("x", "float32", (task.features,)),),
+        classes=len(task.labels),
+        batch_size=32,
+        parameters=(
+            TensorSpec("hidden.weight", "float32", (task.hidden, task.features)),
+            TensorSpec("hidden.bias", "float32", (task.hidden,)),
+            TensorSpec("out.weight", "float32", (len(task.labels), task.hidden)),
+            TensorSpec("out.bias", "float32", (len(task.labels),)),
+        ),
+    )
+    empty = _keep(b"seeded", began)
+    pair = ModelPair.objects.create(
+        name=task.name,
+        slug=slug,
+        state=ModelPair.State.READY,
+        labels=list(task.labels),
+        batch_size=32,
+        device_program=empty,
+        cloud_program=empty,
+        spec=msgspec.to_builtins(spec),
+        train_step=empty,
+        predict=empty,
+        initial_parameters=parameters(spec, random, began),
+        report={
+            "device_parameters": sum(int(np.prod(tensor.shape)) for tensor in spec.parameters),
+            "cloud_parameters": 1_204_234,
+            "step_s": 0.0009,
+            "peak_memory_bytes": 61_000_000,
+        },
+        created_at=began,
+    )
+    dataset = Dataset.objects.create(
+        name=f"{task.name}, collected by hand",
+        blob=_keep(f"samples of {slug}".encode(), began),
+        rows=1_200,
+        feature_shape=[task.features],
+        feature_dtype="float32",
+        classes=len(task.labels),
+        created_at=began,
+    )
+    made = {}
+    for kind, role, accuracy, after_h in (
+        (TrainingJob.Kind.BOOTSTRAP, Role.CLOUD, task.start + 0.2 * (1 - task.start), 1.0),
+        (TrainingJob.Kind.DISTILL, Role.DEVICE, task.start, 2.0),
+    ):
+        at = began + timedelta(hours=after_h)
+        _job(kind, pair, dataset, at)
+        origin = ModelVersion.Origin.BOOTSTRAP if role == Role.CLOUD else ModelVersion.Origin.DISTILLATION
+        made[role] = ModelVersion.objects.create(
+            pair=pair,
+            role=role,
+            number=1,
+            origin=origin,
+            parameters=parameters(spec, random, at),
+            metrics={"validation_accuracy": round(accuracy, 4), "epochs": 20},
+            created_at=at,
+        )
+        Alias.objects.create(pair=pair, role=role, name=Alias.Name.CHAMPION, version=made[role], moved_at=at)
+    return pair
+
+
+def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:
+    """One that runs, and a pair whose pre-flight said no."""
+    dataset = Dataset.objects.order_by("created_at")[0]
+    running = _job(TrainingJob.Kind.BOOTSTRAP, pair, dataset, now - timedelta(minutes=7))
+    TrainingJob.objects.filter(pk=running.pk).update(
+        state=TrainingJob.State.FAILED,
+        error_code="child.out_of_memory",
+        error_sentence="the child process needed more than the 8 GiB that it may have",
+    )
+    rejected = ModelPair.objects.create(
+        name="Speech enhancer",
+        slug="speech-enhancer",
+        state=ModelPair.State.REJECTED,
+        reason_code="compile.unsupported_operator",
+        reason_sentence="aten._fft_r2c has no translation; compute the spectrum before the model",
+        labels=["clean", "noisy"],
+        batch_size=32,
+        device_program=pair.device_program,
+        cloud_program=pair.cloud_program,
+        created_at=now - timedelta(hours=5),
+    )
+    _job(TrainingJob.Kind.PREFLIGHT, rejected, None, now - timedelta(hours=5))
+    TrainingJob.objects.filter(pair=rejected).update(
+        state=TrainingJob.State.FAILED, error_code=rejected.reason_code, error_sentence=rejected.reason_sentence
+    )
+
+
+def parameters(spec: ModelSpec, random: Random, now: datetime) -> Blob:
+    """Random numbers in the model's shape."""
+    numbers = np.random.default_rng(random.getrandbits(32))
+    tensors = {
+        tensor.name: numbers.standard_normal(tensor.shape, dtype=np.float32) * np.float32(0.1)
+        for tensor in spec.parameters
+    }
+    return _keep(encode_tensors(tensors), now)
+
+
+def _keep(content: bytes, now: datetime) -> Blob:
+    reference = BLOBS.put_bytes(content)
+    blob, _ = Blob.objects.get_or_create(
+        sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}
+    )
+    return blob
+
+
+def _job(kind: TrainingJob.Kind, pair: ModelPair, dataset: Dataset | None, at: datetime) -> TrainingJob:
+    job = TrainingJob.objects.create(
+        kind=kind,
+        pair=pair,
+        dataset=dataset,
+        options=msgspec.to_builtins(TrainingOptions()),
+        state=TrainingJob.State.SUCCEEDED,
+        progress=1.0,
+        progress_sentence="training 20 of 20, loss 0.21",
+        attempt=1,
+        created_at=at - timedelta(minutes=6),
+        started_at=at - timedelta(minutes=6),
+        finished_at=at,
+    )
+    texts = ["a worker begins", *(f"training {n} of 20, loss {1.6 / (1 + n / 4):.3f}" for n in range(0, 21, 2))]
+    JobLine.objects.bulk_create(
+        JobLine(job=job, at=at - timedelta(minutes=6) + timedelta(seconds=25 * n), text=text)
+        for n, text in enumerate(texts)
+    )
+    return job

@@ -1,0 +1,53 @@
+"""``coterie seed-fleet``: fill an empty platform with a fleet that looks like a real one."""
+
+import time
+from random import Random
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.registry.models import ModelPair
+from coterie.seeding.devices import make_devices
+from coterie.seeding.lineages import TASKS, make_pair, make_troubled_jobs
+from coterie.seeding.office import count_uses, make_audit_log, make_people, make_tokens
+from coterie.seeding.rounds import make_federation
+
+
+class Command(BaseCommand):
+    """Seeds a fleet."""
+
+    help = "Fill the platform with a fleet that looks like a real one, with weeks behind it, to look at the console."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """How many devices, and whether beside others."""
+        parser.add_argument("--devices", type=int, default=5000, help="how many (default: %(default)s)")
+        parser.add_argument("--seed", type=int, default=1, help="the same number makes the same fleet")
+        parser.add_argument("--anyway", action="store_true", help="also where there are devices or pairs already")
+
+    def handle(self, *, devices: int, seed: int, anyway: bool, **_: object) -> None:
+        """Make everything, and print who may sign in. Raises CommandError where a real fleet may be."""
+        started = time.perf_counter()
+        call_command("migrate", verbosity=0)
+        if not anyway and (Device.objects.exists() or ModelPair.objects.exists()):
+            raise CommandError("There are devices or pairs here already; take another --state, or say --anyway.")
+        if devices < 1:
+            raise CommandError("A fleet has at least one device.")
+        random, now = Random(seed), timezone.now()  # noqa: S311 - for looking at
+        with transaction.atomic():
+            people = make_people()
+            tokens = make_tokens(people, now=now)
+            fleet = make_devices(devices, tokens=tokens, random=random, now=now)
+            count_uses(tokens)
+            states = (Federation.State.RUNNING, Federation.State.RUNNING, Federation.State.PAUSED)
+            for task, state in zip(TASKS, states, strict=True):
+                pair = make_pair(task, random=random, now=now)
+                make_federation(task, pair, fleet, state=state, random=random, now=now)
+            make_troubled_jobs(pair, now=now)
+            make_audit_log(people, fleet, random=random, now=now)
+        for operator, password in people.items():
+            self.stdout.write(f"{operator.username}   password: {password}")
+        self.stdout.write(f"{devices} devices in {time.perf_counter() - started:.1f} s")

@@ -1,0 +1,99 @@
+"""Who runs the seeded fleet: one person of each role, their tokens, and what the audit log has of them."""
+
+from datetime import datetime, timedelta
+from random import Random
+
+from coterie.accounts.models import Operator
+from coterie.accounts.permissions import actor_of
+from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.audit.models import Entry
+from coterie.core.acting import OperatorRole, Scope, acting_as
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.services import create_enrolment_token
+from coterie.seeding.devices import SITES
+
+ENTRIES = 180
+
+
+def make_people() -> dict[Operator, str]:
+    """One of each role, with their passwords."""
+    return dict(create_operator(username=role.value, role=role) for role in OperatorRole)
+
+
+def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, EnrolmentToken]:
+    """API tokens of programs, and an enrolment token for each kind of site."""
+    administrator = next(operator for operator in people if operator.role == OperatorRole.ADMINISTRATOR)
+    with acting_as(actor_of(administrator)):
+        issue_token(operator=administrator, name="dashboards", scopes=[Scope.READ], now=now)
+        issue_token(
+            operator=administrator,
+            name="continuous integration",
+            scopes=[Scope.READ, Scope.MODELS],
+            expires_at=now + timedelta(days=60),
+            now=now,
+        )
+        save_filter(operator=administrator, table="devices", name="Too hot", query={"reason": "conditions.too_hot"})
+        save_filter(operator=administrator, table="devices", name="Gone silent", query={"status": "absent"})
+        return {
+            site.tag: create_enrolment_token(
+                label=f"{site.tag}s, autumn",
+                uses_allowed=100_000,
+                expires_at=now + timedelta(days=45),
+                tags=[site.tag],
+                now=now,
+            ).token
+            for site in SITES
+        }
+
+
+def count_uses(tokens: dict[str, EnrolmentToken]) -> None:
+    """As many devices have joined with each as there are."""
+    for token in tokens.values():
+        token.uses = Device.objects.filter(enrolled_with=token).count()
+        token.save(update_fields=["uses"])
+
+
+def make_audit_log(people: dict[Operator, str], devices: list[Device], *, random: Random, now: datetime) -> None:
+    """What the people did in the last weeks, oldest first."""
+    working = [operator for operator in people if operator.role != OperatorRole.VIEWER]
+    federations = list(Federation.objects.all())
+    moments = sorted(now - timedelta(days=random.triangular(0, 55, 3)) for _ in range(ENTRIES))
+    Entry.objects.bulk_create(_entry(random, at, random.choice(working), devices, federations) for at in moments)
+
+
+def _entry(
+    random: Random, at: datetime, operator: Operator, devices: list[Device], federations: list[Federation]
+) -> Entry:
+    device, federation = random.choice(devices), random.choice(federations)
+    moment = at.isoformat()
+    action, row, before, after = random.choices(
+        [
+            ("fleet.change_device", device, {"tags": device.tags[:1]}, {"tags": device.tags}),
+            ("fleet.pause_device", device, {"paused_at": None}, {"paused_at": moment}),
+            ("fleet.resume_device", device, {"paused_at": moment}, {"paused_at": None}),
+            (
+                "fleet.revoke_device",
+                device,
+                {"state": "enrolled", "ended_at": None},
+                {"state": "revoked", "ended_at": moment},
+            ),
+            ("federations.pause_federation", federation, {"state": "running"}, {"state": "paused"}),
+            ("federations.start_federation", federation, {"state": "paused"}, {"state": "running"}),
+            ("accounts.sign_in", operator, {}, {"signed_in": True}),
+        ],
+        [6, 3, 3, 1, 1, 1, 5],
+    )[0]
+    return Entry(
+        at=at,
+        actor_kind=Entry.ActorKind.PERSON,
+        actor_id=str(operator.pk),
+        actor_name=operator.username,
+        address="192.0.2.17",
+        action=action,
+        subject_kind=row._meta.label_lower,
+        subject_id=str(row.pk),
+        subject_name=str(row),
+        before=before,
+        after=after,
+    )

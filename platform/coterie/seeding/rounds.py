@@ -1,0 +1,272 @@
+"""Federations and the rounds that they have held: who was asked, who delivered, who did not and why."""
+
+import math
+import uuid
+from datetime import datetime, timedelta
+from random import Random
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.fleet.status import DeviceStatus, status_of
+from coterie.learning.plan import parse_plan, plan_document
+from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
+from coterie.rounds import reasons
+from coterie.rounds.models import Assignment, Round, RoundEvent, Update
+from coterie.seeding.lineages import Task, parameters
+from coterie_wire.conditions import Reason
+
+ASKED = 26
+WANTED = 20
+LAST_DAYS = 58
+REPLAYABLE = 15
+"""Of the latest rounds so many can be replayed."""
+AT_ONCE = 2_000
+PLAN = {
+    "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.05},
+    # Seeded devices do not speak: nobody gives them up while people look at them.
+    "pace": {
+        "kind": "sync",
+        "target_updates": WANTED,
+        "min_updates": 12,
+        "deadline_s": 86_400,
+        "absent_s": 86_400,
+        "pause_s": 3_600,
+    },
+    "requirements": {"charging": True, "unmetered": True, "idle": True, "max_temperature_c": 60.0},
+}
+LATE = Reason("rounds.round_closed", reasons.CLOSED.sentence)
+
+
+def make_federation(
+    task: Task, pair: ModelPair, devices: list[Device], *, state: Federation.State, random: Random, now: datetime
+) -> Federation:
+    """A federation with its rounds, and the versions that they published."""
+    federation = Federation.objects.create(
+        name=task.name,
+        slug=pair.slug,
+        pair=pair,
+        plan=plan_document(parse_plan(PLAN)),
+        device_tag=task.tag,
+        tolerance=0.01,
+        state=state,
+        created_at=pair.created_at + timedelta(hours=3),
+    )
+    members = [d for d in devices if task.tag in d.tags and d.last_seen_at and d.state == Device.State.ENROLLED]
+    if not members:
+        return federation
+    every = timedelta(days=LAST_DAYS) / task.rounds
+    base = ModelVersion.objects.get(pair=pair, role=Role.DEVICE, number=1)
+    for number in range(1, task.rounds + 1):
+        opened_at = now - every * (task.rounds - number + 1)
+        base = _ended_round(federation, task, number, base, members, opened_at, random)
+    Alias.objects.filter(pair=pair, role=Role.DEVICE).update(version=base, moved_at=now - every)
+    if state == Federation.State.RUNNING:
+        _open_round(federation, task.rounds + 1, base, members, random, now)
+    holders = {True: str(base.pk), False: "" if base.parent_id is None else str(base.parent_id)}
+    for device in members:
+        device.held_version = holders[random.random() < 0.86]
+    Device.objects.bulk_update(members, ["held_version"], batch_size=AT_ONCE)
+    return federation
+
+
+def _ended_round(
+    federation: Federation,
+    task: Task,
+    number: int,
+    base: ModelVersion,
+    members: list[Device],
+    opened_at: datetime,
+    random: Random,
+) -> ModelVersion:
+    """A round that published a version, or came to nothing; the version in use afterwards."""
+    too_few, worse = random.random() < 0.04, random.random() < 0.03
+    asked = random.sample(members, min(ASKED, len(members)))
+    delivering = asked[: 7 if too_few else min(WANTED, len(asked))]
+    closed_at = opened_at + timedelta(minutes=random.uniform(4, 25))
+    finished_at = closed_at + timedelta(seconds=random.uniform(1, 6))
+    accuracy = task.top - (task.top - task.start) * math.exp(-3.2 * number / task.rounds) + random.gauss(0, 0.003)
+    metrics = {
+        "updates": len(delivering),
+        "accuracy": round(accuracy - 0.03 * worse, 4),
+        "accuracy_before": round(base.metrics.get("accuracy", task.start), 4),
+        "mean_accuracy": round(accuracy - 0.02 + random.gauss(0, 0.004), 4),
+        "mean_loss_before": round(2.1 * (1 - accuracy) + 0.1, 4),
+        "mean_loss_after": round(1.7 * (1 - accuracy) + 0.08, 4),
+        "loss": round(1.9 * (1 - accuracy) + 0.09, 4),
+        "merge_s": round(random.uniform(0.4, 1.2), 3),
+    }
+    round_ = Round(
+        federation=federation,
+        number=number,
+        opens_at=opened_at,
+        opened_at=opened_at,
+        deadline_at=opened_at + timedelta(days=1),
+        closed_at=closed_at,
+        finished_at=finished_at,
+        tidied_at=finished_at,
+        plan=federation.plan,
+        seed=random.getrandbits(40),
+        base_version=base,
+        state=Round.State.ABANDONED,
+    )
+    version = base
+    if too_few or worse:
+        reason = (
+            reasons.too_few_updates(delivered=len(delivering), needed=12)
+            if too_few
+            else reasons.worse_than_champion(
+                candidate=metrics["accuracy"], champion=metrics["accuracy_before"], tolerance=federation.tolerance
+            )
+        )
+        round_.reason_code, round_.reason_sentence, round_.reason_at = reason.code, reason.sentence, finished_at
+    parts, updates = _parts(round_, asked, delivering, closed_at, base, random)
+    metrics |= {"samples": sum(u.samples for u in updates), "update_bytes": sum(u.size_bytes for u in updates)}
+    round_.metrics = metrics
+    if not (too_few or worse):
+        version = ModelVersion.objects.create(
+            pair=base.pair,
+            role=Role.DEVICE,
+            number=base.number + 1,
+            parent=base,
+            origin=ModelVersion.Origin.MERGE,
+            parameters=parameters(base.pair.model_spec(), random, finished_at),
+            metrics=metrics,
+            created_at=finished_at,
+        )
+        round_.result_version, round_.state = version, Round.State.PUBLISHED
+    round_.save()
+    Assignment.objects.bulk_create(parts, batch_size=AT_ONCE)
+    Update.objects.bulk_create(updates, batch_size=AT_ONCE)
+    if number > task.rounds - REPLAYABLE:
+        _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
+    return version
+
+
+def _parts(
+    round_: Round,
+    asked: list[Device],
+    delivering: list[Device],
+    closed_at: datetime,
+    base: ModelVersion,
+    random: Random,
+) -> tuple[list[Assignment], list[Update]]:
+    assert round_.opened_at is not None
+    parts, updates = [], []
+    for device in asked:
+        steps = max(3, int(_samples(device) / 32) * 3)
+        part = Assignment(
+            id=uuid.UUID(int=random.getrandbits(128), version=4),
+            round=round_,
+            device=device,
+            base_version=base,
+            seed=random.getrandbits(40),
+            steps_done=steps,
+            steps_total=steps,
+            offered_at=round_.opened_at,
+            changed_at=closed_at,
+            stage="uploading",
+        )
+        parts.append(part)
+        if device in delivering:
+            part.state = Assignment.State.DELIVERED
+            part.changed_at = round_.opened_at + (closed_at - round_.opened_at) * random.uniform(0.2, 1)
+            updates.append(_update(part, device, base, random))
+            continue
+        part.state, why = random.choices(
+            [
+                (Assignment.State.RELEASED, LATE),
+                (Assignment.State.RELEASED, Reason("conditions.on_battery", "on battery; the plan asks for charging")),
+                (Assignment.State.DROPPED, reasons.ABSENT),
+                (
+                    Assignment.State.REJECTED,
+                    Reason("update.not_finite", "it holds numbers that are not finite"),
+                ),
+            ],
+            [6, 3, 2, 0.2],
+        )[0]
+        part.steps_done = int(steps * random.uniform(0, 0.9))
+        part.reason_code, part.reason_sentence = why.code, why.sentence
+    return parts, updates
+
+
+def _update(part: Assignment, device: Device, base: ModelVersion, random: Random) -> Update:
+    accuracy = min(0.995, max(0.3, base.metrics.get("accuracy", 0.7) - 0.02 + random.gauss(0, 0.04)))
+    spec = base.pair.model_spec()
+    size_bytes = 400 + sum(math.prod(tensor.shape) + 40 for tensor in spec.parameters)
+    return Update(
+        assignment=part,
+        sha256=f"{random.getrandbits(256):064x}",
+        size_bytes=size_bytes,
+        samples=_samples(device),
+        steps_done=part.steps_done,
+        steps_total=part.steps_total,
+        loss_before=2.1 * (1 - accuracy) + 0.1,
+        loss_after=1.7 * (1 - accuracy) + 0.08,
+        accuracy_before=accuracy,
+        train_s=part.steps_done * (device.train_step_s or 0.01),
+        received_at=part.changed_at,
+    )
+
+
+def _open_round(
+    federation: Federation, number: int, base: ModelVersion, members: list[Device], random: Random, now: datetime
+) -> None:
+    """One that is under way: some train, some upload, some have delivered."""
+    opened_at = now - timedelta(minutes=3)
+    ready = [device for device in members if status_of(device, now=now) is DeviceStatus.READY]
+    asked = random.sample(ready, min(ASKED, len(ready)))
+    round_ = Round.objects.create(
+        federation=federation,
+        number=number,
+        opens_at=opened_at,
+        opened_at=opened_at,
+        deadline_at=opened_at + timedelta(days=1),
+        plan=federation.plan,
+        seed=random.getrandbits(40),
+        base_version=base,
+        state=Round.State.OPEN,
+    )
+    parts, updates = _parts(round_, asked, asked[:8], now, base, random)
+    for part in parts[8:]:
+        part.stage = random.choices(["accepted", "training", "waiting", "uploading"], [1, 6, 1, 2])[0]
+        part.state, part.reason_code, part.reason_sentence = Assignment.State.ACCEPTED, "", ""
+        if part.stage == "accepted":
+            part.steps_done = 0
+    reason = reasons.collecting(wanted=WANTED, delivered=len(updates), stages={"training": len(parts) - len(updates)})
+    Round.objects.filter(pk=round_.pk).update(
+        reason_code=reason.code, reason_sentence=reason.sentence, reason_at=opened_at
+    )
+    Assignment.objects.bulk_create(parts)
+    Update.objects.bulk_create(updates)
+    _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
+
+
+def _tell_story(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID, Update], random: Random) -> None:
+    """The events of a round, in order."""
+    kind = RoundEvent.Kind
+    assert round_.opened_at is not None
+    told: list[tuple[datetime, RoundEvent.Kind, Device | None, str, str]] = [
+        (round_.opened_at - timedelta(minutes=2), kind.PLANNED, None, "", ""),
+        (round_.opened_at, kind.OPEN, None, "", ""),
+    ]
+    for part in parts:
+        at = part.offered_at
+        told.append((at, kind.ASKED, part.device, "", ""))
+        span = (part.changed_at - part.offered_at) / 4
+        for stage in (kind.ACCEPTED, kind.TRAINING, kind.UPLOADING):
+            at += span * random.uniform(0.6, 1.2)
+            if part.pk in updates or stage == kind.ACCEPTED or (stage == kind.TRAINING and part.steps_done):
+                told.append((at, stage, part.device, "", ""))
+        if part.state not in Assignment.LIVE:
+            told.append((part.changed_at, kind(part.state), part.device, part.reason_code, part.reason_sentence))
+    if round_.closed_at is not None and round_.finished_at is not None:
+        told.append((round_.closed_at, kind.CLOSING, None, reasons.CLOSING.code, reasons.CLOSING.sentence))
+        told.append((round_.finished_at, kind(round_.state), None, round_.reason_code, round_.reason_sentence))
+    RoundEvent.objects.bulk_create(
+        RoundEvent(round=round_, at=at, kind=what, device=device, reason_code=code, reason_sentence=sentence)
+        for at, what, device, code, sentence in sorted(told, key=lambda line: line[0])
+    )
+
+
+def _samples(device: Device) -> int:
+    return max(32, device.reported_metadata().samples)
