@@ -45,7 +45,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
     """A ready pair with its first versions, and the jobs that made them."""
     slug = task.name.lower().replace(" ", "-")
     began = now - timedelta(days=62)
-    spec = ModelSpec(
+    spec = ModelSpec.of_classifier(
         inputs=(TensorSpec("x", "float32", (task.features,)),),
         classes=len(task.labels),
         batch_size=32,

@@ -14,12 +14,14 @@ from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
+from coterie.registry.models import ModelVersion, TeacherWeights
 from coterie.repairs.services import mute_repair
 from coterie.transfer.advancing import sweep
 from tests.coterie.transfer.company import KNOWS_2, Member, make_company
-from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +108,11 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Device.objects.filter(pk=uploading.row.pk).update(last_seen_at=timezone.now() - timedelta(days=2))
     mute_repair(key="devices_silent", until=None, now=timezone.now())
     log(TrainingJob.objects.get().pk, "a worker begins", now)
+    federation = Federation.objects.get()
+    group = Group.objects.create(federation=federation, name="north", since=now)
+    Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)
+    Split.objects.create(federation=federation, round_number=1, groups=2, at=now)
+    TeacherWeights.objects.create(version=ModelVersion.objects.all()[0], blob=keep(b"teacher"))
     make_company()
     asking, helping = Member("asking"), Member("helping")
     for member in (asking, helping):
