@@ -37,7 +37,7 @@ class BlobCache:
             return True
         part = self._path(ref).with_suffix(".part")
         arrived = part.stat().st_size if part.exists() else 0
-        free = shutil.disk_usage(self._directory).free
+        free = self.free_bytes()
         if ref.size_bytes - arrived > free:
             detail = f"a download of {ref.size_bytes} bytes does not fit: {free} bytes are free on the device"
             raise AgentError("bundle.no_space", detail)
@@ -79,6 +79,15 @@ class BlobCache:
             self._path(ref).unlink()
             raise AgentError("bundle.wrong_hash", f"blob {ref.sha256[:12]} was damaged on the disk; it is fetched anew")
         return content
+
+    def free_bytes(self) -> int:
+        """Free space where the blobs are."""
+        return shutil.disk_usage(self._directory).free
+
+    def remove(self, refs: Iterable[BlobRef]) -> None:
+        """Remove these; nothing happens where one is not there."""
+        for ref in refs:
+            self._path(ref).unlink(missing_ok=True)
 
     def keep_only(self, refs: Iterable[BlobRef]) -> None:
         """Remove every other blob, and what is left of broken downloads."""

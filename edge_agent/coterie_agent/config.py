@@ -43,6 +43,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Size of one piece of an upload, in bytes; what a broken link can cost at most."""
     checkpoint_s: Annotated[float, Meta(gt=0, le=3600)] = 5.0
     """Seconds of training that a loss of power can cost at most."""
+    spare_bytes: Annotated[int, Meta(ge=0)] = 256 << 20
+    """Free space, in bytes, below which what can be fetched again is removed once it has served."""
     local_api: bool = True
     """Serve the local API on 127.0.0.1."""
     local_api_port: Annotated[int, Meta(ge=0, le=65535)] = 0
@@ -85,6 +87,9 @@ TEMPLATE = """\
 # Bytes sent in one piece of an upload, and seconds between checkpoints of training.
 # chunk_bytes = 262144
 # checkpoint_s = 5.0
+
+# Bytes of free space below which the agent removes downloads that it could fetch again.
+# spare_bytes = 268435456
 
 # Certificates (PEM) to trust instead of the system's, for a platform with a private authority.
 # ca_file = "/etc/ssl/private-ca.pem"

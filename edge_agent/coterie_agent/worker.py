@@ -3,10 +3,10 @@
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
@@ -24,10 +24,15 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.upload import Delivery
-from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
+from coterie_wire.bundle import BlobRef, Manifest, SignedManifest, verify_manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
+
+if TYPE_CHECKING:  # they load NumPy
+    from coterie_agent.training.teaching import Teaching
+    from coterie_wire.plan import DevicePlan
+    from coterie_wire.teacher import Teacher
 
 log = logging.getLogger(__name__)
 Stage = Literal["accepted", "training", "waiting", "uploading"]
@@ -116,10 +121,13 @@ class Worker:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices rest most of the time.
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
+        from coterie_agent.training.teaching import parts_of
         from coterie_wire.plan import parse_device_plan
 
         plan = parse_device_plan(assignment.plan)
-        manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment))
+        teacher = self._teacher(assignment, plan)
+        kept = () if teacher is None else parts_of(teacher)
+        manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment), also=kept)
         if manifest is None:
             return
         self._report(assignment, "training")
@@ -133,12 +141,39 @@ class Worker:
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
             rest=self._rest,
+            teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         ).run()
         if done:
             self._report(assignment, "uploading")
         else:
             log.info("training of round %d pauses", assignment.round)
             self._report(assignment, "waiting")
+
+    def _teacher(self, assignment: Assignment, plan: "DevicePlan") -> "Teacher | None":
+        """The teacher that the plan asks for. Raises WireError ``bundle.*``, or AgentError ``data.no_teacher``."""
+        from coterie_wire.teacher import verify_teacher
+
+        if not plan.local.needs_teacher():
+            return None
+        if assignment.teacher is None:
+            raise AgentError("data.no_teacher", "the plan learns from the cloud model, and the platform named none")
+        return verify_teacher(assignment.teacher, self.identity.platform_key)
+
+    def _teaching(self, assignment: Assignment, manifest: Manifest, teacher: "Teacher") -> "Teaching":
+        from coterie_agent.training.teaching import Teaching, parts_of
+
+        stop = partial(self._must_pause, assignment)
+        return Teaching(
+            teacher=teacher,
+            model=manifest.model,
+            blobs=self.blobs,
+            samples=self.store.samples,
+            store=self.store.teaching,
+            fetch=lambda: all(self.blobs.fetch(ref, self.link.download, stop=stop) for ref in parts_of(teacher)),
+            own_parts=parts(manifest),
+            spare_bytes=self.config.spare_bytes,
+            threads=self.config.threads,
+        )
 
     def _upload(self, assignment: Assignment) -> None:
         offer = self.store.work.offer()
@@ -154,14 +189,19 @@ class Worker:
         elif isinstance(outcome, Refused):
             self._finish(assignment, "dropped", outcome.detail)
 
-    def _fetch(self, signed: SignedManifest, *, stop: Callable[[], bool]) -> Manifest | None:
-        """The version that `signed` names, complete on the device; None when `stop` said so before."""
+    def _fetch(
+        self, signed: SignedManifest, *, stop: Callable[[], bool], also: Iterable[BlobRef] = ()
+    ) -> Manifest | None:
+        """The version that `signed` names, complete on the device; None when `stop` said so before.
+
+        Of what other versions left on the device, `also` stays where it is there.
+        """
         manifest = verify_manifest(signed, self.identity.platform_key)
         if not fetch_model(manifest, self.blobs, self.link.download, stop=stop):
             return None
         if self.situation.now.version != manifest.version:
             self.store.work.hold_model(signed)
-            self.blobs.keep_only(parts(manifest))
+            self.blobs.keep_only((*parts(manifest), *also))
             self.situation.hold(manifest.version, manifest.model)
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest

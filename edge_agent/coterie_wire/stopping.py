@@ -10,8 +10,10 @@ from coterie_wire.local import Stopping
 class Watched(msgspec.Struct, frozen=True):
     """Where early stopping stands."""
 
-    best_loss: float = math.inf
-    """Lowest loss on the samples held back."""
+    epochs: int = 0
+    """How many were judged."""
+    best_loss: float | None = None
+    """Lowest loss on the samples held back; None before there is one."""
     waited: int = 0
     """Epochs since it was reached."""
 
@@ -25,9 +27,15 @@ class Judged(msgspec.Struct, frozen=True):
     stop: bool
 
 
+def is_over(watched: Watched, stopping: Stopping) -> bool:
+    """Whether nothing better has come for so long that training ends."""
+    return watched.waited >= stopping.patience
+
+
 def judge_epoch(watched: Watched, loss: float, stopping: Stopping) -> Judged:
     """The state after an epoch whose loss on the samples held back is `loss`; one that is not finite is no best."""
-    if loss < watched.best_loss:
-        return Judged(Watched(loss, 0), is_best=True, stop=False)
-    waited = watched.waited + 1
-    return Judged(Watched(watched.best_loss, waited), is_best=False, stop=waited >= stopping.patience)
+    epochs = watched.epochs + 1
+    if math.isfinite(loss) and (watched.best_loss is None or loss < watched.best_loss):
+        return Judged(Watched(epochs, loss, 0), is_best=True, stop=False)
+    next_ = Watched(epochs, watched.best_loss, watched.waited + 1)
+    return Judged(next_, is_best=False, stop=is_over(next_, stopping))

@@ -1,7 +1,7 @@
 import math
 
 from coterie_wire.local import Stopping
-from coterie_wire.stopping import Watched, judge_epoch
+from coterie_wire.stopping import Watched, is_over, judge_epoch
 
 PATIENT = Stopping(patience=2, validation_share=0.2)
 
@@ -13,6 +13,7 @@ def test_it_stops_after_as_many_epochs_without_a_better_one_as_it_has_patience()
         watched = judged.watched
         if judged.is_best:
             best.append(epoch)
+        assert judged.stop == is_over(watched, PATIENT)
         if judged.stop:
             stopped = epoch
             break
@@ -21,6 +22,6 @@ def test_it_stops_after_as_many_epochs_without_a_better_one_as_it_has_patience()
 
 
 def test_a_loss_that_is_not_finite_is_no_best() -> None:
-    judged = judge_epoch(Watched(best_loss=1.0), math.nan, PATIENT)
+    judged = judge_epoch(Watched(1, 1.0), math.nan, PATIENT)
     assert not judged.is_best
-    assert judged.watched == Watched(1.0, 1)
+    assert judged.watched == Watched(2, 1.0, 1)

@@ -47,7 +47,19 @@ CREATE TABLE company (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 CREATE TABLE kept_portion (transfer TEXT PRIMARY KEY, content BLOB NOT NULL, payload BLOB NOT NULL, assignment TEXT);
 CREATE TABLE helped (name TEXT PRIMARY KEY, outcome TEXT NOT NULL, sentence TEXT NOT NULL, at REAL NOT NULL);
 """
-_SCHEMAS = (_FIRST, _COMPANY)
+_TEACHING = """
+ALTER TABLE sample ADD COLUMN at REAL NOT NULL DEFAULT 0;
+UPDATE sample SET at = CAST(strftime('%s', 'now') AS REAL);
+CREATE INDEX sample_at ON sample (at);
+CREATE TABLE said (version TEXT NOT NULL, sample INTEGER NOT NULL, word BLOB NOT NULL, PRIMARY KEY (version, sample));
+CREATE TRIGGER sample_gone AFTER DELETE ON sample BEGIN
+    DELETE FROM said WHERE sample = OLD.id;
+END;
+CREATE INDEX said_of_sample ON said (sample);
+DELETE FROM checkpoint;
+ALTER TABLE checkpoint ADD COLUMN best BLOB;
+"""
+_SCHEMAS = (_FIRST, _COMPANY, _TEACHING)
 """What each version adds to the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 

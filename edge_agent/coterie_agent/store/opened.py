@@ -10,6 +10,7 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.samples import Samples
+from coterie_agent.store.teaching import TeachingStore
 from coterie_agent.store.work import WorkStore
 
 
@@ -21,6 +22,7 @@ class Store:
     samples: Samples
     work: WorkStore
     company: CompanyStore
+    teaching: TeachingStore
     journal: Journal
 
 
@@ -36,6 +38,7 @@ def open_store(home: Home) -> Iterator[Store]:
             samples=Samples(durable),
             work=WorkStore(durable),
             company=CompanyStore(durable),
+            teaching=TeachingStore(durable),
             journal=Journal(hints),
         )
     finally:

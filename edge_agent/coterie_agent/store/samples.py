@@ -1,5 +1,6 @@
 """The device's own samples: float32 rows and labels, bounded, the oldest dropped first."""
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -59,7 +60,9 @@ class Samples:
                 raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
             for _ in _same_width([Row(*first)], width[0] if width else None):
                 pass
-            cursor.execute("INSERT INTO sample (x, label) SELECT x, label FROM temp.incoming ORDER BY rowid")
+            cursor.execute(
+                "INSERT INTO sample (x, label, at) SELECT x, label, ? FROM temp.incoming ORDER BY rowid", (time.time(),)
+            )
             stored = cursor.rowcount
             cursor.execute("DROP TABLE temp.incoming")
             cursor.execute(
@@ -97,9 +100,18 @@ class Samples:
             row = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
         return row[0] // FLOAT_BYTES if row else None
 
-    def snapshot(self) -> Snapshot:
+    def seen(self) -> tuple[int, ...]:
+        """The labels of which there are samples, ascending."""
         with self._database.reading() as cursor:
-            first, last = cursor.execute("SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample").fetchone()
+            rows = cursor.execute("SELECT label FROM label_count WHERE samples > 0 ORDER BY label").fetchall()
+        return tuple(row[0] for row in rows)
+
+    def snapshot(self, *, since: float | None = None) -> Snapshot:
+        """The samples of this moment; those from the first that came at `since` (Unix time) or later, where given."""
+        condition, values = ("", ()) if since is None else (" WHERE at >= ?", (since,))
+        with self._database.reading() as cursor:
+            query = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample{condition}"  # noqa: S608
+            first, last = cursor.execute(query, values).fetchone()
         return Snapshot(first, last)
 
     def ids(self, snapshot: Snapshot, *, at_most: int = -1) -> list[int]:

@@ -8,6 +8,7 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Snapshot
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
+from coterie_wire.stopping import Watched
 
 Outcome = Literal["accepted", "dropped", "released"]
 _KEPT_OUTCOMES = 50
@@ -23,6 +24,10 @@ class TrainingProgress(msgspec.Struct, frozen=True):
     measure_s: float
     """Seconds that measuring took, which will be needed once more at the end."""
     train_s: float
+    classes: tuple[int, ...] = ()
+    """Those that the device's output layer has, where the plan customises it."""
+    watched: Watched = Watched()
+    """Where early stopping stands."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -31,6 +36,8 @@ class Checkpoint(msgspec.Struct, frozen=True):
     progress: TrainingProgress
     tensors: bytes
     """Parameters, statistics and what the optimiser remembers, as safetensors."""
+    best: bytes | None = None
+    """Parameters of the best epoch, where training may stop early."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -61,13 +68,13 @@ class WorkStore:
 
     def checkpoint(self) -> Checkpoint | None:
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT progress, tensors FROM checkpoint").fetchone()
-        return Checkpoint(msgspec.json.decode(row[0], type=TrainingProgress), row[1]) if row else None
+            row = cursor.execute("SELECT progress, tensors, best FROM checkpoint").fetchone()
+        return Checkpoint(msgspec.json.decode(row[0], type=TrainingProgress), row[1], row[2]) if row else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        row = (msgspec.json.encode(checkpoint.progress), checkpoint.tensors)
+        row = (msgspec.json.encode(checkpoint.progress), checkpoint.tensors, checkpoint.best)
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", row)
+            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?)", row)
 
     def spool(self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes) -> None:
         """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update."""

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -12,12 +13,16 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_agent.training.batches import Split, split, steps_per_epoch
+from coterie_agent.training.customised import Customised
+from coterie_agent.training.epochs import Epochs
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model, Parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.start import with_portions
+from coterie_agent.training.teaching import Teaching
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
+from coterie_wire.codec import Tensors
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.plan import DevicePlan
 
@@ -38,41 +43,60 @@ class Training:
     """Told steps done and in total."""
     rest: Callable[[float], None]
     """Told after each step how many seconds it took; returns when the next may begin."""
+    teaching: Teaching | None = None
+    """The cloud model's word, where the plan has the device learn from it."""
 
     def run(self) -> bool:
         """Whether the update is spooled; if not, training was paused and a checkpoint is kept.
 
         Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*`` or ``update.*``.
         """
-        spec, received = self.model.manifest.model, self.model.parameters()
+        spec, received, local = self.model.manifest.model, self.model.parameters(), self.plan.local
         checkpoint = self.store.work.checkpoint()
-        snapshot = checkpoint.progress.snapshot if checkpoint else self.store.samples.snapshot()
+        snapshot = checkpoint.progress.snapshot if checkpoint else self._snapshot()
         ids = self.store.samples.ids(snapshot)
         if not ids:
-            raise AgentError("data.no_samples", "no samples are left on the device")
-        parts = split(ids)
-        frozen = self.model.frozen()
-        predictor = Predictor(self.model.predict(), spec, received, frozen, threads=self.threads)
-        before = self._before(checkpoint, predictor, ids, parts, snapshot)
+            raise AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
+        if self.teaching is not None and not self.teaching.ask(ids, stop=self._paused):
+            return False
+        stopping = local.stopping()
+        parts = split(ids) if stopping is None else split(ids, share=stopping.validation_share)
+        part = Customised(spec, local.scope(), checkpoint.progress.classes if checkpoint else self._classes())
+        own, frozen = part.begin(received), self.model.frozen()
+        predictor = Predictor(self.model.predict(), spec, own, frozen, threads=self.threads)
+        before = self._before(checkpoint, predictor, ids, parts, snapshot, part.classes)
         if before is None:
             return False
-        start = received if checkpoint else self._start(received)
+        start = own if checkpoint else part.begin(self._start(received))
         graph = train_graph(self.model.train_step(), spec, threads=self.threads)
         trainer = Trainer(
             graph,
             spec,
-            received,
+            own,
             frozen,
             start=start,
             samples=self.store.samples,
             train=parts.train,
-            weights=self.plan.local.weights,
+            weights=local.weights,
             seed=self.assignment.seed,
+            still=part.still(),
+            teacher=None if self.teaching is None else partial(self.teaching.words, classes=part.classes),
         )
         if checkpoint:
             trainer.restore(checkpoint.tensors, steps_done=before.steps_done, train_s=before.train_s)
-        total = self.plan.local.epochs_wanted() * steps_per_epoch(len(parts.train), spec.batch_size)
-        finished = self._steps(trainer, total, before)
+        epoch = steps_per_epoch(len(parts.train), spec.batch_size)
+        run = Epochs(
+            stopping=stopping,
+            steps=epoch,
+            held_out=parts.held_out,
+            predictor=predictor,
+            samples=self.store.samples,
+            stop=self._paused,
+            watched=before.watched,
+            best=checkpoint.best if checkpoint else None,
+        )
+        total = local.epochs_wanted() * epoch
+        finished = self._steps(trainer, total, before, run)
         step_s = trainer.step_s()
         if step_s is not None:
             self.store.journal.measure("train_step_s", step_s)
@@ -80,12 +104,14 @@ class Training:
             return False
         if trainer.steps_done == 0:
             raise AgentError("agent.too_late", "the round closes before a first step could be finished")
-        predictor.set_parameters(trainer.parameters())
+        trained = run.best_of(trainer.parameters(), spec.version)
+        predictor.set_parameters(trained)
         after = predictor.measure(self.store.samples, loss_of=ids, accuracy_of=(), stop=self._paused)
         if after is None:
-            self._save(trainer, before)
+            self._save(trainer, before, run)
             return False
-        self._spool(received, trainer, before, after, samples=len(parts.train), total=total)
+        update = part.end(received, trained)
+        self._spool(received, update, trainer, before, after, samples=len(parts.train), total=total)
         return True
 
     def _start(self, received: Parameters) -> Parameters:
@@ -94,8 +120,25 @@ class Training:
         portions = self.store.company.portions_for(self.assignment.assignment)
         return with_portions(received, self.model.manifest.model, portions, known)
 
+    def _snapshot(self) -> Snapshot:
+        """The samples that the plan learns from: those of its period."""
+        period_s = self.plan.local.period_s()
+        return self.store.samples.snapshot(since=None if period_s is None else time.time() - period_s)
+
+    def _classes(self) -> tuple[int, ...]:
+        """The classes that the device's output layer has from now on; empty where it has all."""
+        if self.plan.local.scope().head == "all":
+            return ()
+        return tuple(label for label in self.store.samples.seen() if label < self.model.manifest.model.classes)
+
     def _before(
-        self, checkpoint: Checkpoint | None, predictor: Predictor, ids: list[int], parts: Split, snapshot: Snapshot
+        self,
+        checkpoint: Checkpoint | None,
+        predictor: Predictor,
+        ids: list[int],
+        parts: Split,
+        snapshot: Snapshot,
+        classes: tuple[int, ...],
     ) -> TrainingProgress | None:
         """Where training starts from; None when it was paused before that was measured."""
         if checkpoint:
@@ -111,30 +154,35 @@ class Training:
             accuracy_before=measure.accuracy,
             measure_s=time.monotonic() - started,
             train_s=0.0,
+            classes=classes,
         )
 
-    def _steps(self, trainer: Trainer, total: int, before: TrainingProgress) -> bool:
+    def _steps(self, trainer: Trainer, total: int, before: TrainingProgress, run: Epochs) -> bool:
         """Whether the steps are done, all or enough; if not, a checkpoint is kept."""
         saved_at = time.monotonic()
-        while trainer.steps_done < total:
+        while not run.is_over and (trainer.steps_done < total or run.is_due(trainer.steps_done)):
             halt = self.halt(before.measure_s)
             if halt is Halt.ENOUGH:
                 break
-            if halt is Halt.PAUSE:
-                self._save(trainer, before)
+            if halt is Halt.PAUSE or not run.judge(trainer):
+                self._save(trainer, before, run)
                 return False
+            if run.is_over or trainer.steps_done >= total:
+                continue
             worked_s = trainer.train_s
             trainer.step()
             self.report(trainer.steps_done, total)
             self.rest(trainer.train_s - worked_s)
             if time.monotonic() - saved_at >= self.checkpoint_s:
-                self._save(trainer, before)
+                self._save(trainer, before, run)
                 saved_at = time.monotonic()
         return True
 
-    def _save(self, trainer: Trainer, before: TrainingProgress) -> None:
-        progress = msgspec.structs.replace(before, steps_done=trainer.steps_done, train_s=trainer.train_s)
-        self.store.work.save_checkpoint(Checkpoint(progress, trainer.save()))
+    def _save(self, trainer: Trainer, before: TrainingProgress, run: Epochs) -> None:
+        progress = msgspec.structs.replace(
+            before, steps_done=trainer.steps_done, train_s=trainer.train_s, watched=run.watched
+        )
+        self.store.work.save_checkpoint(Checkpoint(progress, trainer.save(), run.best))
 
     def _paused(self) -> bool:
         return self.halt(0.0) is Halt.PAUSE
@@ -142,6 +190,7 @@ class Training:
     def _spool(
         self,
         received: Parameters,
+        trained: Tensors,
         trainer: Trainer,
         before: TrainingProgress,
         after: Measure,
@@ -152,11 +201,12 @@ class Training:
         manifest, assignment = self.model.manifest, self.assignment
         update = make_update(
             received,
-            trainer.parameters(),
+            trained,
             plan=self.plan,
             residual=self.store.work.residual(manifest.pair),
             seed=assignment.seed,
             model=manifest.model,
+            classes=before.classes,
         )
         offer = OfferUpdate(
             assignment=assignment.assignment,
@@ -169,5 +219,6 @@ class Training:
             loss_after=after.loss,
             accuracy_before=before.accuracy_before,
             train_s=trainer.train_s,
+            classes=before.classes,
         )
         self.store.work.spool(offer, pair=manifest.pair, payload=update.payload, residual=update.residual)

@@ -15,7 +15,7 @@ from coterie_agent.training.graph import Array
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32
 
-HELD_OUT_ONE_IN = 5
+HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10
 
 
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     """[size]; 0 for padding."""
 
 
-def split(ids: Sequence[int]) -> Split:
-    """One sample in five is held out, always the same ones; of fewer than ten samples none, and all serve both ends.
+def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> Split:
+    """A `share` is held out, always the same samples; of fewer than ten samples none, and all serve both ends.
 
     The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
     that no order in which samples arrive is in step with it.
@@ -46,7 +46,7 @@ def split(ids: Sequence[int]) -> Split:
     if len(ids) < _FEWEST_TO_SPLIT:
         return Split(ids, ids)
     hashed = (np.asarray(ids, dtype=np.uint64) * np.uint64(11400714819323198485)) >> np.uint64(32)
-    held_out = hashed % np.uint64(HELD_OUT_ONE_IN) == 0
+    held_out = hashed < share * 2**32
     numbers = np.asarray(ids)
     if held_out.all() or not held_out.any():
         return Split(ids, ids)

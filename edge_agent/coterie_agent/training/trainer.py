@@ -41,11 +41,18 @@ class Trainer:
         train: Sequence[int],
         weights: Callable[[int], StepWeights],
         seed: int,
+        still: frozenset[str] = frozenset(),
+        teacher: Callable[[Sequence[int]], Float32] | None = None,
     ) -> None:
-        """`received` are the tensors of a version, `frozen` those that all versions share."""
+        """`received` are the tensors of a version, `frozen` those that all versions share.
+
+        No step changes the tensors `still` of a version. `teacher` gives the probabilities [n, classes] of n samples.
+        """
         self._graph, self._spec, self._samples, self._train = graph, spec, samples, train
         self._weights, self._seed = weights, seed
         self._roles = version_names(spec)
+        self._still = frozenset(self._roles[name] for name in still)
+        self._ask = teacher if DISTILLATION in spec.scalars else None
         self._carried = [tensor.name for tensor in carried(spec)]
         self._fixed = {f"anchor.{tensor.name}": value(received[tensor.name]) for tensor in spec.parameters}
         self._fixed.update({name: value(tensor) for name, tensor in frozen.items()})
@@ -67,12 +74,18 @@ class Trainer:
         """
         started = time.perf_counter()
         ids = batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._spec.batch_size)
-        batch = make_batch(self._samples.load(ids), self._spec, size=self._spec.batch_size)
+        rows = self._samples.load(ids)
+        batch = make_batch(rows, self._spec, size=self._spec.batch_size)
+        if self._ask is not None and rows:
+            teacher = np.zeros((self._spec.batch_size, *self._spec.output.shape), dtype=np.float32)
+            teacher[: len(rows)] = self._ask([row.id for row in rows])
+            self._fixed["teacher"] = value(teacher)
         loss, *tensors = self._graph.run(self._outputs, self._feeds(batch))
         if not np.isfinite(loss.numpy()):
             detail = f"the loss of step {self.steps_done} is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
-        self._state = dict(zip(self._carried, tensors, strict=True))
+        moved = zip(self._carried, tensors, strict=True)
+        self._state = {name: self._state[name] if name in self._still else tensor for name, tensor in moved}
         self.steps_done += 1
         elapsed = time.perf_counter() - started
         self.train_s += elapsed

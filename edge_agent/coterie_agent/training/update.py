@@ -8,6 +8,7 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.codec import Tensors
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
+from coterie_wire.heads import pick, place
 from coterie_wire.plan import DevicePlan
 from coterie_wire.tensors import decode_tensors, encode_tensors
 from coterie_wire.updates import join_update
@@ -29,21 +30,27 @@ def make_update(
     residual: bytes | None,
     seed: int,
     model: ModelSpec,
+    classes: tuple[int, ...] = (),
 ) -> Update:
     """The difference of the parameters, with the `residual` of the pair's last update, protected and encoded.
 
     The protection comes after the residual, so that what it promises holds for all parameters that leave the device.
     Running statistics go beside them as they are.
 
-    Raises WireError ``update.not_finite``.
+    Only what the plan trains leaves: `classes` are those whose rows it trains of a customised output layer.
+
+    Raises WireError ``update.not_finite`` or ``plan.no_head``.
     """
+    scope = plan.local.scope()
     difference = {spec.name: trained[spec.name] - received[spec.name] for spec in model.parameters}
     lost = _read_residual(residual, model.parameters)
     if lost is not None:
         difference = {name: difference[name] + lost[name] for name in difference}
-    encoded = plan.codec.encode(plan.privacy.protect(difference), seed=seed)
+    part = pick(difference, model, scope, classes)
+    encoded = plan.codec.encode(plan.privacy.protect(part), seed=seed)
+    kept = place(encoded.residual, model, scope, classes)
     statistics = {spec.name: trained[spec.name] for spec in gathered(model)}
-    return Update(join_update(statistics, encoded.payload), encode_tensors(dict(encoded.residual)))
+    return Update(join_update(statistics, encoded.payload), encode_tensors(dict(kept)))
 
 
 def _read_residual(residual: bytes | None, specs: tuple[TensorSpec, ...]) -> Tensors | None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -9,7 +10,7 @@ import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home, RunLock, is_running
-from coterie_agent.store.database import Database, StoreFailed
+from coterie_agent.store.database import _FIRST, Database, StoreFailed
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
@@ -192,3 +193,28 @@ def test_one_agent_runs_on_a_home(home: Home) -> None:
     assert caught.value.code == "agent.already_running"
     lock.release()
     assert not is_running(home)
+
+
+def test_a_store_of_an_earlier_agent_is_taken_over(home: Home) -> None:
+    home.create()
+    with closing(sqlite3.connect(home.database)) as connection:
+        connection.executescript(_FIRST + "PRAGMA user_version = 1;")
+        connection.execute("INSERT INTO sample (x, label) VALUES (?, 1)", (b"\0\0\0\0",))
+        connection.commit()
+    with open_store(home) as store:
+        assert (store.samples.count(), store.samples.seen()) == (1, (1,))
+        snapshot = store.samples.snapshot(since=time.time() - 60)
+        assert len(store.samples.ids(snapshot)) == 1, "what was there counts as come now"
+        assert not store.samples.ids(store.samples.snapshot(since=time.time() + 60))
+
+
+def test_what_a_teacher_said_goes_with_its_sample(store: Store) -> None:
+    store.samples.add([Row(b"\0\0\0\0", 0), Row(b"\0\0\0\0", 1)], max_samples=2)
+    first, second = store.samples.ids(store.samples.snapshot())
+    store.teaching.keep("v1", {first: b"ab", second: b"cd", 99: b"ef"})
+    assert store.teaching.load("v1", [first, second, 99]) == {first: b"ab", second: b"cd"}
+    assert store.teaching.unasked("v2", [first, second]) == [first, second]
+    store.samples.add([Row(b"\0\0\0\0", 0)], max_samples=2)
+    assert store.teaching.load("v1", [first, second]) == {second: b"cd"}
+    store.teaching.begin("v2")
+    assert store.teaching.load("v1", [second]) == {}
