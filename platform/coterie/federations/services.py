@@ -124,6 +124,9 @@ def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) ->
         raise PlanDoesNotFit(pair=pair.slug, problem=f"merging by distillation is for classes, not for {model.task}")
     if isinstance(plan.merge, DistillMerge) and cloud_data is None:
         raise CloudDataMissing(merge=plan.merge.name)
+    learns_classes = plan.local.needs_teacher() or isinstance(plan.merge, DistillMerge)
+    if learns_classes and not pair.model_spec().classes:
+        raise PlanDoesNotFit(pair=pair.slug, problem="only models that tell classes apart are distilled")
     if plan.local.needs_teacher() and pair.teacher_predict_id is None:
         why = pair.report.get("teacher_problem") or "it was checked before devices could learn from cloud models"
         problem = f"no graph for devices could be made of its cloud model ({why})"
