@@ -92,7 +92,10 @@ class Local(Kind, frozen=True):
         return None
 
     def keeps_own(self) -> bool:
-        """Whether the device uses the model that it trained until it trains again, rather than every new version."""
+        """Whether the device goes on with the model that it trained, rather than with each version that it receives.
+
+        The output rows of classes that are new to it begin as the version has them.
+        """
         return False
 
     def needs_teacher(self) -> bool:

@@ -12,7 +12,7 @@ DAY_S = 86_400.0
 class Distill(Local, frozen=True, tag="distill"):
     """Learns from the device's latest samples and from the cloud model's probabilities for them.
 
-    With λ_d = 1 there is no teacher: it is fine-tuning of the model that was received.
+    With λ_d = 1 there is no teacher: the device fine-tunes its own model, which began as the first it received.
     """
 
     lambda_d: Annotated[

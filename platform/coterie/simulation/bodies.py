@@ -6,6 +6,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 
 from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.program import export_module
@@ -15,12 +16,17 @@ Body = Literal["mlp", "cnn"]
 
 
 def compile_body(task: Task, *, body: Body, hidden: int, batch_size: int, seed: int) -> CompiledModel:
+    """The graphs of `export_body`."""
+    return compile_model(export_body(task, body=body, hidden=hidden, seed=seed), batch_size=batch_size)
+
+
+def export_body(task: Task, *, body: Body, hidden: int, seed: int) -> ExportedProgram:
     """A classifier for `task` of one input, with initial parameters drawn from `seed`."""
     (spec,) = task.inputs
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module = _mlp(spec.shape, hidden, task.classes) if body == "mlp" else _cnn(spec.shape, hidden, task.classes)
-    return compile_model(export_module(_Named(module), (torch.zeros(2, *spec.shape),)), batch_size=batch_size)
+    return export_module(_Named(module), (torch.zeros(2, *spec.shape),))
 
 
 class _Named(nn.Module):

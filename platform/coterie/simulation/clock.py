@@ -3,6 +3,9 @@
 import heapq
 from collections.abc import Callable
 
+HOUR_S = 3600.0
+DAY_S = 24 * HOUR_S
+
 Deed = Callable[[], None]
 
 

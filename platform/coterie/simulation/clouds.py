@@ -43,6 +43,8 @@ class Delivery(NamedTuple):
     update: Tensors
     """Decoded, with zeros wherever nothing was trained."""
     samples: int
+    seen: tuple[int, ...]
+    """Classes that the device has had samples of, ascending."""
 
 
 class Cloud(Protocol):
@@ -72,4 +74,4 @@ class AveragingCloud:
         blocks = (iter(contributions[start : start + BLOCK]) for start in range(0, len(contributions), BLOCK))
         merged = merge_blocks(self._merge, base.graphs.spec, base.parameters, blocks)
         if all(np.isfinite(tensor).all() for tensor in merged.values()):
-            self._version = Version(base.with_parameters(merged))
+            self._version = Version(base.beginning_with(merged))

@@ -3,12 +3,11 @@
 import math
 from typing import NamedTuple
 
+from coterie.simulation.clock import DAY_S
 from coterie.simulation.scenario import Habits
 from coterie_agent.policy import judge
 from coterie_wire.conditions import Conditions, Requirements
 
-HOUR_S = 3600.0
-DAY_S = 24 * HOUR_S
 QUARTERS = 96
 """Of an hour in a day: conditions are looked at four times an hour."""
 QUARTER_S = DAY_S / QUARTERS
@@ -38,13 +37,14 @@ class Day(NamedTuple):
         whole_days = work_s // (QUARTER_S * sum(self.ready))
         left_s = work_s - whole_days * QUARTER_S * sum(self.ready)
         now_s = start_s + whole_days * DAY_S
-        while True:
+        while left_s > 0:
             ends_s = (now_s // QUARTER_S + 1) * QUARTER_S
             if self.is_ready(now_s):
                 if now_s + left_s <= ends_s:
                     return now_s + left_s
                 left_s -= ends_s - now_s
             now_s = ends_s
+        return now_s
 
 
 def day_of(habits: Habits, requirements: Requirements, *, shift_h: float) -> Day:

@@ -38,7 +38,8 @@ class Device:
     """Of each batch so far, before the device trained on it."""
     trained_at_s: float = 0.0
     """What came later has not been trained on."""
-    busy_until_s: float = 0.0
+    trainings: int = 0
+    """Begun so far, alone or in rounds; each has a seed of its own."""
 
     @property
     def name(self) -> str:

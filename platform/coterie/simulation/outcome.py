@@ -19,8 +19,8 @@ class DeviceOutcome(msgspec.Struct, frozen=True):
     """Before the device trained on the batch (prequential)."""
     accuracy: float | None
     """Over all its samples; null where there were none."""
-    group: int | None
-    """Which group it was put into last; null where there were none."""
+    group: str | None
+    """Which group it was put into last; null where there are none."""
 
 
 class RoundOutcome(msgspec.Struct, frozen=True):

@@ -21,7 +21,8 @@ class OwnTraining:
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
         if device.number not in self._planned:
             self._planned.add(device.number)
-            self._world.clock.at(device.trained_at_s + self._period_s, lambda: self._start(device))
+            due_s = max(device.trained_at_s + self._period_s, self._world.scenario.begins_s)
+            self._world.clock.at(due_s, lambda: self._start(device))
 
     def _start(self, device: Device) -> None:
         world, now_s = self._world, self._world.clock.now_s
@@ -31,11 +32,11 @@ class OwnTraining:
             self._planned.discard(device.number)
             return
         work_s = world.training_s(device, len(data.labels) * self._epochs)
-        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data))
+        seed = world.training_seed(device)
+        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, seed))
 
-    def _finish(self, device: Device, data: Dataset) -> None:
+    def _finish(self, device: Device, data: Dataset, seed: int) -> None:
         self._planned.discard(device.number)
-        seed = self._world.seed_of("own", device.number, len(device.samples))
         device.learner = device.learner.learn(data, seed=seed)
         if device.data(since_s=device.trained_at_s) is not None:
             self.on_batch(device, data, data.classes)

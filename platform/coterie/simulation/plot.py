@@ -4,7 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from coterie.simulation.days import DAY_S, HOUR_S
+from coterie.simulation.clock import DAY_S, HOUR_S
 from coterie.simulation.outcome import Outcome
 
 SMOOTH = 5

@@ -1,44 +1,77 @@
 """The centralised baseline: samples are uploaded, one model learns from all of them and is sent to every device."""
 
+from typing import TYPE_CHECKING, Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
-from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.device import Device, joined
+from coterie.simulation.learner import Learner
 from coterie.simulation.world import World
+from coterie_wire.local import Local
 from coterie_wire.tensors import encode_tensors
+
+if TYPE_CHECKING:
+    from coterie.simulation.cloud_model import CloudModel
+
+
+class Trains(Protocol):
+    """Makes the next model for everybody."""
+
+    def __call__(self, former: Learner, new: Dataset, seed: int) -> Learner:
+        """`new` is what came since the last training."""
+
+
+def train_on(former: Learner, new: Dataset, seed: int) -> Learner:
+    """The device model, on what is new."""
+    return former.learn(new, seed=seed)
+
+
+class Retraining:
+    """The cloud model, anew on everything."""
+
+    def __init__(self, model: "CloudModel", data: Dataset, local: Local) -> None:
+        self._model, self._local = model, local
+        self._data = [data]
+
+    def __call__(self, former: Learner, new: Dataset, seed: int) -> Learner:  # noqa: ARG002 - it begins anew
+        self._data.append(new)
+        state = self._model.bootstrap(joined(self._data), seed=seed)
+        return self._model.learner(state, self._local)
 
 
 class Pooling:
     """The cloud is quick: training takes it no time."""
 
-    def __init__(self, world: World, centralised: Centralised) -> None:
-        self._world, self._period_s = world, centralised.period_s
-        self._learner = world.devices[0].learner
+    def __init__(self, world: World, *, first: Learner, period_s: float, trains: Trains) -> None:
+        self._world, self._period_s, self._trains = world, period_s, trains
+        self._learner = first
         self._new: list[Dataset] = []
         self._trainings = 0
-        self._next_s = 0.0
+        self._next_s = world.scenario.begins_s
 
     def begin(self) -> None:
-        pass
+        for device in self._world.devices:
+            self._send(device)
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
         world = self._world
-        size_bytes = len(encode_tensors({**batch.inputs, "y": batch.labels}))
-        world.ledger.count("raw", size_bytes)
+        world.ledger.count("raw", len(encode_tensors({**batch.inputs, "y": batch.labels})))
         if not self._new:
             # Batches that come at one moment are learned from together, once the slowest has arrived.
-            due_s = max(world.clock.now_s + world.drawn.tick_s / 2, self._next_s)
-            world.clock.at(due_s, self._train)
+            world.clock.at(max(world.clock.now_s + world.drawn.tick_s / 2, self._next_s), self._train)
         self._new.append(batch)
 
     def _train(self) -> None:
         world = self._world
         self._trainings += 1
         self._next_s = world.clock.now_s + self._period_s
-        self._learner = self._learner.learn(joined(self._new), seed=world.seed_of("pooled", self._trainings))
+        self._learner = self._trains(self._learner, joined(self._new), world.seed_of("pooled", self._trainings))
         self._new = []
         for device in world.devices:
-            device.learner = self._learner
-            world.ledger.count("versions", self._learner.size_bytes)
+            self._send(device)
+
+    def _send(self, device: Device) -> None:
+        device.learner = self._learner
+        self._world.ledger.count("versions", self._learner.size_bytes)

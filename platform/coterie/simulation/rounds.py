@@ -15,13 +15,13 @@ from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.training import steps_wanted, train
+from coterie.simulation.training import begin_rows, steps_wanted, train
 from coterie.simulation.world import World
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.heads import pick, place, update_specs
 
 LOOK_S = 600.0
-"""A round that waits for devices looks for them so often."""
+"""A round looks so often for devices that have become ready."""
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class _Round:
 
     number: int
     opened_s: float
-    invited: int = 0
+    asked: set[int] = field(default_factory=set)
     live: int = 0
     deliveries: list[Delivery] = field(default_factory=list)
 
@@ -50,7 +50,9 @@ class Rounds:
     def begin(self) -> None:
         for device in self._world.devices:
             self._download(device)
-        self._world.clock.at(self._world.drawn.tick_s, lambda: self._look(1))
+        # Before the first batch there is nothing to learn from.
+        starts_s = max(self._world.drawn.tick_s, self._world.scenario.begins_s)
+        self._world.clock.at(starts_s, lambda: self._look(1))
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
         """A device that keeps no model of its own follows the newest version."""
@@ -80,18 +82,31 @@ class Rounds:
     def _look(self, number: int) -> None:
         """Open the round if enough devices are ready; else look again later."""
         world, pace = self._world, self._plan.pace
-        eligible = [device for device in world.devices if self._is_eligible(device)]
-        if len(eligible) < pace.devices_needed():
+        if sum(self._is_eligible(device) for device in world.devices) < pace.devices_needed():
             world.clock.at(world.clock.now_s + LOOK_S, lambda: self._look(number))
             return
         round_ = self._round = _Round(number, world.clock.now_s)
-        wanted = pace.invite_count(eligible=len(eligible), live=0, delivered=0)
-        chosen = choose((device.name for device in eligible), count=wanted, seed=world.seed_of("round", number))
-        round_.invited = round_.live = len(chosen)
-        by_name = {device.name: device for device in eligible}
-        for name in chosen:
-            self._assign(round_, by_name[name])
         world.clock.at(round_.opened_s + pace.deadline_after_s(), lambda: self._close_if_due(round_))
+        self._invite(round_)
+
+    def _invite(self, round_: _Round) -> None:
+        """Ask as many devices as the pace wants, now and whenever others may have become ready."""
+        world = self._world
+        if round_ is not self._round:
+            return
+        eligible = {
+            device.name: device
+            for device in world.devices
+            if device.number not in round_.asked and self._is_eligible(device)
+        }
+        wanted = self._plan.pace.invite_count(
+            eligible=len(eligible), live=round_.live, delivered=len(round_.deliveries)
+        )
+        for name in choose(eligible, count=wanted, seed=world.seed_of("round", round_.number)):
+            round_.asked.add(eligible[name].number)
+            round_.live += 1
+            self._assign(round_, eligible[name])
+        world.clock.at(world.clock.now_s + LOOK_S, lambda: self._invite(round_))
         self._close_if_due(round_)
 
     def _is_eligible(self, device: Device) -> bool:
@@ -136,11 +151,11 @@ class Rounds:
         teacher: Float32 | None = None
         if base.teacher is not None and local.needs_teacher():
             teacher = base.teacher.probabilities(data)
-        seed = world.seed_of("round", round_.number, device.name)
+        seed = world.training_seed(device)
         received = base.learner.parameters
         trained = train(
             base.learner.graphs,
-            received,
+            self._start(learner, base, seen),
             data,
             local,
             seen=seen,
@@ -148,13 +163,23 @@ class Rounds:
             seed=seed,
             steps_allowed=allowed,
         )
-        device.learner = replace(learner, parameters=trained.parameters if local.keeps_own() else received, seen=seen)
+        device.learner = replace(
+            learner, parameters=trained.parameters if local.keeps_own() else received, received=received, seen=seen
+        )
         payload, update = self._encode(device, base, trained.parameters, seen, seed)
         world.ledger.count("updates", len(payload))
         samples = min(len(data.labels), trained.steps_done * base.learner.graphs.spec.batch_size)
-        delivery = Delivery(device, base, payload, update, samples)
+        delivery = Delivery(device, base, payload, update, samples, seen)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(payload)))
         world.clock.at(arrives_s, lambda: self._deliver(round_, delivery))
+
+    def _start(self, learner: NeuralLearner, base: Version, seen: tuple[int, ...]) -> Tensors:
+        """The version received, or the device's own model, with the version's rows for classes that are new to it."""
+        received, local = base.learner.parameters, self._plan.local
+        if not local.keeps_own() or not learner.seen:
+            return received
+        new = sorted(set(seen) - set(learner.seen))
+        return begin_rows(learner.parameters, received, base.learner.graphs.spec, local.scope(), new)
 
     def _encode(
         self, device: Device, base: Version, trained: Tensors, seen: tuple[int, ...], seed: int
@@ -196,7 +221,7 @@ class Rounds:
                 number=round_.number,
                 opened_s=round_.opened_s,
                 ended_s=now_s,
-                invited=round_.invited,
+                invited=len(round_.asked),
                 delivered=delivered,
                 outcome="merged" if merged else "abandoned",
             )

@@ -48,6 +48,21 @@ class Habits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spread_h: Annotated[float, Meta(ge=0, le=12, description="hours by which devices differ at most, either way")] = 0.0
 
 
+class Bootstrap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cloud model, and how it and the first device model come from the initial cloud data."""
+
+    hidden: Annotated[int, Meta(ge=1, le=4096, description="width of the cloud model's hidden layer")] = 64
+    epochs: Annotated[int, Meta(ge=1, le=10_000, description="passes at most, cloud model")] = 200
+    learning_rate: Annotated[float, Meta(gt=0, le=10, description="step size of the cloud model's AdamW")] = 0.01
+    batch_size: Annotated[int, Meta(ge=1, le=65_536, description="samples in a step of the cloud model")] = 32
+    patience: Annotated[int, Meta(ge=1, description="epochs without a better one before a training stops")] = 20
+    validation_share: Annotated[float, Meta(gt=0, lt=1, description="share of the data held back to stop by")] = 0.2
+    device_epochs: Annotated[int, Meta(ge=1, le=10_000, description="passes at most, device model")] = 200
+    device_learning_rate: Annotated[float, Meta(gt=0, le=10, description="step size of the device model")] = 0.1
+    device_momentum: Annotated[float, Meta(ge=0, lt=1, description="share of the last step kept")] = 0.9
+    device_label_weight: Annotated[float, Meta(ge=0, le=1, description="the rest is the cloud model's")] = 0.5
+
+
 class Scenario(msgspec.Struct, frozen=True):
     """A scenario, parsed."""
 
@@ -56,6 +71,10 @@ class Scenario(msgspec.Struct, frozen=True):
     """How many, where nobody says otherwise."""
     window: int
     """Batches that a device keeps."""
+    begins_s: float
+    """When the operator starts the federation, or the devices begin to train."""
+    bootstrap: Bootstrap | None
+    """Where there is none, device models begin with random parameters, and there is no cloud model."""
     stream: Stream
     learner: LearnerKind
     speed: Speed
@@ -70,6 +89,8 @@ def parse_scenario(raw: object, *, path: str) -> Scenario:
             title=parts.title,
             devices=parts.devices,
             window=parts.window,
+            begins_s=parts.begins_s,
+            bootstrap=parts.bootstrap,
             stream=STREAMS.parse(parts.stream),
             learner=LEARNERS.parse(parts.learner),
             speed=parts.speed,
@@ -109,5 +130,7 @@ class _Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learner: object
     devices: Annotated[int, Meta(ge=1, le=100_000)] = 10
     window: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    begins_s: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    bootstrap: Bootstrap | None = None
     speed: Speed = Speed()
     habits: Habits = Habits()

@@ -1,11 +1,11 @@
 """A plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from coterie.learning.datasets import Dataset
-from coterie.learning.groups.one import One
 from coterie.learning.merge import Averaging
+from coterie.learning.merge.distill import DistillMerge
 from coterie.learning.plan import Plan
 from coterie.learning.selection import derive_seed
 from coterie.simulation.baselines.centralised import Centralised
@@ -18,15 +18,20 @@ from coterie.simulation.learner import Learner
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import DeviceOutcome, Outcome, Recovery, accuracies, by_tick, summary
 from coterie.simulation.own_training import OwnTraining
-from coterie.simulation.pooling import Pooling
+from coterie.simulation.pooling import Pooling, Retraining, train_on
 from coterie.simulation.recovery import batches_to_recover
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
+from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
 from coterie_wire.conditions import Requirements
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.local import Local
 from coterie_wire.local.sgd import Sgd
+
+if TYPE_CHECKING:
+    from coterie.simulation.cloud_model import CloudModel, Pair
+    from coterie.simulation.distilling_cloud import DistillingCloud
 
 Report = Callable[[int, int], None]
 """Told batches met by all devices, and how many there are."""
@@ -36,6 +41,7 @@ class _Parts(NamedTuple):
     every: Sequence[Part]
     rounds: Rounds | None = None
     helping: Helping | None = None
+    distilling: "DistillingCloud | None" = None
 
 
 def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report) -> Outcome:
@@ -46,13 +52,36 @@ def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: in
     drawn = scenario.stream.draw(devices=devices, seed=derive_seed(seed, "stream"))
     local = _local(contender)
     first = scenario.learner.begin(drawn.task, local, seed=derive_seed(seed, "learner"))
+    cloud = _bootstrapped(scenario, drawn, first, seed=derive_seed(seed, "cloud"))
+    if cloud is not None:
+        first = cloud.learner
     requirements = contender.requirements if isinstance(contender, Plan) else NOTHING_ASKED
     world = World(scenario, drawn, make_devices(scenario, requirements, first, count=devices, seed=seed), seed)
-    parts = _parts(contender, world, first, local)
+    parts = _parts(contender, world, first, local, cloud)
     for part in parts.every:
         part.begin()
     _run(world, parts.every, report)
     return _outcome(contender, world, parts)
+
+
+class _Cloud(NamedTuple):
+    """The cloud model, its first pair, and the device model of it."""
+
+    model: "CloudModel"
+    pair: "Pair"
+    learner: NeuralLearner
+
+
+def _bootstrapped(scenario: Scenario, drawn: Drawn, first: Learner, *, seed: int) -> _Cloud | None:
+    if scenario.bootstrap is None:
+        return None
+    if not isinstance(first, NeuralLearner):
+        raise DoesNotFit(detail="only a neural network can be made of a cloud model")
+    from coterie.simulation.cloud_model import CloudModel  # only now: PyTorch takes seconds to import
+
+    model = CloudModel(drawn.task, scenario.bootstrap, seed=seed)
+    pair = model.first_pair(first, drawn.cloud, seed=seed)
+    return _Cloud(model, pair, first.beginning_with(pair.device))
 
 
 NOTHING_ASKED = Requirements(charging=False, unmetered=False)
@@ -65,27 +94,46 @@ def _local(contender: Contender) -> Local:
     return contender.local
 
 
-def _parts(contender: Contender, world: World, first: Learner, local: Local) -> _Parts:
+def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:
     if isinstance(contender, Centralised):
-        return _Parts((Pooling(world, contender),))
+        return _Parts((_pooling(contender, world, first, local, cloud),))
     assert isinstance(contender, Plan)
-    if not isinstance(contender.groups, One):
-        raise DoesNotFit(detail="groups are not simulated yet")
     helping = Helping(world, contender, contender.help) if isinstance(contender.help, Cartel) else None
     asking: tuple[Part, ...] = (helping,) if helping else ()
     if not contender.pace.holds_rounds():
         own = OwnTraining(world, period_s=contender.pace.rest_s(), epochs=local.epochs_wanted())
         return _Parts((*asking, own), helping=helping)
-    rounds = Rounds(world, contender, _cloud(contender, first))
-    return _Parts((*asking, rounds), rounds, helping)
-
-
-def _cloud(plan: Plan, first: Learner) -> Cloud:
     if not isinstance(first, NeuralLearner):
         raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
+    merger, distilling = _merger(contender, world, first, cloud)
+    rounds = Rounds(world, contender, merger)
+    return _Parts((*asking, rounds), rounds, helping, distilling)
+
+
+def _pooling(centralised: Centralised, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> Pooling:
+    if centralised.model == "device":
+        return Pooling(world, first=first, period_s=centralised.period_s, trains=train_on)
+    if cloud is None:
+        raise DoesNotFit(detail="the baseline asks for the cloud model, and the scenario has none: no [bootstrap]")
+    retraining = Retraining(cloud.model, world.drawn.cloud, local)
+    first = cloud.model.learner(cloud.pair.cloud, local)
+    return Pooling(world, first=first, period_s=centralised.period_s, trains=retraining)
+
+
+def _merger(
+    plan: Plan, world: World, first: NeuralLearner, cloud: _Cloud | None
+) -> tuple[Cloud, "DistillingCloud | None"]:
     if isinstance(plan.merge, Averaging):
-        return AveragingCloud(plan.merge, first)
-    raise DoesNotFit(detail=f"no cloud here merges by {plan.merge.name}")
+        if plan.local.needs_teacher():
+            raise DoesNotFit(detail="devices learn from a cloud model only under merge distill")
+        return AveragingCloud(plan.merge, first), None
+    assert isinstance(plan.merge, DistillMerge), "there are no other merges"
+    if cloud is None:
+        raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
+    from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import
+
+    distilling = DistillingCloud(world, plan, plan.merge, cloud.model, first, cloud.pair)
+    return distilling, distilling
 
 
 def _run(world: World, parts: Sequence[Part], report: Report) -> None:
@@ -117,7 +165,7 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
                 samples=tuple(device.samples),
                 correct=tuple(device.correct),
                 accuracy=next(iter(accuracies([device])), None),
-                group=None,
+                group=_group(parts, device),
             )
             for device in world.devices
         ),
@@ -126,9 +174,13 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
         bytes_by_kind=world.ledger.bytes_by_kind(),
         rounds=tuple(parts.rounds.outcomes) if parts.rounds else (),
         help=tuple(parts.helping.outcomes) if parts.helping else (),
-        splits=(),
+        splits=tuple(parts.distilling.splits) if parts.distilling else (),
         recoveries=_recoveries(world),
     )
+
+
+def _group(parts: _Parts, device: Device) -> str | None:
+    return parts.distilling.line_of(device) or None if parts.distilling else None
 
 
 def _recoveries(world: World) -> tuple[Recovery, ...]:

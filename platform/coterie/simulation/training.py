@@ -14,7 +14,7 @@ from coterie.learning.evaluate import predict_logits, score
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.heads import mask_unseen, output_layer, renormalise, take_over
-from coterie_wire.local import Local, Stopping
+from coterie_wire.local import Local, Scope, Stopping
 from coterie_wire.stopping import Watched, judge_epoch
 
 FEWEST_TO_SPLIT = 10
@@ -27,8 +27,13 @@ class Graphs(NamedTuple):
     spec: ModelSpec
     steps: DeviceSteps
     predict: onnxruntime.InferenceSession
-    size_bytes: int
-    """Of both graphs, which a device downloads once."""
+    train_step: bytes
+    predict_graph: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Of both graphs, which a device downloads once."""
+        return len(self.train_step) + len(self.predict_graph)
 
 
 class Trained(NamedTuple):
@@ -86,6 +91,17 @@ def train(
             break
     trained = training.parameters if stopping is None else best
     return Trained(take_over(start, trained, graphs.spec, scope, seen), done)
+
+
+def begin_rows(parameters: Tensors, received: Tensors, model: ModelSpec, scope: Scope, new: Sequence[int]) -> Tensors:
+    """`parameters` with the output rows of classes that are `new` to the device as it `received` them."""
+    if scope.head == "all":
+        return parameters
+    begun = dict(parameters)
+    for name in output_layer(model):
+        begun[name] = parameters[name].copy()
+        begun[name][list(new)] = received[name][list(new)]
+    return begun
 
 
 def _split(

@@ -35,6 +35,11 @@ class World:
         """A seed for one of the things that are drawn."""
         return derive_seed(self.seed, *path)
 
+    def training_seed(self, device: Device) -> int:
+        """For the next training of `device`, whether it trains alone or in a round."""
+        device.trainings += 1
+        return self.seed_of("training", device.number, device.trainings)
+
     def training_s(self, device: Device, samples: int) -> float:
         """Seconds that `device` computes to train on so many samples, each as often as it is passed."""
         return samples * self.scenario.speed.sample_s * device.slowness

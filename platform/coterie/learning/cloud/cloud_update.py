@@ -30,9 +30,9 @@ def update_cloud(
     teachers: Float32,
     merge: DistillMerge,
     *,
-    checkpoint: Path,
     seed: int,
     report: ReportProgress,
+    checkpoint: Path | None = None,
 ) -> Outcome:
     """Train `cloud` on, from where `checkpoint` stands; `teachers` [n, classes] is the devices' mean output.
 
@@ -41,7 +41,7 @@ def update_cloud(
     rows = split(len(dataset.labels), share=merge.validation_share, seed=seed)
     held_back = dataset.take(rows.validation)
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=merge.learning_rate)
-    stored = read_checkpoint(checkpoint)
+    stored = read_checkpoint(checkpoint) if checkpoint is not None else None
     if stored is not None:
         _restore(cloud, optimiser, stored.trainee)
 
@@ -54,7 +54,8 @@ def update_cloud(
         )
 
     def keep(standing: Standing) -> None:
-        write_checkpoint(checkpoint, Stored(standing, _saved(cloud, optimiser)))
+        if checkpoint is not None:
+            write_checkpoint(checkpoint, Stored(standing, _saved(cloud, optimiser)))
 
     return run_epochs(
         epochs=merge.epochs,

@@ -1,6 +1,6 @@
 """All samples go to one place, where one model learns from them; it is sent back to every device."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -8,8 +8,12 @@ from coterie.simulation.baselines import Baseline
 
 
 class Centralised(Baseline, frozen=True, tag="centralised"):
-    """The device model, trained on what is new, as the scenario's learner trains."""
+    """One model for everybody."""
 
+    model: Annotated[
+        Literal["device", "cloud"],
+        Meta(description="the device model on what is new, or the cloud model anew on everything, cloud data included"),
+    ] = "device"
     period_s: Annotated[
         float, Meta(ge=0, le=3650 * 86_400, description="seconds between two trainings; 0: as often as batches come")
     ] = 0.0

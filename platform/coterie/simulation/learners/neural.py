@@ -14,7 +14,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
-from coterie.simulation.training import Graphs, steps_wanted, train
+from coterie.simulation.training import Graphs, begin_rows, steps_wanted, train
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.local import Local
@@ -44,9 +44,11 @@ class Neural(LearnerKind, frozen=True, tag="neural"):
             spec=compiled.spec,
             steps=DeviceSteps(compiled.train_step, compiled.spec),
             predict=open_session(compiled.predict),
-            size_bytes=len(compiled.train_step) + len(compiled.predict),
+            train_step=compiled.train_step,
+            predict_graph=compiled.predict,
         )
-        return NeuralLearner(graphs, local, compiled.parameters, compiled.parameters)
+        first = compiled.parameters
+        return NeuralLearner(graphs, local, parameters=first, first=first, received=first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,8 @@ class NeuralLearner:
     parameters: Tensors
     first: Tensors
     """Those that all devices began with; whole models travel as their difference from them."""
+    received: Tensors
+    """Of the version that the device began with: where the output rows of new classes start."""
     extras: Extras = NO_EXTRAS
     seen: tuple[int, ...] = ()
     """Classes that the device has trained on, ascending."""
@@ -93,9 +97,10 @@ class NeuralLearner:
     def _trained(self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int) -> "NeuralLearner":
         seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
         wanted = steps_wanted(len(batch.labels), local, self.graphs)
+        new = sorted(set(seen) - set(self.seen))
         trained = train(
             self.graphs,
-            self.parameters,
+            begin_rows(self.parameters, self.received, self.graphs.spec, local.scope(), new),
             batch,
             local,
             seen=seen,
@@ -108,6 +113,10 @@ class NeuralLearner:
     def with_parameters(self, parameters: Tensors) -> "NeuralLearner":
         """The same graphs with other parameters."""
         return replace(self, parameters=parameters)
+
+    def beginning_with(self, parameters: Tensors) -> "NeuralLearner":
+        """A device that has received `parameters` and trained on nothing."""
+        return replace(self, parameters=parameters, received=parameters, seen=())
 
     def portion(self, terms: Terms) -> bytes:
         return portions.encode_portion(self._agreed(terms), self.parameters, reference=self.first, seed=terms.seed)

@@ -1,0 +1,137 @@
+"""The cloud model of a simulation: the platform's own bootstrap, distillation and compression, without files."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from coterie.learning.child.job import Progress
+from coterie.learning.cloud.cloud_update import update_cloud
+from coterie.learning.cloud.compression import Course, Student, compress
+from coterie.learning.cloud.program import CloudProgram
+from coterie.learning.compile.compiled import compile_model
+from coterie.learning.datasets import Dataset
+from coterie.learning.device_steps import DeviceSteps
+from coterie.learning.evaluate import log_softmax, open_session, predict_logits
+from coterie.learning.merge.distill import DistillMerge
+from coterie.simulation.bodies import export_body
+from coterie.simulation.learner import Task
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.scenario import Bootstrap
+from coterie.simulation.training import Graphs
+from coterie_wire.codec import Float32, Tensors
+from coterie_wire.codec.int8 import Int8
+from coterie_wire.local import Local
+from coterie_wire.tensors import decode_tensors
+
+
+class CloudTeacher:
+    """What devices download of the cloud model: its predict graph with int8 parameters."""
+
+    def __init__(self, model: "CloudModel", state: bytes) -> None:
+        parameters = model.parameters(state)
+        encoded = Int8().encode(parameters, seed=0).payload
+        self._session = model.graphs.predict
+        self._parameters = Int8().decode(encoded, expected=model.graphs.spec.parameters)
+        self._size_bytes = len(encoded) + len(model.graphs.predict_graph)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size_bytes
+
+    def probabilities(self, data: Dataset) -> Float32:
+        """[n, classes]."""
+        found: Float32 = np.exp(log_softmax(predict_logits(self._session, self._parameters, data))).astype(np.float32)
+        return found
+
+
+class Pair(NamedTuple):
+    """A cloud model's state and the device model that was made of it."""
+
+    cloud: bytes
+    device: Tensors
+
+
+class CloudModel:
+    """One body; its states stand outside."""
+
+    def __init__(self, task: Task, bootstrap: Bootstrap, *, seed: int) -> None:
+        torch.set_num_threads(1)  # models are small, and bits must not depend on the number of cores
+        program = export_body(task, body="mlp", hidden=bootstrap.hidden, seed=seed)
+        compiled = compile_model(program, batch_size=bootstrap.batch_size)
+        self._program = CloudProgram(program)
+        self._bootstrap = bootstrap
+        self.graphs = Graphs(
+            spec=compiled.spec,
+            steps=DeviceSteps(compiled.train_step, compiled.spec),
+            predict=open_session(compiled.predict),
+            train_step=compiled.train_step,
+            predict_graph=compiled.predict,
+        )
+        self.untrained = self._program.save()
+
+    def parameters(self, state: bytes) -> Tensors:
+        """As float32 tensors by name."""
+        tensors = decode_tensors(state, expected=self._program.tensor_specs())
+        return {spec.name: np.asarray(tensors[spec.name], dtype=np.float32) for spec in self.graphs.spec.parameters}
+
+    def learner(self, state: bytes, local: Local) -> NeuralLearner:
+        """The cloud model as a device would run it."""
+        parameters = self.parameters(state)
+        return NeuralLearner(self.graphs, local, parameters, first=parameters, received=parameters)
+
+    def bootstrap(self, data: Dataset, *, seed: int) -> bytes:
+        """Stage 1: learn from the labels alone."""
+        given = self._bootstrap
+        alone = DistillMerge(
+            lambda_c=1.0,
+            epochs=given.epochs,
+            learning_rate=given.learning_rate,
+            batch_size=given.batch_size,
+            patience=given.patience,
+            validation_share=given.validation_share,
+        )
+        nobody = np.zeros((len(data.labels), self._classes), np.float32)
+        return self.update(self.untrained, data, nobody, alone, seed=seed)
+
+    def update(self, state: bytes, data: Dataset, wanted: Float32, merge: DistillMerge, *, seed: int) -> bytes:
+        """Stage 4: learn from the labels and from the devices' mean output `wanted` [n, classes]."""
+        self._program.load(state)
+        return update_cloud(self._program, data, wanted, merge, seed=seed, report=_ignore).state
+
+    def probabilities(self, state: bytes, data: Dataset) -> Float32:
+        """[n, classes]."""
+        self._program.load(state)
+        return self._program.probabilities(data)
+
+    def compress(self, state: bytes, into: NeuralLearner, data: Dataset, course: Course) -> Tensors:
+        """Stage 2, and the end of stage 4: the device model `into` learns from the labels and from this one."""
+        graphs = into.graphs
+        student = Student(graphs.spec, graphs.train_step, graphs.predict_graph)
+        found = compress(student, into.parameters, data, self.probabilities(state, data), course, report=_ignore)
+        tensors = decode_tensors(found.state, expected=graphs.spec.parameters)
+        return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+
+    def first_pair(self, learner: NeuralLearner, data: Dataset, *, seed: int) -> Pair:
+        """Stages 1 and 2."""
+        given = self._bootstrap
+        state = self.bootstrap(data, seed=seed)
+        course = Course(
+            epochs=given.device_epochs,
+            patience=given.patience,
+            learning_rate=given.device_learning_rate,
+            momentum=given.device_momentum,
+            label_weight=given.device_label_weight,
+            validation_share=given.validation_share,
+            best_by="loss",
+            seed=seed,
+        )
+        return Pair(state, self.compress(state, learner, data, course))
+
+    @property
+    def _classes(self) -> int:
+        return self._program.signature.classes
+
+
+def _ignore(_progress: Progress) -> None:
+    """Nobody watches."""

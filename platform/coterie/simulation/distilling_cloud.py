@@ -1,0 +1,135 @@
+"""Colla's cloud: models are grouped, each line's cloud model learns from its members, and a device model is made of it.
+
+The order of events is that of the platform's job (`learning.cloud.stage_four`), on the same functions.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.learning.cloud.compression import Course
+from coterie.learning.datasets import Dataset
+from coterie.learning.evaluate import log_softmax, predict_logits
+from coterie.learning.grouping.matching import name_groups
+from coterie.learning.groups import Groups
+from coterie.learning.merge.distill import DistillMerge, mean_output
+from coterie.learning.plan import Plan
+from coterie.simulation.cloud_model import CloudModel, CloudTeacher, Pair
+from coterie.simulation.clouds import Delivery, Version
+from coterie.simulation.device import Device
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.outcome import SplitOutcome
+from coterie.simulation.world import World
+from coterie_wire.codec import Float32
+from coterie_wire.heads import mask_unseen, output_layer
+
+BASE = ""
+"""The line of devices that are in no group."""
+
+
+class _Line(NamedTuple):
+    """One lineage."""
+
+    cloud: bytes
+    version: Version
+
+
+class DistillingCloud:
+    """A base line, and one for each group."""
+
+    def __init__(
+        self, world: World, plan: Plan, merge: DistillMerge, model: CloudModel, first: NeuralLearner, pair: Pair
+    ) -> None:
+        self._world, self._merge, self._model, self._learner = world, merge, model, first
+        self._groups: Groups = plan.groups
+        self._scope = plan.local.scope()
+        self._lines = {BASE: self._line(pair)}
+        self._line_of: dict[int, str] = {}
+        self._named = 0
+        self.splits: list[SplitOutcome] = []
+
+    def version_for(self, device: Device) -> Version:
+        return self._lines[self._line_of.get(device.number, BASE)].version
+
+    def line_of(self, device: Device) -> str:
+        """The name of the device's group; blank for none."""
+        return self._line_of.get(device.number, BASE)
+
+    def merge(self, deliveries: Sequence[Delivery]) -> None:
+        data = self._world.drawn.cloud
+        ordered = sorted(deliveries, key=lambda one: one.device.number)
+        outputs = np.stack([self._said(one, data) for one in ordered])
+        accuracies = [_accuracy(said, data) for said in outputs]
+        kept = self._merge.kept(accuracies)
+        if not kept:
+            return
+        sound = [index for index, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
+        names = self._group(ordered, outputs, sound)
+        seed = self._world.seed_of("merge", len(self.splits))
+        self._renew(BASE, mean_output(outputs, kept), seed)
+        for name in dict.fromkeys(name for name in names.values() if name != BASE):
+            members = [index for index in sound if names[index] == name]
+            chosen = [members[place] for place in self._merge.kept([accuracies[index] for index in members])]
+            self._renew(name, mean_output(outputs, chosen), seed)
+
+    def _said(self, delivery: Delivery, data: Dataset) -> Float32:
+        """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
+        graphs = self._learner.graphs
+        base = delivery.base.learner.parameters
+        parameters = {name: tensor + delivery.update[name] for name, tensor in base.items()}
+        if self._scope.head == "seen":
+            parameters = dict(mask_unseen(parameters, output_layer(graphs.spec), delivery.seen))
+        with np.errstate(all="ignore"):
+            said: Float32 = np.exp(log_softmax(predict_logits(graphs.predict, parameters, data))).astype(np.float32)
+        return said
+
+    def _group(self, deliveries: Sequence[Delivery], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
+        """The line of each sound model; its device is told."""
+        grouping = self._groups.split(outputs[list(sound)])
+        former = [self._line_of.get(deliveries[index].device.number, BASE) for index in sound]
+        names: tuple[str, ...] = (BASE,)
+        if len(grouping.exemplars) > 1:
+            names = name_groups(grouping.labels, former, named=self._named)
+            self._named = max(self._named, *(int(name.rpartition("-")[2]) for name in names))
+        found = {index: names[label] for index, label in zip(sound, grouping.labels, strict=True)}
+        for index, name in found.items():
+            self._line_of[deliveries[index].device.number] = name
+        self.splits.append(
+            SplitOutcome(
+                time_s=self._world.clock.now_s,
+                groups={deliveries[index].device.name: grouping.labels[place] for place, index in enumerate(sound)},
+                silhouettes={str(count): value for count, value in grouping.silhouettes.items()},
+                reason=grouping.reason,
+            )
+        )
+        return found
+
+    def _renew(self, name: str, wanted: Float32, seed: int) -> None:
+        """The line's next models, from those in use; a new group begins with the base's."""
+        data, merge = self._world.drawn.cloud, self._merge
+        line = self._lines.get(name, self._lines[BASE])
+        state = self._model.update(line.cloud, data, wanted, merge, seed=seed)
+        course = Course(
+            epochs=merge.device_epochs,
+            patience=merge.patience,
+            learning_rate=merge.device_learning_rate,
+            momentum=merge.device_momentum,
+            label_weight=merge.device_label_weight,
+            validation_share=merge.validation_share,
+            best_by="loss",
+            seed=seed,
+        )
+        self._lines[name] = self._line(Pair(state, self._model.compress(state, line.version.learner, data, course)))
+
+    def _line(self, pair: Pair) -> _Line:
+        learner = self._learner.beginning_with(pair.device)
+        return _Line(pair.cloud, Version(learner, CloudTeacher(self._model, pair.cloud)))
+
+
+def _accuracy(said: Float32, data: Dataset) -> float:
+    """NaN for a model whose output is not finite."""
+    if not np.isfinite(said).all():
+        return math.nan
+    return float((said.argmax(axis=1) == data.labels).mean())
