@@ -12,7 +12,7 @@ from coterie.learning.cloud.program import CloudProgram
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import DeviceSteps
-from coterie.learning.evaluate import log_softmax, open_session, predict_logits
+from coterie.learning.evaluate import NOTHING_FROZEN, open_session, predict_logits
 from coterie.learning.merge.distill import DistillMerge
 from coterie.simulation.bodies import export_body
 from coterie.simulation.learner import Task
@@ -22,6 +22,7 @@ from coterie.simulation.training import Graphs
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.codec.int8 import Int8
 from coterie_wire.local import Local
+from coterie_wire.measure import log_softmax
 from coterie_wire.tensors import decode_tensors
 
 
@@ -91,7 +92,7 @@ class CloudModel:
             patience=given.patience,
             validation_share=given.validation_share,
         )
-        nobody = np.zeros((len(data.labels), self._classes), np.float32)
+        nobody = np.zeros((len(data.labels), self.graphs.spec.classes), np.float32)
         return self.update(self.untrained, data, nobody, alone, seed=seed)
 
     def update(self, state: bytes, data: Dataset, wanted: Float32, merge: DistillMerge, *, seed: int) -> bytes:
@@ -107,7 +108,7 @@ class CloudModel:
     def compress(self, state: bytes, into: NeuralLearner, data: Dataset, course: Course) -> Tensors:
         """Stage 2, and the end of stage 4: the device model `into` learns from the labels and from this one."""
         graphs = into.graphs
-        student = Student(graphs.spec, graphs.train_step, graphs.predict_graph)
+        student = Student(graphs.spec, graphs.train_step, graphs.predict_graph, NOTHING_FROZEN)
         found = compress(student, into.parameters, data, self.probabilities(state, data), course, report=_ignore)
         tensors = decode_tensors(found.state, expected=graphs.spec.parameters)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
@@ -127,10 +128,6 @@ class CloudModel:
             seed=seed,
         )
         return Pair(state, self.compress(state, learner, data, course))
-
-    @property
-    def _classes(self) -> int:
-        return self._program.signature.classes
 
 
 def _ignore(_progress: Progress) -> None:

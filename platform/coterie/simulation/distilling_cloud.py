@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.learning.cloud.compression import Course
 from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import log_softmax, predict_logits
+from coterie.learning.evaluate import predict_logits
 from coterie.learning.grouping.matching import name_groups
 from coterie.learning.groups import Groups
 from coterie.learning.merge.distill import DistillMerge, mean_output
@@ -24,6 +24,7 @@ from coterie.simulation.outcome import SplitOutcome
 from coterie.simulation.world import World
 from coterie_wire.codec import Float32
 from coterie_wire.heads import mask_unseen, output_layer
+from coterie_wire.measure import log_softmax
 
 BASE = ""
 """The line of devices that are in no group."""
