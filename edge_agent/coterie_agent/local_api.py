@@ -19,7 +19,6 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.link.failure import FETCHED_ANEW
-from coterie_agent.model import features
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
@@ -27,7 +26,7 @@ from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.messages import Problem
 
 if TYPE_CHECKING:
-    from coterie_agent.predicting import HeldModel, Prediction
+    from coterie_agent.predicting import HeldModel, Output, Prediction
 
 T = TypeVar("T", bound=msgspec.Struct)
 MAX_BODY_BYTES = 8 << 20
@@ -62,7 +61,7 @@ class Predict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Predicted(msgspec.Struct, frozen=True):
     version: str
-    predictions: "list[Prediction]"
+    predictions: "list[Prediction | Output]"
 
 
 class RequestError(Exception):
@@ -89,11 +88,7 @@ class LocalApi:
     def add_samples(self, body: bytes) -> Added:
         request = _decode(body, AddSamples)
         model = self.situation.now.model
-        check = (
-            RowCheck(features=features(model), classes=model.classes)
-            if model
-            else RowCheck(features=self.store.samples.features())
-        )
+        check = RowCheck.of_model(model) if model else RowCheck(self.store.samples.widths())
         rows = [check.row(f"sample {index}", row.x, row.y) for index, row in enumerate(request.samples)]
         stored = self.store.samples.add(rows, max_samples=self.config.max_samples)
         return Added(stored=stored, samples=self.store.samples.count())
@@ -104,7 +99,7 @@ class LocalApi:
             if self._held is None or not self._is_newest(self._held):
                 self._held = self._load()
             held = self._held
-        check = RowCheck(features=held.features, labelled=False)
+        check = RowCheck.of_model(held.manifest.model, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
         return Predicted(version=held.manifest.version, predictions=held.predict(rows))
 

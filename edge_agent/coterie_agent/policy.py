@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason, Requirements
 
@@ -73,18 +74,22 @@ def _reason(code: str, sentence: str) -> Reason:
     return Reason(code=code, sentence=sentence)
 
 
-def judge_data(*, features: int | None, classes: int, model: ModelSpec | None) -> tuple[Reason, ...]:
+def judge_data(*, widths: Widths | None, classes: int, model: ModelSpec | None) -> tuple[Reason, ...]:
     """Why the device's samples cannot train `model` (None: not known yet); empty when they can.
 
-    `features` is the width of the samples (None: there are none), `classes` one more than their highest label.
+    `widths` are those of the samples (None: there are none), `classes` is one more than their highest label.
     """
-    if features is None:
+    if widths is None:
         return (_reason("data.no_samples", "no samples on the device yet; add some with: coterie-agent ingest FILE"),)
     if model is None:
         return ()
     wanted = sum(math.prod(tensor.shape) for tensor in model.inputs)
-    if features != wanted:
-        return (_reason("data.does_not_fit", f"samples have {features} features, the model takes {wanted}"),)
+    if widths.features != wanted:
+        return (_reason("data.does_not_fit", f"samples have {widths.features} features, the model takes {wanted}"),)
+    targets = 0 if model.task == "classes" else math.prod(model.target.shape)
+    if widths.targets != targets:
+        found, asked = (f"targets of {count} numbers" if count else "classes" for count in (widths.targets, targets))
+        return (_reason("data.does_not_fit", f"samples have {found}, the model learns {asked}"),)
     if classes > model.classes:
         return (
             _reason("data.does_not_fit", f"a label is {classes - 1}, the model's classes end at {model.classes - 1}"),

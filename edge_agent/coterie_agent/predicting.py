@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.model import features, held_manifest
+from coterie_agent.model import held_manifest
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_wire.bundle import Manifest
+from coterie_wire.codec import Float32
+from coterie_wire.measure import log_softmax
 
 _ROWS = 256
 
@@ -25,6 +28,13 @@ class Prediction(msgspec.Struct, frozen=True):
     probability: float
 
 
+class Output(msgspec.Struct, frozen=True):
+    """What a model that does not tell classes apart says of one sample."""
+
+    output: list[float]
+    """The probability of each label, the likeliest token at each position, or the values, flattened."""
+
+
 @dataclass(frozen=True)
 class HeldModel:
     """A version ready to predict."""
@@ -34,20 +44,27 @@ class HeldModel:
     """Of the device's own parameters on that version; 0: the version itself."""
     predictor: Predictor
 
-    @property
-    def features(self) -> int:
-        return features(self.manifest.model)
-
-    def predict(self, rows: Sequence[Row]) -> list[Prediction]:
+    def predict(self, rows: Sequence[Row]) -> list[Prediction | Output]:
         """One prediction a row."""
-        predictions: list[Prediction] = []
+        predictions: list[Prediction | Output] = []
         for start in range(0, len(rows), _ROWS):
-            part = [StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]]
-            for probabilities in self.predictor.probabilities(part):
+            outputs = self.predictor.outputs([StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]])
+            predictions += [self._said(output) for output in outputs]
+        return predictions
+
+    def _said(self, output: Float32) -> Prediction | Output:
+        match self.manifest.model.task:
+            case "classes":
+                probabilities = np.exp(log_softmax(output))
                 index = int(probabilities.argmax())
                 label = self.manifest.labels[index] if index < len(self.manifest.labels) else str(index)
-                predictions.append(Prediction(label, index, round(float(probabilities[index]), 6)))
-        return predictions
+                return Prediction(label, index, round(float(probabilities[index]), 6))
+            case "labels":
+                return Output((1 / (1 + np.exp(-output.astype(np.float64)))).round(6).tolist())
+            case "tokens":
+                return Output(output.argmax(axis=-1).tolist())
+            case "values":
+                return Output(output.reshape(-1).tolist())
 
 
 def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:

@@ -50,7 +50,7 @@ class Watch:
         blockers = (
             *judge(self._asked(), self.owner, conditions, datetime.now().astimezone().hour),
             *judge_data(
-                features=self.samples.features(),
+                widths=self.samples.widths(),
                 classes=self.samples.classes(),
                 model=self.situation.now.model,
             ),

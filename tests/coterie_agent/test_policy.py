@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie_agent.policy import blocks_network, judge, judge_data
+from coterie_agent.store.samples import Widths
 from coterie_wire.conditions import Conditions, Requirements
 from tests.coterie_agent.bundles import SPEC
 
@@ -107,17 +108,18 @@ def test_only_the_network_holds_back_transfers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "classes", "code"),
+    ("widths", "classes", "code"),
     [
         (None, 0, "data.no_samples"),
-        (3, 2, "data.does_not_fit"),
-        (4, 4, "data.does_not_fit"),
+        (Widths(3, 0), 2, "data.does_not_fit"),
+        (Widths(4, 2), 0, "data.does_not_fit"),
+        (Widths(4, 0), 4, "data.does_not_fit"),
     ],
 )
-def test_samples_must_fit_the_model(features: int | None, classes: int, code: str) -> None:
-    assert [reason.code for reason in judge_data(features=features, classes=classes, model=SPEC)] == [code]
+def test_samples_must_fit_the_model(widths: Widths | None, classes: int, code: str) -> None:
+    assert [reason.code for reason in judge_data(widths=widths, classes=classes, model=SPEC)] == [code]
 
 
 def test_samples_that_fit_do_not_block() -> None:
-    assert judge_data(features=4, classes=3, model=SPEC) == ()
-    assert judge_data(features=9, classes=3, model=None) == ()
+    assert judge_data(widths=Widths(4, 0), classes=3, model=SPEC) == ()
+    assert judge_data(widths=Widths(9, 0), classes=3, model=None) == ()

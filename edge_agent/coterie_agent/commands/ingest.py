@@ -7,7 +7,7 @@ from coterie_agent.config import load_config
 from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
-from coterie_agent.model import features, held_manifest
+from coterie_agent.model import held_manifest
 from coterie_agent.store.opened import Store, open_store
 
 
@@ -32,6 +32,5 @@ def run(arguments: Arguments) -> Output:
 def _check(store: Store, *, replace: bool) -> RowCheck:
     """Rows must fit the model, if the device holds one, else the samples that are there."""
     if store.identity.find() is not None and store.work.held_model() is not None:
-        model = held_manifest(store).model
-        return RowCheck(features=features(model), classes=model.classes)
-    return RowCheck(features=None if replace else store.samples.features())
+        return RowCheck.of_model(held_manifest(store).model)
+    return RowCheck(None if replace else store.samples.widths())

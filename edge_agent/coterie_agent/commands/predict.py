@@ -8,13 +8,14 @@ from coterie_agent.config import load_config
 from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
+from coterie_agent.predicting import Output as Said
 from coterie_agent.predicting import Prediction, load_held_model
 from coterie_agent.store.opened import open_store
 
 
 class Predictions(msgspec.Struct, frozen=True):
     version: str
-    predictions: list[Prediction]
+    predictions: list[Prediction | Said]
 
 
 def run(arguments: Arguments) -> Output:
@@ -23,9 +24,15 @@ def run(arguments: Arguments) -> Output:
     config = load_config(home.config)
     with open_store(home) as store:
         held = load_held_model(store, BlobCache(home.blobs), threads=config.threads)
-    rows = list(read_rows(arguments.file, RowCheck(features=held.features, labelled=False)))
+    rows = list(read_rows(arguments.file, RowCheck.of_model(held.manifest.model, labelled=False)))
     predictions = held.predict(rows)
     return Output(
         Predictions(held.manifest.version, predictions),
-        [f"{index}: {found.label} ({found.probability:.3f})" for index, found in enumerate(predictions)],
+        [f"{index}: {_shown(found)}" for index, found in enumerate(predictions)],
     )
+
+
+def _shown(found: Prediction | Said) -> str:
+    if isinstance(found, Prediction):
+        return f"{found.label} ({found.probability:.3f})"
+    return ", ".join(f"{number:g}" for number in found.output)

@@ -3,15 +3,19 @@
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from coterie_agent.ingest.row import JsonRow, RowCheck, refusal
-from coterie_agent.store.samples import Row
+from coterie_agent.store.samples import Row, Widths
 from coterie_wire.errors import UNREADABLE, WireError
 
+if TYPE_CHECKING:
+    from coterie_wire.archives import Numbers
+
 LABEL = "label"
+TARGET = "target"
 MAX_LINE = 16 << 20
 """Characters of CSV, bytes of JSON."""
 MAX_ARRAY_BYTES = 1 << 30
@@ -36,7 +40,7 @@ def read_rows(path: Path, check: RowCheck) -> Iterator[Row]:
 
 
 def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
-    """A header, then one sample a line: the column "label" and the features in the order of their columns."""
+    """A header, then one sample a line: the column "label", or those that begin with "target", and the features."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(_lines(path, file), strict=True)
         try:
@@ -44,18 +48,19 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
             if header is None:
                 raise refusal("ingest.empty", f"{path.name} is empty")
             label = header.index(LABEL) if LABEL in header else None
-            if label is None and check.labelled:
-                raise refusal(
-                    "ingest.no_label", f"{path.name}: the first line must name the columns, one of them {LABEL!r}"
-                )
-            if check.features is None:
-                check.features = len(header) - (label is not None)
+            targets = [place for place, name in enumerate(header) if name.startswith(TARGET)]
+            if label is None and not targets and check.labelled:
+                names = f"one of them {LABEL!r}, or some that begin with {TARGET!r}"
+                raise refusal("ingest.no_label", f"{path.name}: the first line must name the columns, {names}")
+            features = [place for place in range(len(header)) if place != label and place not in targets]
+            if check.widths is None:
+                check.widths = Widths(len(features), len(targets) if label is None else 0)
             for fields in filter(None, reader):  # a blank line has no fields
                 where = f"{path.name}, line {reader.line_num}"
                 if len(fields) != len(header):
                     raise refusal("ingest.wrong_width", f"{where}: {len(fields)} columns, the header has {len(header)}")
-                value = fields.pop(label) if label is not None else None
-                yield check.row(where, fields, value)
+                x = [fields[place] for place in features]
+                yield check.row(where, x, [fields[place] for place in targets] if label is None else fields[label])
         except csv.Error as error:
             raise refusal("ingest.malformed", f"{path.name}, line {reader.line_num}: {error}") from error
 
@@ -71,7 +76,7 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
 
 
 def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
-    """One object a line: ``{"x": [0.1, ...], "y": 3}``; blank lines are skipped."""
+    """One object a line: ``{"x": [0.1, ...], "y": 3}``, x or y as `JsonRow` has them; blank lines are skipped."""
     decoder = msgspec.json.Decoder(JsonRow)
     with path.open("rb") as file:
         number = 0
@@ -90,7 +95,7 @@ def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
 
 
 def _read_npz(path: Path, check: RowCheck) -> Iterator[Row]:
-    """Arrays x [samples, ...] and y [samples], as numpy.savez writes them."""
+    """Arrays y [samples, ...] and x [samples, ...], or one for each input by its name, as numpy.savez writes them."""
     from coterie_wire.archives import read_arrays  # only here: it loads NumPy
 
     try:
@@ -100,11 +105,19 @@ def _read_npz(path: Path, check: RowCheck) -> Iterator[Row]:
         raise refusal(
             "ingest.too_large" if too_large else "ingest.malformed", f"{path.name}: {error.detail}"
         ) from error
-    x, y = arrays.get("x"), arrays.get("y")
-    if x is None or (y is None and check.labelled):
+    y = arrays.get("y")
+    inputs = {name: array for name, array in arrays.items() if name != "y"}
+    if not inputs or (y is None and check.labelled):
         raise refusal("ingest.malformed", f"{path.name}: needs the arrays x and y, has {sorted(arrays)}")
-    if x.ndim < 1 or (y is not None and y.shape != x.shape[:1]):
-        shapes = f"x {list(x.shape)}" + ("" if y is None else f" and y {list(y.shape)}")
-        raise refusal("ingest.malformed", f"{path.name}: {shapes} are not samples and their labels")
-    for index, row in enumerate(x):
-        yield check.row(f"{path.name}, row {index}", row.reshape(-1), None if y is None else y[index].item())
+    every = [*inputs.values(), *([] if y is None else [y])]
+    if any(array.shape[:1] != every[0].shape[:1] or not array.ndim for array in every):
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
+        raise refusal("ingest.malformed", f"{path.name}: {shapes} are not samples and their targets")
+    for index in range(len(every[0])):
+        named = {name: array[index].reshape(-1).tolist() for name, array in inputs.items()}
+        features = named["x"] if named.keys() == {"x"} else named
+        yield check.row(f"{path.name}, row {index}", features, None if y is None else _target(y[index]))
+
+
+def _target(target: "Numbers") -> float | list[float]:
+    return target.item() if target.ndim == 0 else target.reshape(-1).tolist()

@@ -59,7 +59,10 @@ CREATE INDEX said_of_sample ON said (sample);
 DELETE FROM checkpoint;
 ALTER TABLE checkpoint ADD COLUMN best BLOB;
 """
-_SCHEMAS = (_FIRST, _COMPANY, _TEACHING)
+_TARGETS = """
+ALTER TABLE sample ADD COLUMN target BLOB NOT NULL DEFAULT x'';
+"""
+_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS)
 """What each version adds to the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 

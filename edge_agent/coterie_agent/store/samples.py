@@ -1,4 +1,4 @@
-"""The device's own samples: float32 rows and labels, bounded, the oldest dropped first."""
+"""The device's own samples: float32 rows and their targets, bounded, the oldest dropped first."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,17 @@ FLOAT_BYTES = 4
 _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
+NO_CLASS = -1
+"""The label of samples whose target is not one class."""
+
+
 class Row(NamedTuple):
-    """One sample: its features as float32, flattened in the order of the model's inputs, and its class."""
+    """One sample: its features as float32, flattened in the order of the model's inputs, and its class or target."""
 
     x: bytes
     label: int
+    target: bytes = b""
+    """float32, flattened, where the target is not one class; the label is NO_CLASS then."""
 
 
 class StoredRow(NamedTuple):
@@ -25,6 +31,15 @@ class StoredRow(NamedTuple):
     id: int
     x: bytes
     label: int
+    target: bytes = b""
+
+
+class Widths(NamedTuple):
+    """How many numbers one sample has."""
+
+    features: int
+    targets: int
+    """0 where a sample has a class."""
 
 
 class Snapshot(NamedTuple):
@@ -49,19 +64,20 @@ class Samples:
         # Reading a large file takes minutes, in which a running agent must be able to write.
         with self._database.transaction(staging=True) as cursor:
             cursor.execute("DROP TABLE IF EXISTS temp.incoming")
-            cursor.execute("CREATE TEMP TABLE incoming (x BLOB NOT NULL, label INTEGER NOT NULL)")
-            cursor.executemany("INSERT INTO temp.incoming VALUES (?, ?)", _same_width(rows, None))
+            cursor.execute("CREATE TEMP TABLE incoming (x BLOB, label INTEGER, target BLOB)")
+            cursor.executemany("INSERT INTO temp.incoming VALUES (?, ?, ?)", _same_width(rows, None))
         with self._database.transaction() as cursor:
             if replace:
                 cursor.execute("DELETE FROM sample")
-            width = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
-            first = cursor.execute("SELECT x, label FROM temp.incoming LIMIT 1").fetchone()
+            there = cursor.execute("SELECT length(x), length(target) FROM sample LIMIT 1").fetchone()
+            first = cursor.execute("SELECT x, label, target FROM temp.incoming LIMIT 1").fetchone()
             if first is None:
                 raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
-            for _ in _same_width([Row(*first)], width[0] if width else None):
+            for _ in _same_width([Row(*first)], _widths(there)):
                 pass
             cursor.execute(
-                "INSERT INTO sample (x, label, at) SELECT x, label, ? FROM temp.incoming ORDER BY rowid", (time.time(),)
+                "INSERT INTO sample (x, label, target, at) SELECT x, label, target, ? FROM temp.incoming ORDER BY rowid",
+                (time.time(),),
             )
             stored = cursor.rowcount
             cursor.execute("DROP TABLE temp.incoming")
@@ -94,11 +110,10 @@ class Samples:
             ).fetchone()
         return int(classes)
 
-    def features(self) -> int | None:
-        """Features of one sample; None while there is no sample."""
+    def widths(self) -> Widths | None:
+        """Those of the samples; None while there is none."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT length(x) FROM sample LIMIT 1").fetchone()
-        return row[0] // FLOAT_BYTES if row else None
+            return _widths(cursor.execute("SELECT length(x), length(target) FROM sample LIMIT 1").fetchone())
 
     def seen(self) -> tuple[int, ...]:
         """The labels of which there are samples, ascending."""
@@ -135,19 +150,29 @@ class Samples:
             for start in range(0, len(ids), _VARIABLES):
                 part = ids[start : start + _VARIABLES]
                 marks = ",".join("?" * len(part))
-                for row in cursor.execute(f"SELECT id, x, label FROM sample WHERE id IN ({marks})", part):  # noqa: S608
+                for row in cursor.execute(f"SELECT id, x, label, target FROM sample WHERE id IN ({marks})", part):  # noqa: S608
                     found[row[0]] = StoredRow(*row)
         return [found[id_] for id_ in ids if id_ in found]
 
 
-def _same_width(rows: Iterable[Row], width: int | None) -> Iterable[Row]:
+def _widths(lengths: tuple[int, int] | None) -> Widths | None:
+    return Widths(*(length // FLOAT_BYTES for length in lengths)) if lengths else None
+
+
+def _same_width(rows: Iterable[Row], widths: Widths | None) -> Iterable[Row]:
     for row in rows:
-        if width is None:
-            width = len(row.x)
-        if len(row.x) != width:
+        found = Widths(len(row.x) // FLOAT_BYTES, len(row.target) // FLOAT_BYTES)
+        if widths is None:
+            widths = found
+        if found != widths:
             detail = (
-                f"a sample of {len(row.x) // FLOAT_BYTES} features among samples of {width // FLOAT_BYTES}; "
+                f"a sample of {_counted(found)} among samples of {_counted(widths)}; "
                 "correct the file, or drop the stored samples with: coterie-agent ingest --replace FILE"
             )
             raise AgentError("ingest.wrong_width", detail, exit_code=Exit.BAD_DATA)
         yield row
+
+
+def _counted(widths: Widths) -> str:
+    target = f"a target of {widths.targets} numbers" if widths.targets else "a class"
+    return f"{widths.features} features and {target}"

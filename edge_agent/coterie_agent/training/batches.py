@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     inputs: Mapping[str, Array]
     """Each [size, *shape of one sample]."""
     target: Array
-    """int64 [size]."""
+    """[size, *target of one sample]."""
     sample_weight: Float32
     """[size]; 0 for padding."""
 
@@ -82,15 +82,10 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
         if len(row.x) != width * FLOAT_BYTES:
             detail = f"samples have {len(row.x) // FLOAT_BYTES} features, the model takes {width}"
             raise AgentError("data.does_not_fit", detail)
-        if row.label >= spec.classes:
-            detail = f"a label is {row.label}, the model's classes end at {spec.classes - 1}"
-            raise AgentError("data.does_not_fit", detail)
     x = np.zeros((size, width), dtype=np.float32)
-    target = np.zeros(size, dtype=np.int64)
     weight = np.zeros(size, dtype=np.float32)
     if rows:
         x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
-        target[: len(rows)] = [row.label for row in rows]
         weight[: len(rows)] = 1
     inputs: dict[str, Array] = {}
     start = 0
@@ -99,4 +94,24 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
         part = x[:, start:end].reshape(size, *tensor.shape)
         inputs[tensor.name] = part if tensor.dtype == "float32" else part.astype(np.int64)
         start = end
-    return Batch(inputs, target, weight)
+    return Batch(inputs, _targets(rows, spec, size=size), weight)
+
+
+def _targets(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Array:
+    target = np.zeros((size, *spec.target.shape), dtype=np.float32 if spec.target.dtype == "float32" else np.int64)
+    if not rows:
+        return target
+    if spec.task == "classes":
+        target[: len(rows)] = [row.label for row in rows]
+    else:
+        width = math.prod(spec.target.shape)
+        for row in rows:
+            if len(row.target) != width * FLOAT_BYTES:
+                detail = f"targets have {len(row.target) // FLOAT_BYTES} numbers, the model's {width}"
+                raise AgentError("data.does_not_fit", detail)
+        stored = np.frombuffer(b"".join(row.target for row in rows), dtype=np.float32)
+        target[: len(rows)] = stored.reshape(len(rows), *spec.target.shape)
+    if target.dtype == np.int64 and (target.min() < 0 or target.max() >= spec.output.shape[-1]):
+        last, found = spec.output.shape[-1] - 1, target.max() if target.min() >= 0 else target.min()
+        raise AgentError("data.does_not_fit", f"a label is {found}, the model's classes end at {last}")
+    return target

@@ -43,7 +43,7 @@ def test_samples_are_counted_by_class_and_the_oldest_go_first(store: Store) -> N
 
 def test_a_broken_row_leaves_everything_as_it_was(store: Store) -> None:
     store.samples.add([ROW], max_samples=10)
-    with pytest.raises(AgentError, match="3 features among samples of 4"):
+    with pytest.raises(AgentError, match="3 features and a class among samples of 4"):
         store.samples.add([ROW, Row(bytes(12), 1)], max_samples=10, replace=True)
     with pytest.raises(AgentError) as caught:
         store.samples.add([], max_samples=10, replace=True)
@@ -54,7 +54,7 @@ def test_a_broken_row_leaves_everything_as_it_was(store: Store) -> None:
 def test_replacing_takes_another_width(store: Store) -> None:
     store.samples.add([ROW], max_samples=10)
     store.samples.add([Row(bytes(12), 1)], max_samples=10, replace=True)
-    assert (store.samples.count(), store.samples.features()) == (1, 3)
+    assert (store.samples.count(), store.samples.widths()) == (1, (3, 0))
 
 
 def test_a_snapshot_sees_no_later_samples_and_loading_keeps_the_order(store: Store) -> None:
