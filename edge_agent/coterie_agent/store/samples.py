@@ -76,7 +76,7 @@ class Samples:
             for _ in _same_width([Row(*first)], _widths(there)):
                 pass
             cursor.execute(
-                "INSERT INTO sample (x, label, target, at) SELECT x, label, target, ? FROM temp.incoming ORDER BY rowid",
+                "INSERT INTO sample (x, label, target, at) SELECT *, ? FROM temp.incoming ORDER BY rowid",
                 (time.time(),),
             )
             stored = cursor.rowcount
