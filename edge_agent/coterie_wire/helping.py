@@ -69,6 +69,12 @@ class AskHelp(Message, frozen=True):
     profile: Profile
 
 
+class WithdrawHelp(Message, frozen=True):
+    """The device has recovered by itself; nobody need help it any more."""
+
+    request: Identifier
+
+
 class Portion(Message, frozen=True):
     """A helper's portion of its model, ready for the device that asked."""
 

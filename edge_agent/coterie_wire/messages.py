@@ -22,6 +22,7 @@ from coterie_wire.helping import (
     ReportProfile,
     Serve,
     Standing,
+    WithdrawHelp,
 )
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.version import SPOKEN
@@ -196,6 +197,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "release-assignment": Exchange(ReleaseAssignment, Done),
     "report-profile": Exchange(ReportProfile, Done),
     "ask-help": Exchange(AskHelp, HelpNews),
+    "withdraw-help": Exchange(WithdrawHelp, Done),
     "offer-portion": Exchange(OfferPortion, UploadState),
     "decline-transfer": Exchange(DeclineTransfer, Done),
     "report-merged": Exchange(ReportMerged, Done),

@@ -18,6 +18,7 @@ from coterie_wire.helping import (
     ReportProfile,
     Serve,
     Standing,
+    WithdrawHelp,
 )
 from coterie_wire.message import Message
 from coterie_wire.messages import (
@@ -142,6 +143,7 @@ MESSAGES: tuple[Message, ...] = (
     ReleaseAssignment(assignment="a-1", reason=REASON),
     ReportProfile(federation="digits", profile=PROFILE),
     AskHelp(request=HELP, federation="digits", classes=(2,), profile=PROFILE),
+    WithdrawHelp(request=HELP),
     HELP_NEWS,
     OfferPortion(transfer="t-1", sha256=BlobRef.of_bytes(b"portion").sha256, size_bytes=7),
     DeclineTransfer(transfer="t-1", reason=REASON),

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 Pump = Callable[[socket.socket, socket.socket], None]
-UPLOAD = b"PATCH /device/v1/uploads/"
+UPLOADS = (b"PATCH /device/v1/uploads/", b"PATCH /device/v1/portions/")
 REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\nConnection: close\r\n\r\nno sockets"
 
 
@@ -80,7 +80,7 @@ class Proxy:
             if self.refuses_sockets and b"upgrade: websocket" in data.lower():
                 device.sendall(REFUSAL)
                 return
-            if data.startswith(UPLOAD):
+            if data.startswith(UPLOADS):
                 uploads = True
                 head, _, data = data.partition(b"\r\n\r\n")
                 platform.sendall(head + b"\r\n\r\n")

@@ -43,11 +43,21 @@ class RealAgent:
         )
         self.set_conditions(READY)
         x, y = learns or samples(SAMPLES, seed=7)
-        np.savez(home / "samples.npz", x=x, y=y)
         self.id: str = self.command("join", url, token, "--name", home.name)["device"]
-        self.command("ingest", str(home / "samples.npz"))
+        self.ingest(x, y)
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
+
+    def ingest(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> None:
+        """More samples."""
+        np.savez(self.home / "samples.npz", x=x, y=y)
+        self.command("ingest", str(self.home / "samples.npz"))
+
+    def predicted(self, x: NDArray[np.float32]) -> list[int]:
+        """``coterie-agent predict``."""
+        np.savez(self.home / "asked.npz", x=x)
+        answer = self.command("predict", str(self.home / "asked.npz"))
+        return [prediction["index"] for prediction in answer["predictions"]]
 
     def set_conditions(self, conditions: Conditions) -> None:
         """What its probes say from now on."""

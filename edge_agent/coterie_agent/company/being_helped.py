@@ -30,6 +30,7 @@ from coterie_wire.helping import (
     Portion,
     ReportMerged,
     Standing,
+    WithdrawHelp,
 )
 from coterie_wire.messages import Done
 from coterie_wire.plan import DevicePlan
@@ -73,6 +74,14 @@ class BeingHelped:
             if not refusal.is_revoked and not is_retryable(refusal):
                 self.store.end_request("unanswered", refusal.detail, now=self.now())
             raise
+
+    def withdraw(self, ask: AskHelp) -> None:
+        """The device has recovered by itself.
+
+        Raises Unreachable or Refused.
+        """
+        self.link.call(WithdrawHelp(ask.request), Done)
+        self.store.end_request("withdrawn", f"{named(ask.classes)}: recovered without help", now=self.now())
 
     def end_if_over(self, ask: AskHelp, news: HelpNews) -> bool:
         """Whether the platform has ended the request without a portion; it is no more in hand then."""

@@ -20,11 +20,12 @@ from coterie_agent.sharing import share_profile
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.company import CompanyStatus, Reading
 from coterie_agent.store.opened import Store
+from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.help.cartel import Cartel
-from coterie_wire.helping import Profile, ReportProfile, Standing
+from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, Standing
 from coterie_wire.messages import Directive, Done
 from coterie_wire.plan import DevicePlan, parse_device_plan
 from coterie_wire.watch import Watch
@@ -72,7 +73,7 @@ class Membership:
         reading = self._reading()
         judges = isinstance(self.plan.help, Cartel)
         if self.alone is not None and not now.blockers and self.store.work.current() is None:
-            up_to = reading.judged if judges else None
+            up_to = self._trainable(reading) if judges else None
             learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=self._rest)
             if learned is not None:
                 self.store.company.trained(learned, base=self.own.version, tensors=self.own.encoded())
@@ -122,15 +123,41 @@ class Membership:
                 self._sent_at = directive
                 self.situation.wake()
                 return True
+            if self._has_recovered(asked, cartel) and news.state not in ENDED:
+                self.being_helped.withdraw(asked)
+                self.situation.wake()
+                return True
             return self.being_helped.end_if_over(asked, news)
         if not self.being_helped.fetch(news.portion, stop=self._is_offline):
             return False
-        newest = newest_judged(self.store.samples, self._reading(), cartel.recent_batches * self.own.spec.batch_size)
+        newest = self._fair_samples(cartel)
         known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
         self.being_helped.try_out(news.portion, asked, self.own, self.plan, newest, known)
         self._sent_at = directive
         self.situation.wake()
         return True
+
+    def _trainable(self, reading: Reading) -> int:
+        """The newest sample to train on: while a request is in hand, the newest batch is kept for judging what comes.
+
+        What a model has trained on speaks for it, so that no help would ever seem to help.
+        """
+        if self.store.company.asked() is None:
+            return reading.judged
+        kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
+        return kept[0] - 1 if kept else reading.judged
+
+    def _fair_samples(self, cartel: Cartel) -> list[StoredRow]:
+        """The newest samples on which the own model has not trained; the newest of all where there are none."""
+        reading = self._reading()
+        newest = newest_judged(self.store.samples, reading, cartel.recent_batches * self.own.spec.batch_size)
+        return [row for row in newest if row.id > reading.trained] or newest
+
+    def _has_recovered(self, asked: AskHelp, cartel: Cartel) -> bool:
+        """Whether the own model fails no more on the classes that the device has asked about."""
+        watch = self._watch(self._reading(), cartel)
+        troubled = watch.recent(cartel).troubled(below=cartel.troubled_recall, samples=1)
+        return not watch.drifting or not set(troubled) & set(asked.classes)
 
     def _help(self, now: Now) -> bool:
         serve = now.directive.serve if now.directive else None
@@ -161,7 +188,7 @@ class Membership:
             if not watch.told:
                 return False
             profile, told = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, told=())
-        elif watch.wants_to_tell(cartel):
+        elif watch.wants_to_tell(cartel) or reading.told_drifting is not watch.drifting:
             profile = share_profile(
                 found_in(watch.metadata(cartel)),
                 settings.tell,
@@ -178,7 +205,9 @@ class Membership:
             if refusal.is_revoked or is_retryable(refusal):
                 raise
             log.warning("the platform takes no profile: %s [%s]", refusal.detail, refusal.code)
-        self.store.company.read_on(msgspec.structs.replace(reading, watch=msgspec.json.encode(told)))
+        self.store.company.read_on(
+            msgspec.structs.replace(reading, watch=msgspec.json.encode(told), told_drifting=watch.drifting)
+        )
         return True
 
     def _judge(self, reading: Reading) -> bool:

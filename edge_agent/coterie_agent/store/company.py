@@ -10,7 +10,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
 
 S = TypeVar("S", bound=msgspec.Struct)
-Outcome = Literal["kept", "undone", "unanswered", "served", "declined"]
+Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined"]
 _KEPT_OUTCOMES = 50
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
@@ -32,6 +32,8 @@ class Reading(msgspec.Struct, frozen=True):
     """Number of the newest sample that a prediction was judged on."""
     trained: int
     """Number of the newest sample that the own model has trained on by itself."""
+    told_drifting: bool | None = None
+    """What the platform last heard of whether the own model has begun to fail; None: nothing."""
     trained_at: float = 0.0
     """When that was, in Unix time."""
     batches: int = 0

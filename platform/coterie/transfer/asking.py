@@ -67,6 +67,18 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     return request
 
 
+@transaction.atomic
+def withdraw_help(*, device: Device, request_id: str, now: datetime) -> None:
+    """Nobody need help the device any more; nothing happens if the request has ended, or is not known."""
+    try:
+        known = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
+    except ValueError:
+        return
+    request = held_request(known.pk) if known is not None else None
+    if request is not None and request.is_live:
+        abandon(request, reasons.RECOVERED, now=now)
+
+
 def _helping_federation(device: Device, slug: str) -> tuple[Federation, Cartel]:
     federation = federations_of(device).filter(slug=slug).first()
     if federation is None:

@@ -14,6 +14,7 @@ from coterie_wire.helping import (
     OfferPortion,
     ReportMerged,
     ReportProfile,
+    WithdrawHelp,
 )
 from coterie_wire.messages import Done, UploadState
 
@@ -28,6 +29,12 @@ def ask_help(device: Device, message: AskHelp, now: datetime) -> HelpNews:
     """Look for a device that helps."""
     asking.ask_help(device=device, ask=message, now=now)
     return directives.news_of(device=device, request_id=message.request, now=now)
+
+
+def withdraw_help(device: Device, message: WithdrawHelp, now: datetime) -> Done:
+    """Look no further."""
+    asking.withdraw_help(device=device, request_id=message.request, now=now)
+    return Done()
 
 
 def offer_portion(device: Device, message: OfferPortion, now: datetime) -> UploadState:
@@ -56,6 +63,7 @@ def give_verdict(device: Device, message: GiveVerdict, now: datetime) -> Done:
 HANDLERS: Mapping[str, Handler] = {
     "report-profile": report_profile,
     "ask-help": ask_help,
+    "withdraw-help": withdraw_help,
     "offer-portion": offer_portion,
     "decline-transfer": decline_transfer,
     "report-merged": report_merged,

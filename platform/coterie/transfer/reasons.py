@@ -4,6 +4,7 @@ from coterie_wire.conditions import Reason
 
 GONE = Reason("transfer.device_gone", "the device was revoked or has left the fleet")
 PLAN_CHANGED = Reason("transfer.plan_changed", "the federation has finished or has another plan since")
+RECOVERED = Reason("transfer.recovered", "the device that asked has recovered by itself")
 UNJUDGED = Reason("transfer.not_judged", "the device that asked did not fetch and judge the portion in time")
 SILENT = Reason("transfer.helper_silent", "the helper did not deliver in time")
 ASKED_ANEW = Reason("transfer.asked_anew", "the device that asked has begun anew and asks for something else")

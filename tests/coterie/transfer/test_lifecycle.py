@@ -8,6 +8,7 @@ from coterie.core.errors import CoterieError
 from coterie.federations.services import change_plan, finish_federation
 from coterie.fleet.services import leave_fleet, revoke_device
 from coterie.transfer.advancing import sweep
+from coterie.transfer.asking import withdraw_help
 from coterie.transfer.files import portion_of
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 from coterie_wire.helping import Profile
@@ -275,7 +276,9 @@ def test_a_device_that_leaves_is_helped_no_more_and_helps_no_more(members: list[
 def test_help_ends_with_the_federation_and_with_its_plan(members: list[Member]) -> None:
     target, *_ = members
     request = target.ask(1, later(1))
-    change_plan(federation=request.federation, plan={"pace": {"kind": "alone"}, "help": {"kind": "cartel"}})
+    change_plan(
+        federation=request.federation, plan={"pace": {"kind": "alone"}, "help": {"kind": "cartel", "portion": "head"}}
+    )
     sweep(now=later(2))
     stands("abandoned", "transfer.plan_changed")
     directive = target.check_in(later(3))
@@ -329,3 +332,17 @@ def test_a_plan_whose_portions_the_pair_cannot_give_is_refused(portion_kind: str
     with pytest.raises(CoterieError, match=problem) as caught:
         make_company(portion=portion_kind)
     assert caught.value.code == "federations.plan_does_not_fit"
+
+
+def test_a_device_that_recovers_by_itself_withdraws(members: list[Member]) -> None:
+    target, helper, *_ = members
+    target.ask(1, later(1))
+    sweep(now=later(1))
+    transfer = helper.check_in(later(2)).serve.transfer
+    for request in (target.asks, "00000000-0000-0000-0000-000000000099", "no-uuid"):
+        withdraw_help(device=helper.row, request_id=request, now=later(3))
+    stands("requested", "transfer.serving")
+    withdraw_help(device=target.row, request_id=target.asks, now=later(3))
+    stands("abandoned", "transfer.recovered")
+    assert helper.check_in(later(4)).serve is None
+    assert code_of(lambda: helper.serve(transfer, later(4))) == "transfer.ended"

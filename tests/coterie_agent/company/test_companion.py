@@ -12,7 +12,15 @@ from coterie_agent.store.opened import Store
 from coterie_agent.training.model import read_parameters
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.help.none import NoHelp
-from coterie_wire.helping import AskHelp, DeclineTransfer, GiveVerdict, OfferPortion, ReportMerged, ReportProfile
+from coterie_wire.helping import (
+    AskHelp,
+    DeclineTransfer,
+    GiveVerdict,
+    OfferPortion,
+    ReportMerged,
+    ReportProfile,
+    WithdrawHelp,
+)
 from coterie_wire.portions.payload import Terms, decode_portion
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
@@ -282,7 +290,7 @@ def test_alone_it_learns_each_batch_after_judging_it_and_only_when_it_may(new_de
 def test_with_help_a_batch_is_judged_before_it_is_learned(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(plan())
-    device.store.samples.add([*batch(NEW), *batch(NEW)], max_samples=1000)
+    device.store.samples.add([*batch(KNOWN), *batch(KNOWN)], max_samples=1000)
     device.companion.step()
     reading = device.store.company.reading()
     assert (reading.batches, reading.trained) == (1, 0)
@@ -335,3 +343,26 @@ def test_a_credential_that_has_ended_ends_the_agent(new_device: Callable[..., De
     for _ in range(3):
         device.companion.step()
     assert device.situation.now.ending.code == "fleet.revoked"
+
+
+def test_help_is_judged_on_samples_that_the_own_model_has_not_trained_on(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(plan())
+    device.take(NEW, NEW)
+    reading = device.store.company.reading()
+    assert (reading.judged, reading.trained) == (8, 4), "the newest batch is kept while the request is in hand"
+    device.direct(plan(), help=device.ask_news("delivered", rows(GOOD)))
+    device.live()
+    assert device.link.named(GiveVerdict)[0].samples == 4
+    assert device.store.company.reading().trained == 8
+
+
+def test_who_recovers_alone_withdraws_the_request(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    device.direct(NO_TRAINING, help=device.ask_news("asked"))
+    device.take(KNOWN, KNOWN, KNOWN)
+    assert len(device.link.named(WithdrawHelp)) == 1
+    assert [helped.outcome for helped in device.store.company.outcomes()] == ["withdrawn"]
+    assert device.link.named(ReportProfile)[-1].profile.drifting is False

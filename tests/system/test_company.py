@@ -1,0 +1,135 @@
+"""Real agents that help one another through a real platform, which is killed; and a helper that dies."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from coterie_wire.conditions import Conditions
+from tests.system.conftest import Site
+from tests.system.eventually import eventually
+from tests.system.model import SIDE, SPEC
+from tests.system.proxy import Proxy
+from tests.system.real_agent import READY, RealAgent
+
+OFFLINE = Conditions(charging="yes", network="none", idle="yes")
+BATCH = SPEC.batch_size
+FAMILIAR, NEW = 1, 3
+"""Classes: one that everybody sees, one that the target has never seen."""
+Samples = tuple[NDArray[np.float32], NDArray[np.int64]]
+PLAN = {
+    "pace": {"kind": "alone"},
+    "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.01},
+    "codec": {"kind": "float32"},
+    "help": {
+        "kind": "cartel",
+        "portion": "head",
+        "largest_divergence": 0.9,
+        "cool_down_batches": 0,
+    },
+}
+
+
+def samples(count: int, classes: tuple[int, ...], *, seed: int) -> Samples:
+    """Images in which each class lights rows of its own."""
+    rng = np.random.default_rng(seed)
+    labels = np.array([classes[index % len(classes)] for index in range(count)])
+    images = rng.normal(scale=0.3, size=(count, SIDE, SIDE))
+    for image, label in zip(images, labels, strict=True):
+        image[3 * label : 3 * label + 3] += 0.5
+    return images.astype(np.float32), labels
+
+
+class Company:
+    """A federation whose devices learn alone and help one another."""
+
+    def __init__(self, site: Site, name: str, home: Path, stack: ExitStack) -> None:
+        self.site, self._name, self._home, self._stack = site, name, home, stack
+        self.federation = site.operator.start_federation(name, pair=site.unused_pair(), plan=PLAN)
+        self.token = site.operator.enrolment_token(tag=name, uses=3)
+
+    def member(self, name: str, classes: tuple[int, ...], *, url: str | None = None) -> RealAgent:
+        """A running agent that has learned its classes and told so."""
+        learns = samples(40 * BATCH, classes, seed=len(name))
+        agent = RealAgent(self._home / name, url or self.site.url, self.token, learns=learns, chunk_bytes=1024)
+        self._stack.callback(agent.kill)
+        agent.start()
+
+        def told() -> bool:
+            profiles = self.site.operator.list("/profiles/", device=agent.id)
+            return bool(profiles) and profiles[0]["profile"]["error"] < 0.1
+
+        eventually(told, every_s=0.2)
+        return agent
+
+    def meets_what_it_never_saw(self, agent: RealAgent) -> None:
+        agent.ingest(*samples(2 * BATCH, (0, NEW), seed=99))
+
+    def request(self, **query: str) -> dict[str, Any] | None:
+        """The help request, once there is one that the query asks for."""
+        requests = self.site.operator.list("/help-requests/", federation=self.federation, **query)
+        return requests[0] if requests else None
+
+    def reaches(self, state: str) -> dict[str, Any]:
+        return eventually(lambda: self.request(state=state), every_s=0.1)
+
+
+@pytest.fixture
+def new_company(site: Site, tmp_path: Path) -> Iterator[Callable[[str], Company]]:
+    """Makes one, by its name."""
+    with ExitStack() as stack:
+        yield lambda name: Company(site, name, tmp_path, stack)
+
+
+def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_middle(
+    new_company: Callable[[str], Company],
+) -> None:
+    company = new_company("company-kill")
+    helper = company.member("helper", (0, FAMILIAR, NEW))
+    target = company.member("target", (0, FAMILIAR))
+    x, _ = samples(20, (NEW,), seed=7)
+    assert target.predicted(x).count(NEW) < 10
+    helper.set_conditions(OFFLINE)
+    eventually(lambda: not company.site.operator.get(f"/devices/{helper.id}/")["ready"])
+    company.meets_what_it_never_saw(target)
+    company.reaches("asked")
+    company.site.platform.kill_all()
+    target.set_conditions(OFFLINE)
+    helper.set_conditions(READY)
+    delivered = company.reaches("delivered")
+    company.site.platform.kill_all()
+    target.set_conditions(READY)
+    judged = company.reaches("judged")
+    assert judged["id"] == delivered["id"]
+    (transfer,) = judged["transfers"]
+    assert (transfer["state"], transfer["helper"]) == ("kept", helper.id)
+    assert transfer["accuracy_after"] > transfer["accuracy_before"]
+    assert target.predicted(x).count(NEW) >= 18
+    status = target.status()
+    assert "kept" in {outcome["outcome"] for outcome in status["helped"]}
+    sent = {entry["what"]: entry["bytes"] for entry in status["sent"]}
+    assert sent["ask-help"] < 2 * 500
+    assert sent["report-profile"] < 10 * 500
+    assert "portion" not in sent
+    assert {entry["what"] for entry in helper.status()["sent"]} >= {"portion", "offer-portion"}
+
+
+def test_a_helper_dies_while_serving_and_the_next_one_helps(new_company: Callable[[str], Company]) -> None:
+    company = new_company("company-death")
+    with Proxy(company.site.url) as proxy:
+        first = company.member("nearest", (0, FAMILIAR, NEW), url=proxy.url)
+        second = company.member("farther", (0, FAMILIAR, FAMILIAR, NEW, 4, 5))
+        target = company.member("target", (0, FAMILIAR))
+        proxy.holds_uploads_after = proxy.uploaded_bytes + 2048
+        company.meets_what_it_never_saw(target)
+        eventually(lambda: proxy.uploaded_bytes == proxy.holds_uploads_after)
+        first.kill()
+        judged = company.reaches("judged")
+    states = {transfer["helper"]: transfer["state"] for transfer in judged["transfers"]}
+    assert states == {first.id: "expired", second.id: "kept"}
+    x, _ = samples(20, (NEW,), seed=7)
+    assert target.predicted(x).count(NEW) >= 18
