@@ -5,10 +5,7 @@ from collections.abc import Iterator
 
 from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.conditions import Conditions, Reason, Requirements
-
-NETWORK_CODES = frozenset({"conditions.offline", "conditions.metered", "conditions.network_unknown"})
-"""The blockers that also hold back downloads and uploads; the others hold back training alone."""
+from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements
 
 
 def judge(

@@ -42,3 +42,7 @@ class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     code: Annotated[str, Meta(max_length=64)]
     sentence: Annotated[str, Meta(max_length=400)]
+
+
+NETWORK_CODES = frozenset({"conditions.offline", "conditions.metered", "conditions.network_unknown"})
+"""The blockers that also hold back downloads and uploads; the others hold back training alone."""

@@ -10,7 +10,7 @@ from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest
 from coterie.transfer.selectors import others_that_tell
 from coterie.transfer.transitions import State, explain, step
-from coterie_wire.conditions import Reason
+from coterie_wire.conditions import NETWORK_CODES, Reason
 from coterie_wire.help.cartel import Cartel
 
 LOOKED_AT = 64
@@ -37,14 +37,15 @@ def find_helper(request: HelpRequest, *, now: datetime) -> None:
 
 
 def _present(neighbours: Sequence[Neighbour], now: datetime) -> list[Neighbour]:
-    """Those that have checked in when they were asked to, nearest first."""
+    """Those that have checked in when they were asked to, on a network that they may send over, nearest first."""
     keys = [neighbour.device for neighbour in neighbours]
-    present = set(
-        Device.objects.filter(pk__in=keys, state=Device.State.ENROLLED, present_until__gte=now).values_list(
-            "pk", flat=True
-        )
-    )
-    return [neighbour for neighbour in neighbours if neighbour.device in present]
+    devices = Device.objects.filter(pk__in=keys, state=Device.State.ENROLLED, present_until__gte=now)
+    able = {device.pk for device in devices if not _is_cut_off(device)}
+    return [neighbour for neighbour in neighbours if neighbour.device in able]
+
+
+def _is_cut_off(device: Device) -> bool:
+    return any(reason.code in NETWORK_CODES for reason in device.reported_blockers())
 
 
 def _is_free(neighbour: Neighbour, cartel: Cartel) -> bool:

@@ -66,9 +66,11 @@ class Member:
     def __post_init__(self) -> None:
         self.row = make_device(self.name)
 
-    def check_in(self, now: datetime) -> Directive:
+    def check_in(self, now: datetime, *, blockers: tuple[Reason, ...] = ()) -> Directive:
         self.row.refresh_from_db()
-        message = CheckIn(protocol=PROTOCOL, conditions=Conditions(), standing=self.digest, help=self.asks)
+        message = CheckIn(
+            protocol=PROTOCOL, conditions=Conditions(), blockers=blockers, standing=self.digest, help=self.asks
+        )
         return directives.check_in(device=self.row, message=message, now=now)
 
     def tell(self, profile: Profile, now: datetime) -> None:

@@ -11,6 +11,7 @@ from coterie.transfer.advancing import sweep
 from coterie.transfer.asking import withdraw_help
 from coterie.transfer.files import portion_of
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
+from coterie_wire.conditions import Reason
 from coterie_wire.helping import Profile
 from tests.coterie.transfer.company import FAILS_2, KNOWS_2, Member, make_company, portion
 from tests.coterie.world import later
@@ -346,3 +347,12 @@ def test_a_device_that_recovers_by_itself_withdraws(members: list[Member]) -> No
     stands("abandoned", "transfer.recovered")
     assert helper.check_in(later(4)).serve is None
     assert code_of(lambda: helper.serve(transfer, later(4))) == "transfer.ended"
+
+
+@pytest.mark.parametrize(("code", "asked"), [("conditions.metered", False), ("conditions.on_battery", True)])
+def test_who_may_send_nothing_over_its_network_is_not_asked(members: list[Member], code: str, asked: bool) -> None:
+    target, helper, *_ = members
+    helper.check_in(later(1), blockers=(Reason(code, "the owner says so"),))
+    target.ask(1, later(1))
+    sweep(now=later(1))
+    assert (Transfer.objects.get().helper == helper.row) is asked
