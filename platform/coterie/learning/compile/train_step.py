@@ -9,7 +9,7 @@ from coterie.learning.compile.flat import FlatProgram
 from coterie.learning.compile.losses import Teacher, judge
 from coterie.learning.compile.optimisers import advance, clip
 from coterie.learning.recipe import Recipe
-from coterie_wire.bundle import ModelSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION
 
 
@@ -35,18 +35,44 @@ def train_step(
     teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
     judged = judge(recipe.loss, output, given[spec.target.name], weight, teacher)
     (gradients,) = pull_back(judged.gradient)
+    by_name = dict(zip(names, gradients, strict=True))
+    blocks = _blocks(spec)
+
+    def joined(role: str, block: Block) -> Tensor:
+        return _join([given[f"{role}.{parameter.name}"] for parameter in block])
+
     followed = [
-        gradient + scalars["proximal_weight"] * (given[f"param.{name}"] - given[f"anchor.{name}"])
-        for name, gradient in zip(names, gradients, strict=True)
+        _join([by_name[parameter.name] for parameter in block])
+        + scalars["proximal_weight"] * (joined("param", block) - joined("anchor", block))
+        for block in blocks
     ]
     if recipe.clipping:
         followed = list(clip(followed, scalars["clip_norm"]))
     results = {"loss": judged.loss, **({} if judged.correct is None else {"correct": judged.correct})}
     roles = recipe.optimiser.slots()
-    for name, gradient in zip(names, followed, strict=True):
-        slots = [given[f"{role}.{name}"] for role in roles]
-        stepped = advance(recipe.optimiser, given[f"param.{name}"], gradient, slots, scalars)
-        results[f"next.param.{name}"] = stepped.parameter
-        results.update({f"next.{role}.{name}": slot for role, slot in zip(roles, stepped.slots, strict=True)})
+    for block, gradient in zip(blocks, followed, strict=True):
+        slots = [joined(role, block) for role in roles]
+        stepped = advance(recipe.optimiser, joined("param", block), gradient, slots, scalars)
+        for role, tensor in zip(("param", *roles), (stepped.parameter, *stepped.slots), strict=True):
+            results.update(_parted(f"next.{role}", tensor, block))
     results.update({f"next.{name}": tensor for name, tensor in gathered.items()})
     return results
+
+
+Block = Sequence[TensorSpec]
+
+
+def _blocks(spec: ModelSpec) -> Sequence[Block]:
+    """What is advanced together: all vectors, end to end, since models have many and each operator has its price."""
+    vectors = [parameter for parameter in spec.parameters if len(parameter.shape) == 1]
+    others = [[parameter] for parameter in spec.parameters if len(parameter.shape) != 1]
+    return [vectors, *others] if vectors else others
+
+
+def _join(tensors: Sequence[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
+
+
+def _parted(role: str, tensor: Tensor, block: Block) -> Mapping[str, Tensor]:
+    parts = [tensor] if len(block) == 1 else torch.split(tensor, [parameter.shape[0] for parameter in block])
+    return {f"{role}.{parameter.name}": part for parameter, part in zip(block, parts, strict=True)}
