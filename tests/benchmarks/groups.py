@@ -109,7 +109,7 @@ def _model(directory: Path, place: Path, compiled: PreflightResult, number: int)
     of_behaviour, own = (np.random.default_rng(seed) for seed in (number % BEHAVIOURS, BEHAVIOURS + number))
     update = {}
     for spec in compiled.model.parameters:
-        noise = of_behaviour.standard_normal(spec.shape) + 0.3 * own.standard_normal(spec.shape)
+        noise = of_behaviour.standard_normal(spec.shape) + 0.1 * own.standard_normal(spec.shape)
         update[spec.name] = (0.2 * noise).astype(np.float32)
     payload = Int8().encode(update, seed=0).payload
     digest = sha256(payload).hexdigest()
