@@ -10,4 +10,5 @@ atexit.register(shutil.rmtree, os.environ["COTERIE_STATE"], ignore_errors=True)
 
 from coterie.config.settings import *  # noqa: E402, F403
 
+REQUESTS_PER_MINUTE = 1_000_000
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

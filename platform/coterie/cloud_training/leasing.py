@@ -11,6 +11,8 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.core.events import tell_consoles
 from coterie.core.lease import LEASE
 from coterie.learning.child.job import Progress
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 State = TrainingJob.State
@@ -90,15 +92,15 @@ def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> 
         lease_until=None,
     )
     if ended:
-        log(job_id, f"it failed: {reason.sentence} [{reason.code}]", now)
-        tell_consoles("cloud_training")
+        _tell_failure(TrainingJob.objects.select_related("pair").get(pk=job_id), reason, now)
     return ended == 1
 
 
+@transaction.atomic
 def give_up(now: datetime) -> list[TrainingJob]:
     """End the jobs whose workers died too often; those that this call ended."""
     hopeless = TrainingJob.objects.filter(state=State.RUNNING, lease_until__lt=now, attempt__gte=MAX_ATTEMPTS)
-    return [
+    given_up = [
         job
         for job in hopeless.select_related("pair")
         if hopeless.filter(pk=job.pk).update(
@@ -109,6 +111,16 @@ def give_up(now: datetime) -> list[TrainingJob]:
             lease_until=None,
         )
     ]
+    for job in given_up:
+        _tell_failure(job, GAVE_UP, now)
+    return given_up
+
+
+def _tell_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
+    log(job.pk, f"it failed: {reason.sentence} [{reason.code}]", now)
+    tell_consoles("cloud_training")
+    told = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
+    announce(Event.JOB_FAILED, {**told, "sentence": reason.sentence}, now=now)
 
 
 def _held(job_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[TrainingJob]:

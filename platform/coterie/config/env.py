@@ -9,6 +9,7 @@ from typing import Literal, Self
 import msgspec
 
 PREFIX = "COTERIE_"
+LISTS = {"allowed_hosts", "webhook_hosts"}
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
@@ -29,6 +30,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Scaled: seed of the Ed25519 key that signs manifests, 64 hexadecimal digits. Embedded makes one and keeps it."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names under which clients reach the platform, separated by commas."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts that webhooks may call although they are not public or not https, separated by commas."""
+    requests_per_minute: int = 1200
+    """What the REST API answers to one person or token; to one address four times as much."""
     debug: bool = False
 
     @classmethod
@@ -38,10 +43,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         unknown = sorted(set(given) - {field.name for field in msgspec.structs.fields(cls)})
         if unknown:
             raise msgspec.ValidationError(f"unknown variables: {', '.join(PREFIX + name.upper() for name in unknown)}")
-        hosts = given.pop("allowed_hosts", None)
         values: dict[str, object] = {**given}
-        if hosts is not None:
-            values["allowed_hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
+        for name in LISTS & given.keys():
+            values[name] = [item.strip() for item in given[name].split(",") if item.strip()]
         env = msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
         missing = [name for name in NEEDED_WHEN_SCALED if not getattr(env, name)]
         if env.mode == "scaled" and missing:

@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "coterie.gateway",
     "coterie.audit",
     "coterie.accounts",
+    "coterie.webhooks",
     "coterie.fleet",
     "coterie.registry",
     "coterie.federations",
@@ -50,6 +51,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "coterie.gateway.rate_limit.PerAddress",
     "django.middleware.security.SecurityMiddleware",
     "coterie.gateway.page_security.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -84,6 +86,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
+WEBHOOK_HOSTS = ENV.webhook_hosts
+REQUESTS_PER_MINUTE = ENV.requests_per_minute
 SESSION_COOKIE_SAMESITE = "Lax"
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 
@@ -142,6 +146,7 @@ PERIODIC_TASKS = {
     "coterie.rounds.tasks.sweep": 1.0,
     "coterie.transfer.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
+    "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
@@ -157,6 +162,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["coterie.accounts.permissions.SignedIn"],
+    "DEFAULT_THROTTLE_CLASSES": ["coterie.gateway.rate_limit.PerActor"],
     "DEFAULT_PARSER_CLASSES": ["coterie.core.json_body.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "coterie.gateway.pagination.Pages",
@@ -179,6 +185,9 @@ SPECTACULAR_SETTINGS = {
         "OperatorRole": [(name, name) for name in ("viewer", "operator", "administrator")],
         "Scope": [(name, name) for name in ("read", "fleet", "models", "federations", "settings")],
         "ModelRole": "coterie.registry.models.Role",
+        "DeliveryState": "coterie.webhooks.models.Delivery.State",
+        "WebhookEvent": [(e, e) for e in ("round.published", "device.drifted", "transfer.judged", "job.failed")],
+        "DeliveryEvent": "coterie.webhooks.models.Event",
         "DeviceState": "coterie.fleet.models.Device.State",
         "PairState": "coterie.registry.models.ModelPair.State",
         "FederationState": "coterie.federations.models.Federation.State",

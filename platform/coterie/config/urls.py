@@ -18,6 +18,7 @@ urlpatterns = [
     path("api/", include("coterie.accounts.api_urls")),
     path("api/", include("coterie.audit.urls")),
     path("api/", include("coterie.repairs.urls")),
+    path("api/", include("coterie.webhooks.urls")),
     path("api/", include("coterie.gateway.api_urls")),
     path("api/", include("coterie.fleet.urls")),
     path("api/", include("coterie.registry.urls")),

@@ -102,7 +102,9 @@ class DeviceFilter(serializers.Serializer[None]):
     )
     tag = serializers.CharField(required=False, max_length=50, help_text="a federation's devices carry its device_tag")
     version = serializers.CharField(required=False, max_length=64, help_text="id of the model version that it holds")
-    enrolled_with = serializers.IntegerField(required=False, help_text="id of an enrolment token")
+    enrolled_with = serializers.IntegerField(
+        min_value=0, max_value=2**63 - 1, required=False, help_text="id of an enrolment token"
+    )
     present = serializers.BooleanField(required=False, allow_null=True, default=None)
     ready = serializers.BooleanField(required=False, allow_null=True, default=None)
 

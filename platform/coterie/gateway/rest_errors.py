@@ -32,6 +32,8 @@ def problem_response(error: Exception, _context: Mapping[str, object]) -> HttpRe
     set_rollback()
     answer = _problem(error)
     response = HttpResponse(msgspec.json.encode(answer), status=answer.status, content_type=CONTENT_TYPE)
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        response["Retry-After"] = str(answer.fields["wait_s"])
     challenge = getattr(error, "auth_header", None)
     if challenge is not None:
         response["WWW-Authenticate"] = challenge

@@ -14,6 +14,8 @@ from coterie.rounds.jobs import ADVANCE, MERGE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
 from coterie.rounds.transitions import end_assignment, step
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -65,6 +67,16 @@ def publish(*, round_: Round, version: ModelVersion, metrics: Mapping[str, float
         metrics=dict(metrics),
     )
     federation = round_.federation
+    announce(
+        Event.ROUND_PUBLISHED,
+        {
+            "federation": federation.slug,
+            "round": round_.number,
+            "version": str(version.pk),
+            "version_number": version.number,
+        },
+        now=now,
+    )
     published = federation.rounds.filter(state=Round.State.PUBLISHED).count()
     if federation.rounds_wanted is not None and published >= federation.rounds_wanted:
         Federation.objects.filter(pk=federation.pk).update(state=Federation.State.FINISHED)

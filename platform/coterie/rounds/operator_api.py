@@ -1,10 +1,10 @@
 """Rounds in the operators' REST API, to look at: they are held by the platform alone."""
 
 from django.db.models import Count, Q, QuerySet
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -189,7 +189,7 @@ class AssignmentFilter(serializers.Serializer[None]):
     """Whose part, and in what."""
 
     device = serializers.UUIDField(required=False)
-    round = serializers.IntegerField(required=False)
+    round = serializers.IntegerField(min_value=0, max_value=2**63 - 1, required=False)
     federation = serializers.UUIDField(required=False)
     state = serializers.ChoiceField(Assignment.State.choices, required=False)
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from django.db.models import Avg, Count, F, FloatField, Sum
 from django.db.models.functions import Cast
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView

@@ -16,6 +16,8 @@ from coterie.transfer.errors import NoHelpThere, NotAMember, RequestTaken, Wrong
 from coterie.transfer.jobs import ADVANCE
 from coterie.transfer.models import DeviceProfile, HelpRequest
 from coterie.transfer.selectors import cartel_of, standing_of
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import AskHelp, Profile, ReportProfile
 
@@ -64,6 +66,8 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         asked_at=now,
     )
     ADVANCE.send(request=str(request.pk))
+    told = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
+    announce(Event.DEVICE_DRIFTED, {**told, "classes": list(ask.classes)}, now=now)
     return request
 
 

@@ -11,6 +11,8 @@ from coterie.transfer.errors import NotDelivered, TransferEnded, UnknownTransfer
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
 from coterie.transfer.transitions import State, end_transfer, step, step_transfer
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import GiveVerdict
 
@@ -68,6 +70,18 @@ def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> No
     )
     found = reasons.verdict(kept=verdict.kept, before=verdict.accuracy_before, after=verdict.accuracy_after)
     step(request, State.JUDGED, reason=found, now=now)
+    announce(
+        Event.TRANSFER_JUDGED,
+        {
+            "transfer": str(transfer.pk),
+            "device": str(device.pk),
+            "device_name": device.name,
+            "kept": verdict.kept,
+            "accuracy_before": verdict.accuracy_before,
+            "accuracy_after": verdict.accuracy_after,
+        },
+        now=now,
+    )
 
 
 def _held(transfer: Transfer) -> HelpRequest:

@@ -23,6 +23,8 @@ from coterie.fleet.services import create_enrolment_token, pause_device
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
+from coterie.webhooks.models import Delivery, Event, Webhook
+from coterie.webhooks.services import create_webhook, try_webhook
 from tests.contract.error_catalogue import codes_given
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
@@ -93,10 +95,21 @@ def muted() -> int:
     return mute_repair(key=f"pair_rejected:{rejected_pair()}", until=None, now=START).pk
 
 
+def hook() -> Webhook:
+    return create_webhook(name="x", url=HOOK, events=[Event.JOB_FAILED], now=START).webhook
+
+
+def delivered() -> str:
+    delivery = try_webhook(webhook=hook(), now=START)
+    Delivery.objects.update(state="delivered")
+    return str(delivery.pk)
+
+
 def another() -> int:
     return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
 
 
+HOOK = "https://8.8.8.8/hook"
 LATER = "2040-01-01T00:00Z"
 WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/tokens/"): lambda _: Write("accounts.issue_token", "/api/tokens/", {"name": "ci"}),
@@ -128,6 +141,17 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "repairs.mute_repair", "/api/muted-repairs/", {"key": f"pair_rejected:{rejected_pair()}"}
     ),
     ("delete", "/api/muted-repairs/{id}/"): lambda _: Write("repairs.restore_repair", f"/api/muted-repairs/{muted()}/"),
+    ("post", "/api/webhooks/"): lambda _: Write(
+        "webhooks.create_webhook", "/api/webhooks/", {"name": "x", "url": HOOK, "events": ["job.failed"]}
+    ),
+    ("patch", "/api/webhooks/{id}/"): lambda _: Write(
+        "webhooks.change_webhook", f"/api/webhooks/{hook().pk}/", {"is_active": False}
+    ),
+    ("delete", "/api/webhooks/{id}/"): lambda _: Write("webhooks.remove_webhook", f"/api/webhooks/{hook().pk}/"),
+    ("post", "/api/webhooks/{id}/test/"): lambda _: Write("webhooks.try_webhook", f"/api/webhooks/{hook().pk}/test/"),
+    ("post", "/api/webhook-deliveries/{id}/retry/"): lambda _: Write(
+        "webhooks.retry_delivery", f"/api/webhook-deliveries/{delivered()}/retry/"
+    ),
     ("post", "/api/enrolment-tokens/"): lambda _: Write(
         "fleet.create_enrolment_token", "/api/enrolment-tokens/", {"label": "x", "expires_at": LATER}
     ),

@@ -20,6 +20,8 @@ from coterie.fleet.services import create_enrolment_token
 from coterie.registry.models import ModelVersion, TeacherWeights
 from coterie.repairs.services import mute_repair
 from coterie.transfer.advancing import sweep
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import create_webhook, try_webhook
 from tests.coterie.transfer.company import KNOWS_2, Member, make_company
 from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
 
@@ -108,6 +110,8 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Device.objects.filter(pk=uploading.row.pk).update(last_seen_at=timezone.now() - timedelta(days=2))
     mute_repair(key="devices_silent", until=None, now=timezone.now())
     log(TrainingJob.objects.get().pk, "a worker begins", now)
+    hook = create_webhook(name="chat", url="https://8.8.8.8/", events=[Event.JOB_FAILED], now=now)
+    try_webhook(webhook=hook.webhook, now=now)
     federation = Federation.objects.get()
     group = Group.objects.create(federation=federation, name="north", since=now)
     Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)
@@ -121,6 +125,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     asking.ask(1, now)
     sweep(now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
+    hashes.append(hook.secret)
     return [*hashes, Operator.objects.get().password]
 
 

@@ -1,0 +1,1 @@
+"""Tells other programs what happened: signed, tried again until it arrives, and logged."""

@@ -1,0 +1,87 @@
+"""Changes to webhooks, and what they are to tell: a row for each telling, in the transaction of what it tells."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from coterie.audit.recording import audited
+from coterie.webhooks.addresses import resolve
+from coterie.webhooks.errors import StillPending, WebhookNameTaken
+from coterie.webhooks.jobs import DELIVER
+from coterie.webhooks.models import Delivery, Event, Webhook
+
+
+class NewWebhook(NamedTuple):
+    """A webhook and the secret that signs its deliveries, which is shown this once."""
+
+    webhook: Webhook
+    secret: str
+
+
+@audited("webhooks.create_webhook")
+def create_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime) -> NewWebhook:
+    """Have an address told of some events. Raises WebhookNameTaken or AddressRefused."""
+    resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
+    secret = f"cow_{secrets.token_urlsafe(32)}"
+    try:
+        with transaction.atomic():
+            webhook = Webhook.objects.create(
+                name=name, url=url, events=sorted(set(events)), secret=secret, created_at=now
+            )
+    except IntegrityError as error:
+        raise WebhookNameTaken(name=name) from error
+    return NewWebhook(webhook, secret)
+
+
+@audited("webhooks.change_webhook", subject="webhook")
+def change_webhook(
+    *, webhook: Webhook, url: str | None = None, events: Sequence[Event] | None = None, is_active: bool | None = None
+) -> None:
+    """Tell another address, of other events, or nothing for a while. Raises AddressRefused."""
+    if url is not None:
+        resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
+        webhook.url = url
+    webhook.events = webhook.events if events is None else sorted(set(events))
+    webhook.is_active = webhook.is_active if is_active is None else is_active
+    webhook.save(update_fields=["url", "events", "is_active"])
+
+
+@audited("webhooks.remove_webhook", subject="webhook")
+def remove_webhook(*, webhook: Webhook) -> None:
+    """Tell it nothing any more, and forget what it was told."""
+    webhook.delete()
+
+
+@audited("webhooks.try_webhook")
+def try_webhook(*, webhook: Webhook, now: datetime) -> Delivery:
+    """Tell it of nothing, to see whether it arrives."""
+    return _enqueue(webhook, Event.TEST, {"webhook": webhook.name}, now)
+
+
+@audited("webhooks.retry_delivery", subject="delivery")
+def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
+    """Try once more what has ended. Raises StillPending."""
+    ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.PENDING)
+    if not ended.update(state=Delivery.State.PENDING, attempts=0, next_at=now, ended_at=None):
+        raise StillPending(delivery=str(delivery.pk))
+    delivery.refresh_from_db()
+    DELIVER.send(delivery=str(delivery.pk))
+
+
+def announce(event: Event, body: Mapping[str, object], *, now: datetime) -> None:
+    """Tell whoever wants to know, once the transaction commits; where nobody does, this is one query."""
+    for webhook in Webhook.objects.filter(is_active=True):
+        if event in webhook.events:
+            _enqueue(webhook, event, body, now)
+
+
+def _enqueue(webhook: Webhook, event: Event, body: Mapping[str, object], now: datetime) -> Delivery:
+    delivery = Delivery(webhook=webhook, event=event, created_at=now, next_at=now)
+    delivery.body = {"id": str(delivery.pk), "event": event.value, "at": now.isoformat(), **body}
+    delivery.save(force_insert=True)
+    DELIVER.send(delivery=str(delivery.pk))
+    return delivery
