@@ -190,7 +190,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
         wanted = InvitedOperatorSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)
-        operator, _ = services.create_operator(**{**given, "role": OperatorRole(given["role"])})
+        operator = services.invite_operator(**{**given, "role": OperatorRole(given["role"])})
         path = services.sign_in_path(operator=operator)
         return Response({**OperatorSerializer(operator).data, "sign_in_path": path}, status=status.HTTP_201_CREATED)
 

@@ -76,15 +76,24 @@ class IssuedToken(NamedTuple):
 
 
 @audited("accounts.create_operator")
-def create_operator(*, username: str, role: OperatorRole = OperatorRole.ADMINISTRATOR, email: str = "") -> NewOperator:
+def create_operator(*, username: str, role: OperatorRole = OperatorRole.ADMINISTRATOR) -> NewOperator:
     """A person who may sign in, with a generated password. Raises OperatorExists."""
     password = secrets.token_urlsafe(12)
+    return NewOperator(_new_operator(username, role, password=password), password)
+
+
+@audited("accounts.create_operator")
+def invite_operator(*, username: str, role: OperatorRole, email: str = "") -> Operator:
+    """A person who signs in with a link first and then chooses a password. Raises OperatorExists."""
+    return _new_operator(username, role, email=email)
+
+
+def _new_operator(username: str, role: OperatorRole, *, email: str = "", password: str | None = None) -> Operator:
     try:
         with transaction.atomic():
-            operator = Operator.objects.create_user(username, email, password, role=role, is_staff=True)
+            return Operator.objects.create_user(username, email, password, role=role, is_staff=True)
     except IntegrityError as error:
         raise OperatorExists(username=username) from error
-    return NewOperator(operator, password)
 
 
 @audited("accounts.change_operator", subject="operator")
@@ -106,9 +115,12 @@ def change_operator(
 
 
 def change_password(*, operator: Operator, current: str, new: str) -> None:
-    """A password of the operator's own choice; his other sessions end. Raises WrongPassword or WeakPassword."""
+    """A password of the operator's own choice; his other sessions end. Raises WrongPassword or WeakPassword.
+
+    Who was invited and has none yet need not know it.
+    """
     check_permitted("accounts.change_password")
-    if not operator.check_password(current):
+    if operator.has_usable_password() and not operator.check_password(current):
         raise WrongPassword
     try:
         validate_password(new, operator)

@@ -48,7 +48,9 @@ class CredentialsSerializer(serializers.Serializer[None]):
 class ChangedPasswordSerializer(serializers.Serializer[None]):
     """The password as it is and as it shall be."""
 
-    current = serializers.CharField(max_length=1000, trim_whitespace=False)
+    current = serializers.CharField(
+        max_length=1000, trim_whitespace=False, default="", allow_blank=True, help_text="blank for who has none yet"
+    )
     new = serializers.CharField(max_length=1000, trim_whitespace=False)
 
 

@@ -35,4 +35,4 @@ def sign_in_by_link(request: HttpRequest, link: str) -> HttpResponse:
     except SignInLinkInvalid as error:
         return render(request, "accounts/sign_in_link_invalid.html", {"error": error}, status=410)
     login(request, operator)
-    return redirect("fleet")
+    return redirect("home")

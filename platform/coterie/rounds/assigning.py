@@ -39,13 +39,14 @@ def record_progress(*, device: Device, progress: Progress, now: datetime) -> Non
         return  # The directive that answers this names the assignment that it should have.
     figures = {"stage": progress.stage, "steps_done": progress.steps_done, "steps_total": progress.steps_total}
     own = Assignment.objects.filter(pk=assignment.pk, round__state=Round.State.OPEN)
-    taken = own.filter(state=Assignment.State.ACCEPTED).update(**figures) or own.filter(
-        state=Assignment.State.OFFERED
-    ).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+    with transaction.atomic():  # together, or the stage might be told after the update that ended it
+        taken = own.filter(state=Assignment.State.ACCEPTED).update(**figures) or own.filter(
+            state=Assignment.State.OFFERED
+        ).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
+        if taken and assignment.stage != progress.stage:
+            tell(assignment.round_id, RoundEvent.Kind(progress.stage), now=now, device_id=device.pk)
     if taken:
         tell_consoles("rounds")
-    if taken and assignment.stage != progress.stage:
-        tell(assignment.round_id, RoundEvent.Kind(progress.stage), now=now, device_id=device.pk)
 
 
 def revive_dropped(*, device: Device, now: datetime) -> None:
