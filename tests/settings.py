@@ -10,5 +10,6 @@ atexit.register(shutil.rmtree, os.environ["COTERIE_STATE"], ignore_errors=True)
 
 from coterie.config.settings import *  # noqa: E402, F403
 
+CONSOLE_PAGE = STATE / "console" / "index.html"  # noqa: F405 - the tests do not depend on what has been built
 REQUESTS_PER_MINUTE = 1_000_000
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

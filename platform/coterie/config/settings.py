@@ -1,5 +1,8 @@
 """Django settings; everything that differs between the two modes is decided here, from `Env`."""
 
+from pathlib import Path
+
+from coterie import gateway
 from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
 from coterie.core.secret import load_or_make
@@ -92,8 +95,10 @@ SESSION_COOKIE_SAMESITE = "Lax"
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 
 STATIC_URL = "/static/"
+CONSOLE_PAGE = Path(gateway.__path__[0], "static", "console", "index.html")  # `make console` writes it
 WHITENOISE_USE_FINDERS = True  # no collectstatic: files are served from where the packages keep them
 WHITENOISE_AUTOREFRESH = False
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/console/assets/"  # the build names them by their content
 
 STORAGES = {
     "default": {

@@ -1,9 +1,11 @@
 """Every address that Django answers; devices speak to the gateway beside it (asgi.py)."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from coterie.gateway.console_page import console
 
 urlpatterns = [
     path("", include("coterie.gateway.urls")),
@@ -26,4 +28,6 @@ urlpatterns = [
     path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
+    # The console's own addresses; it says itself where it has nothing to show.
+    re_path(r"^(?!(?:api|admin|static|device)(?:/|$))", console, name="console"),
 ]

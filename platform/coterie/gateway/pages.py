@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from coterie.gateway.console_page import console, is_built
 from coterie.gateway.overview import overview
 
 
@@ -16,6 +17,12 @@ def healthz(_request: HttpRequest) -> JsonResponse:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return JsonResponse({"status": "ok"})
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The console; where it has not been built, the plain page of the fleet."""
+    return console(request) if is_built() else fleet(request)
 
 
 @require_safe

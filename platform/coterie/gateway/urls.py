@@ -5,7 +5,7 @@ from django.urls import path
 from coterie.gateway import pages
 
 urlpatterns = [
-    path("", pages.fleet, name="fleet"),
+    path("", pages.home, name="home"),
     path("fleet/now", pages.fleet_now, name="fleet-now"),
     path("healthz", pages.healthz, name="healthz"),
 ]

@@ -1,0 +1,46 @@
+"""The console's page: one file for all of its addresses, with a nonce for the styles that it makes as it runs."""
+
+import secrets
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from coterie.gateway.page_security import console_policy
+
+NONCE = "__CSP_NONCE__"
+"""What the build writes where each page's own nonce belongs."""
+
+
+def is_built() -> bool:
+    """Whether `make console` has built it."""
+    return _page() is not None
+
+
+@require_safe
+@never_cache
+@login_required
+@ensure_csrf_cookie
+def console(_request: HttpRequest) -> HttpResponse:
+    """The page, which looks at its own address to see what to show. Raises Http404 where it has not been built."""
+    page = _page()
+    if page is None:
+        raise Http404
+    nonce = secrets.token_urlsafe(16)
+    return HttpResponse(
+        page.replace(NONCE, nonce), headers={"Content-Security-Policy": console_policy(style_nonce=nonce)}
+    )
+
+
+def _page() -> str | None:
+    return _read(settings.CONSOLE_PAGE)
+
+
+@cache
+def _read(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None

@@ -1,0 +1,61 @@
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from coterie.accounts.services import create_operator
+
+pytestmark = pytest.mark.django_db
+ADDRESSES = ("/", "/devices", "/devices/7?tab=history", "/settings/people")
+
+
+@pytest.fixture
+def browser() -> Client:
+    client = Client()
+    client.force_login(create_operator(username="ada").operator)
+    return client
+
+
+@pytest.fixture
+def built(tmp_path: Path, settings: Settings) -> Iterator[None]:
+    page = tmp_path / "index.html"
+    page.write_text('<meta property="csp-nonce" nonce="__CSP_NONCE__"><script src="/static/console/a.js"></script>')
+    settings.CONSOLE_PAGE = page
+    yield
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_address_of_the_console_is_its_page(browser: Client, address: str) -> None:
+    answer = browser.get(address)
+    nonce = re.search(r'nonce="([^"]+)"', answer.content.decode())
+    assert nonce is not None
+    policy = answer["Content-Security-Policy"]
+    assert f"style-src 'self' 'nonce-{nonce[1]}'" in policy
+    assert "unsafe" not in policy
+    assert answer["Cache-Control"].startswith("max-age=0, no-cache, no-store")
+    assert "csrftoken" in answer.cookies
+
+
+@pytest.mark.usefixtures("built")
+def test_a_nonce_is_used_once(browser: Client) -> None:
+    assert browser.get("/").content != browser.get("/").content
+
+
+@pytest.mark.usefixtures("built")
+def test_who_is_not_signed_in_comes_back_to_the_address_afterwards() -> None:
+    assert Client().get("/devices").headers["Location"] == "/sign-in/?next=/devices"
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("address", ["/api/nothing/", "/static/console/gone.js", "/admin/nothing/", "/device/v1/x"])
+def test_addresses_of_others_are_not_the_console(browser: Client, address: str) -> None:
+    assert browser.get(address).status_code == 404
+
+
+def test_where_it_is_not_built_the_plain_page_says_how(browser: Client) -> None:
+    assert "make console" in browser.get("/").content.decode()
+    assert browser.get("/devices").status_code == 404
