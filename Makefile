@@ -6,12 +6,17 @@ STAMP := $(VENV)/.installed
 # Not beside the tests: some packages have folders that would replace modules of Python's.
 WASM := build/wasm
 
-.PHONY: demo up test test-zoo test-portable check bench reference format
+CONSOLE := frontend/console
+BUILT := platform/coterie/gateway/static/console/index.html
+NPM := npm --prefix $(CONSOLE)
+HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
-demo: $(STAMP)  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
+.PHONY: demo up test test-zoo test-portable test-console check bench reference format console check-console
+
+demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
 
-up: $(STAMP)  ## Run the platform in embedded mode.
+up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run all tests.
@@ -29,12 +34,34 @@ test-portable: $(STAMP)  ## Repeat the zoo's graphs on the oldest onnxruntime th
 	build/oldest/bin/python tests/portability/run_cases.py build/portability
 	node tests/portability/run_cases.mjs build/portability $(WASM)
 
-check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations.
+test-console: $(STAMP) console  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
+	$(BIN)/python -m pytest -m console tests/console $(ARGS)
+
+check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations; the console's, where Node 20 is.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python manage.py makemigrations --check --dry-run
+	@if $(HAS_NODE); then $(MAKE) --no-print-directory check-console; else echo "Without Node 20 or newer the console is not checked."; fi
+
+check-console: $(CONSOLE)/node_modules/.package-lock.json  ## Lint, types, stale client and component tests of the console.
+	$(NPM) run --silent check
+	$(NPM) test --silent
+
+console: $(BUILT)  ## Build the console; needs Node 20 or newer.
+
+.PHONY: console-where-possible
+console-where-possible:
+	@if ! $(HAS_NODE); then echo "Without Node 20 or newer the platform shows a plain page instead of the console."; \
+	else $(MAKE) --no-print-directory console || echo "The console could not be built: the platform shows a plain page instead."; fi
+
+$(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src $(CONSOLE)/scripts -type f) $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts
+	$(NPM) run --silent build
+
+$(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
+	$(NPM) ci --silent --no-audit --no-fund
+	@touch $@
 
 bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.
 	$(BIN)/python -m tests.benchmarks $(NAME)

@@ -1,0 +1,102 @@
+import { ActionIcon, Button, Group, Menu, Modal, Text, Tooltip } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
+import { IconChevronDown } from "@tabler/icons-react";
+import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { type Call, commandOf } from "../api/curl";
+import { isProblem } from "../api/problem";
+import { useMay } from "../session/session";
+
+interface Props {
+  /** The action's name in the audit log; who may not do it sees why. */
+  readonly action: string;
+  readonly label: string;
+  readonly call: Call;
+  /** What is asked before it is done; for what cannot be undone. */
+  readonly confirm?: ReactNode;
+  /** What is said when it is done. */
+  readonly done?: string;
+  /** Queries whose answers it changes. */
+  readonly changes?: readonly QueryKey[];
+  readonly onDone?: (answer: unknown) => void;
+  /** Why it cannot be done now, whoever asks. */
+  readonly blocked?: string | undefined;
+  readonly primary?: boolean;
+  readonly danger?: boolean;
+  readonly icon?: ReactNode;
+}
+
+/** A button that changes something: says why where it cannot, asks first where it must, and can be had as a command. */
+export function Action(props: Props) {
+  const { action, label, call, confirm, done, changes = [], onDone, blocked, primary, danger, icon } = props;
+  const may = useMay(action);
+  const why = may.allowed ? blocked : may.why;
+  const [asking, ask] = useDisclosure();
+  const queries = useQueryClient();
+  const { mutate, isPending } = useMutation({
+    mutationFn: () => call({}),
+    onSuccess: (answer) => {
+      ask.close();
+      if (done !== undefined) notifications.show({ message: done, color: "teal" });
+      onDone?.(answer);
+    },
+    onError: (error) =>
+      notifications.show({ title: `${label} did not work`, message: sentence(error), color: "red", autoClose: 10_000 }),
+    onSettled: () => Promise.all(changes.map((queryKey) => queries.invalidateQueries({ queryKey }))),
+  });
+  const copy = async () => {
+    await navigator.clipboard.writeText(await commandOf(call));
+    notifications.show({ message: "Copied. Set COTERIE_TOKEN to an API token of yours." });
+  };
+  const colour = danger === true ? "red" : primary === true ? "teal" : "gray";
+  const variant = primary === true ? "filled" : "default";
+
+  return (
+    <>
+      <Button.Group>
+        <Tooltip label={why} disabled={why === undefined} multiline maw={320}>
+          <Button
+            size="sm"
+            variant={variant}
+            color={colour}
+            leftSection={icon}
+            loading={isPending && !asking}
+            {...(why !== undefined && { "data-disabled": true })}
+            aria-disabled={why !== undefined}
+            onClick={() => (why !== undefined ? undefined : confirm === undefined ? mutate() : ask.open())}
+          >
+            {label}
+          </Button>
+        </Tooltip>
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant={variant} color={colour} size={36} aria-label={`More about “${label}”`}>
+              <IconChevronDown size={14} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={copy}>Copy as curl</Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </Button.Group>
+      <Modal opened={asking} onClose={ask.close} title={label} centered>
+        <Text component="div" size="sm">
+          {confirm}
+        </Text>
+        <Group justify="flex-end" mt="lg" gap="xs">
+          <Button variant="default" onClick={ask.close} data-autofocus>
+            Leave it
+          </Button>
+          <Button color={danger === true ? "red" : "teal"} loading={isPending} onClick={() => mutate()}>
+            {label}
+          </Button>
+        </Group>
+      </Modal>
+    </>
+  );
+}
+
+function sentence(error: unknown): string {
+  return isProblem(error) ? `${error.detail} [${error.code}]` : "The platform does not answer; nothing was changed.";
+}

@@ -1,0 +1,14 @@
+import { Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+/** Nothing yet, why, and what to do to change it. */
+export function Empty({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs" align="flex-start" p="lg">
+      <Text fw={650}>{title}</Text>
+      <Text c="var(--quiet)" component="div" maw="60ch">
+        {children}
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,133 @@
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Burger,
+  Button,
+  Group,
+  Menu,
+  NavLink,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconChevronDown, IconMoon, IconSun } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { api } from "../api/client";
+import { Live } from "../live/Live";
+import { overviewQuery } from "../overview/queries";
+import { sessionQuery } from "../session/session";
+import classes from "./Frame.module.css";
+import { Mark } from "./Mark";
+import { PLACES } from "./places";
+
+/** The sidebar, the bar above, and the page that the address names. */
+export function Frame() {
+  const [opened, { toggle, close }] = useDisclosure();
+  const here = useLocation({ select: (location) => location.pathname });
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 216, breakpoint: "sm", collapsed: { mobile: !opened } }}
+      padding="lg"
+      layout="alt"
+    >
+      <AppShell.Header className={classes.header}>
+        <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" />
+        <Group gap="sm" ml="auto">
+          <ColourScheme />
+          <Person />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className={classes.navbar} aria-label="Pages">
+        <Group className={classes.name} gap={8} justify="space-between">
+          <Link to="/" className={classes.home}>
+            <Mark />
+            <Text fw={700} size="lg" component="span">
+              Coterie
+            </Text>
+          </Link>
+          <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Close the pages" />
+        </Group>
+        {PLACES.map(({ to, label, icon: Icon }) => {
+          const active = to === "/" ? here === "/" : here.startsWith(to);
+          return (
+            <NavLink
+              key={to}
+              component={Link}
+              to={to}
+              label={label}
+              leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+              rightSection={to === "/" ? <RepairCount /> : undefined}
+              active={active}
+              aria-current={active ? "page" : undefined}
+              className={classes.place}
+              onClick={close}
+            />
+          );
+        })}
+      </AppShell.Navbar>
+      <AppShell.Main>
+        <div className={classes.page}>
+          <Live>
+            <Outlet />
+          </Live>
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+/** How many faults wait for somebody. */
+function RepairCount() {
+  const { data } = useQuery(overviewQuery);
+  if (data === undefined || data.repairs === 0) return null;
+  return (
+    <Badge size="sm" circle={data.repairs < 10} color="yellow" variant="light" aria-label={`${data.repairs} repairs`}>
+      {data.repairs}
+    </Badge>
+  );
+}
+
+/** Who is signed in, and the way out. */
+function Person() {
+  const { data: session } = useQuery(sessionQuery);
+  const leave = async () => {
+    await api.DELETE("/api/session/");
+    window.location.assign("/sign-in/");
+  };
+  if (session?.operator === null || session === undefined) return null;
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="subtle" color="gray" size="sm" rightSection={<IconChevronDown size={14} />}>
+          {session.operator.username}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{session.operator.role}</Menu.Label>
+        <Menu.Item component="a" href="/api/docs/">
+          REST API
+        </Menu.Item>
+        <Menu.Item onClick={leave}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function ColourScheme() {
+  const { setColorScheme } = useMantineColorScheme();
+  const dark = useComputedColorScheme("light") === "dark";
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      onClick={() => setColorScheme(dark ? "light" : "dark")}
+      aria-label={dark ? "Use light colours" : "Use dark colours"}
+    >
+      {dark ? <IconSun size={18} /> : <IconMoon size={18} />}
+    </ActionIcon>
+  );
+}

@@ -1,0 +1,46 @@
+import { Text } from "@mantine/core";
+import classes from "./State.module.css";
+
+type Tone = "good" | "wait" | "bad" | "quiet";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  accepted: "good",
+  delivered: "good",
+  done: "good",
+  kept: "good",
+  published: "good",
+  ready: "good",
+  running: "good",
+  training: "good",
+  uploading: "good",
+  asked: "wait",
+  closing: "wait",
+  invited: "wait",
+  matched: "wait",
+  merging: "wait",
+  offered: "wait",
+  open: "wait",
+  paused: "wait",
+  pending: "wait",
+  planned: "wait",
+  waiting: "wait",
+  abandoned: "bad",
+  dropped: "bad",
+  failed: "bad",
+  rejected: "bad",
+  revoked: "bad",
+};
+
+/** The colour that a state of anything has, in tables, timelines and charts alike. */
+export function toneOf(state: string): Tone {
+  return TONES[state] ?? "quiet";
+}
+
+/** A state as a word with a dot: the colour is never alone. */
+export function State({ of }: { of: string }) {
+  return (
+    <Text component="span" size="sm" className={classes.state} data-tone={toneOf(of)}>
+      {of.replaceAll("_", " ")}
+    </Text>
+  );
+}

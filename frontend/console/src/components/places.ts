@@ -1,0 +1,24 @@
+import {
+  IconBox,
+  IconCpu,
+  IconDeviceDesktopPlus,
+  IconHeartHandshake,
+  IconHistory,
+  IconLayoutDashboard,
+  IconListCheck,
+  IconSettings,
+  IconTopologyStar3,
+} from "@tabler/icons-react";
+
+/** The console's pages in the order of the sidebar. */
+export const PLACES = [
+  { to: "/", label: "Overview", icon: IconLayoutDashboard },
+  { to: "/devices", label: "Devices", icon: IconCpu },
+  { to: "/federations", label: "Federations", icon: IconTopologyStar3 },
+  { to: "/models", label: "Models", icon: IconBox },
+  { to: "/help", label: "Help", icon: IconHeartHandshake },
+  { to: "/enrol", label: "Enrol", icon: IconDeviceDesktopPlus },
+  { to: "/jobs", label: "Jobs", icon: IconListCheck },
+  { to: "/audit", label: "Audit", icon: IconHistory },
+  { to: "/settings", label: "Settings", icon: IconSettings },
+] as const;

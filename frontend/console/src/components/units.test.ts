@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { bytes, duration, percent } from "./units";
+
+it.each([
+  [0, "0 B"],
+  [999, "999 B"],
+  [1000, "1.00 kB"],
+  [39_812, "39.8 kB"],
+  [999_999, "1.00 MB"],
+  [5e15, "5.00e+3 TB"],
+])("%d bytes are %s", (count, words) => expect(bytes(count)).toBe(words));
+
+it.each([
+  [0.0042, "4.2 ms"],
+  [3.46, "3.5 s"],
+  [600, "10 min"],
+  [9000, "2.5 h"],
+])("%d seconds are %s", (seconds, words) => expect(duration(seconds)).toBe(words));
+
+it("writes shares as percentages", () => expect(percent(0.9667)).toBe("96.7 %"));

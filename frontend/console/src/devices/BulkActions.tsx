@@ -1,0 +1,46 @@
+import { Group, TagsInput, Text } from "@mantine/core";
+import { useState } from "react";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import { Action } from "../components/Action";
+import classes from "./BulkActions.module.css";
+import { DEVICES } from "./queries";
+
+type Deed = components["schemas"]["DeviceActionRequest"]["action"];
+
+/** One thing done to all chosen devices, or to none of them. */
+export function BulkActions({ chosen, onDone }: { chosen: readonly string[]; onDone: () => void }) {
+  const [tags, setTags] = useState<string[]>([]);
+  const devices = chosen.length === 1 ? "1 device" : `${chosen.length} devices`;
+  const deed = (action: Deed, named: string[] = []) => ({
+    changes: [DEVICES],
+    onDone,
+    call: (via: object) =>
+      api.POST("/api/device-actions/", { body: { action, devices: [...chosen], tags: named }, ...via }),
+  });
+  return (
+    <Group className={classes.bar} gap="sm" role="toolbar" aria-label="What to do with the chosen devices">
+      <Text size="sm" fw={550}>
+        {devices} chosen
+      </Text>
+      <TagsInput size="sm" placeholder={tags.length === 0 ? "tags" : ""} value={tags} onChange={setTags} miw={140} />
+      <Action
+        action="fleet.change_device"
+        label="Add tags"
+        blocked={tags.length === 0 ? "Type the tags first, Enter after each." : undefined}
+        done={`${devices} tagged.`}
+        {...deed("add_tags", tags)}
+      />
+      <Action action="fleet.pause_device" label="Pause" done={`${devices} paused.`} {...deed("pause")} />
+      <Action action="fleet.resume_device" label="Resume" done={`${devices} resumed.`} {...deed("resume")} />
+      <Action
+        action="fleet.revoke_device"
+        label="Revoke"
+        danger
+        confirm={`${devices} lose their credentials at once and must be enrolled again to come back.`}
+        done={`${devices} revoked.`}
+        {...deed("revoke")}
+      />
+    </Group>
+  );
+}

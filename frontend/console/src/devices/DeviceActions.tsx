@@ -1,0 +1,63 @@
+import { api } from "../api/client";
+import { Action } from "../components/Action";
+import { DEVICES, type Device } from "./queries";
+
+/** What can be done to one device. */
+export function DeviceActions({ device }: { device: Device }) {
+  const path = { id: device.id };
+  const gone = device.state === "enrolled" ? undefined : `${device.name} is ${device.state}.`;
+  const changes = [DEVICES];
+  return (
+    <>
+      {device.paused_at === null ? (
+        <Action
+          action="fleet.pause_device"
+          label="Pause"
+          blocked={gone}
+          done={`${device.name} rests from now on.`}
+          changes={changes}
+          call={(via) => api.POST("/api/devices/{id}/pause/", { params: { path }, ...via })}
+        />
+      ) : (
+        <Action
+          action="fleet.resume_device"
+          label="Resume"
+          primary
+          blocked={gone}
+          changes={changes}
+          call={(via) => api.POST("/api/devices/{id}/resume/", { params: { path }, ...via })}
+        />
+      )}
+      {device.pinned_version === "" ? (
+        <Action
+          action="fleet.pin_device"
+          label="Pin to its version"
+          blocked={gone ?? (device.held_version === "" ? "It holds no version yet." : undefined)}
+          confirm="It keeps the version that it holds now and takes no part in rounds, until it is let go."
+          changes={changes}
+          call={(via) =>
+            api.POST("/api/devices/{id}/pin/", { params: { path }, body: { version: device.held_version }, ...via })
+          }
+        />
+      ) : (
+        <Action
+          action="fleet.pin_device"
+          label="Let it follow again"
+          blocked={gone}
+          changes={changes}
+          call={(via) => api.POST("/api/devices/{id}/pin/", { params: { path }, body: { version: null }, ...via })}
+        />
+      )}
+      <Action
+        action="fleet.revoke_device"
+        label="Revoke"
+        danger
+        blocked={gone}
+        confirm={`${device.name} loses its credential at once and must be enrolled again to come back.`}
+        done={`${device.name} is revoked.`}
+        changes={changes}
+        call={(via) => api.POST("/api/devices/{id}/revoke/", { params: { path }, ...via })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { Anchor, Group, Progress, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
+import { State, toneOf } from "../components/State";
+import { When } from "../components/When";
+import { type Round, roundQuery } from "./queries";
+
+const ORDER = ["delivered", "accepted", "offered", "released", "dropped", "rejected"];
+
+/** The round that is under way: what it waits for, and how far its devices are. */
+export function ActiveRound({ round }: { round: Round }) {
+  const { data } = useQuery(roundQuery(round.id));
+  const parts = data?.assignments ?? [];
+  const counts = ORDER.map((state) => ({ state, count: parts.filter((part) => part.state === state).length })).filter(
+    ({ count }) => count > 0,
+  );
+  return (
+    <Panel
+      title={`Round ${round.number}`}
+      tools={
+        <Anchor component={Link} to={`/federations/${round.federation}/rounds/${round.id}`} size="sm">
+          Watch it
+        </Anchor>
+      }
+    >
+      <Group gap="md" mb={counts.length > 0 ? "sm" : 0}>
+        <State of={round.state} />
+        {round.reason_code !== "" && <Reason sentence={round.reason_sentence} code={round.reason_code} />}
+        {round.deadline_at !== null && (
+          <Text size="sm" c="var(--quiet)">
+            closes <When at={round.deadline_at} />
+          </Text>
+        )}
+      </Group>
+      {counts.length > 0 && (
+        <>
+          <Progress.Root size="lg" aria-label="How far the devices are">
+            {counts.map(({ state, count }) => (
+              <Progress.Section
+                key={state}
+                value={(100 * count) / parts.length}
+                color={`var(--${toneOf(state)})`}
+                aria-label={`${count} ${state}`}
+              />
+            ))}
+          </Progress.Root>
+          <Group gap="md" mt={6}>
+            {counts.map(({ state, count }) => (
+              <Text size="sm" key={state} component="span">
+                <State of={state} /> {count}
+              </Text>
+            ))}
+          </Group>
+        </>
+      )}
+    </Panel>
+  );
+}

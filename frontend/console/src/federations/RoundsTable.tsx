@@ -1,0 +1,74 @@
+import { Anchor, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Empty } from "../components/Empty";
+import { State } from "../components/State";
+import { bytes, percent } from "../components/units";
+import { When } from "../components/When";
+import { type Column, DataTable } from "../table/DataTable";
+import { PAGE_SIZE } from "../table/rows";
+import type { TableSearch } from "../table/search";
+import { metric, type Round, roundsQuery } from "./queries";
+
+interface Props {
+  readonly federation: string;
+  readonly search: TableSearch;
+  readonly onSearch: (change: TableSearch) => void;
+}
+
+export function RoundsTable({ federation, search, onSearch }: Props) {
+  return (
+    <DataTable
+      label="Rounds"
+      columns={COLUMNS}
+      rows={useQuery(roundsQuery(federation, search))}
+      rowKey={(round) => String(round.id)}
+      pageSize={PAGE_SIZE}
+      search={search}
+      onSearch={onSearch}
+      empty={<Empty title="No round yet">The first one is planned as soon as the federation is started.</Empty>}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Round>[] = [
+  {
+    id: "number",
+    header: "Round",
+    sort: "number",
+    cell: (round) => (
+      <Anchor component={Link} to={`/federations/${round.federation}/rounds/${round.id}`} size="sm">
+        {round.number}
+      </Anchor>
+    ),
+  },
+  {
+    id: "state",
+    header: "Outcome",
+    cell: (round) => (
+      <>
+        <State of={round.state} />
+        {round.reason_sentence !== "" && (
+          <Text size="xs" c="var(--quiet)">
+            {round.reason_sentence}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  {
+    id: "updates",
+    header: "Updates",
+    sort: "updates",
+    align: "end",
+    cell: (round) => `${round.updates} of ${round.devices}`,
+  },
+  { id: "accuracy", header: "Accuracy", align: "end", cell: (round) => figure(round, "accuracy", percent) },
+  { id: "bytes", header: "Uploaded", align: "end", cell: (round) => figure(round, "update_bytes", bytes) },
+  { id: "ended", header: "Ended", sort: "finished_at", cell: (round) => <When at={round.finished_at} /> },
+];
+
+function figure(round: Round, name: string, format: (value: number) => string): string {
+  const value = metric(round, name);
+  return value === null ? "–" : format(value);
+}

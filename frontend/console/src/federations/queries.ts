@@ -1,0 +1,85 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import type { Schema, Values } from "../plan/schema";
+import { asked, LIST } from "../table/rows";
+import type { TableSearch } from "../table/search";
+
+export type Federation = components["schemas"]["Federation"];
+export type Round = components["schemas"]["Round"];
+export type RoundDetail = components["schemas"]["RoundDetail"];
+export type RoundEvent = components["schemas"]["RoundEvent"];
+/** A kind in each slot, and the requirements. */
+export type Plan = Readonly<Record<string, Values>>;
+/** By slot and kind; requirements have no kinds. */
+export type PlanSchema = Readonly<Record<string, Readonly<Record<string, Schema>>>>;
+
+export const FEDERATIONS = ["federations"] as const;
+export const ROUNDS = ["rounds"] as const;
+
+export function federationsQuery(search: TableSearch = {}) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: [...FEDERATIONS, "list", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/federations/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+export function federationQuery(id: string) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, id],
+    queryFn: async ({ signal }) => (await api.GET("/api/federations/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function roundsQuery(federation: string, search: TableSearch = {}) {
+  const query = { federation, ...asked(search) };
+  return queryOptions({
+    queryKey: [...ROUNDS, "of", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/rounds/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+export function roundQuery(id: number) {
+  return queryOptions({
+    queryKey: [...ROUNDS, id],
+    queryFn: async ({ signal }) => (await api.GET("/api/rounds/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+const EVENTS_AT_ONCE = 500;
+
+export function eventsQuery(id: number) {
+  return queryOptions({
+    queryKey: [...ROUNDS, id, "timeline"],
+    queryFn: async ({ signal }) =>
+      (
+        await api.GET("/api/rounds/{id}/timeline/", {
+          params: { path: { id }, query: { page_size: EVENTS_AT_ONCE } },
+          signal,
+        })
+      ).data,
+  });
+}
+
+export const planSchemaQuery = queryOptions({
+  queryKey: ["plan-schema"],
+  queryFn: async ({ signal }) => (await api.GET("/api/plan-schema/", { signal })).data as PlanSchema | undefined,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export const presetsQuery = queryOptions({
+  queryKey: ["presets"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/presets/", { signal })).data as Readonly<Record<string, Plan>> | undefined,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** A figure of a round, where it has it. */
+export function metric(round: { metrics: unknown }, name: string): number | null {
+  const { metrics } = round;
+  const value = typeof metrics === "object" && metrics !== null ? (metrics as Record<string, unknown>)[name] : null;
+  return typeof value === "number" ? value : null;
+}

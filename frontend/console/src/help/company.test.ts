@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { companyOf } from "./company";
+import type { Transfer } from "./queries";
+
+function transfer(helper: string, target: string, state: Transfer["state"]): Transfer {
+  return { helper, helper_name: helper, target, target_name: target, state } as Transfer;
+}
+
+it("has each device once, and counts how the transfers of each pair ended", () => {
+  const { members, bonds } = companyOf([
+    transfer("a", "b", "kept"),
+    transfer("a", "b", "undone"),
+    transfer("c", "b", "kept"),
+    transfer("b", "a", "matched"),
+  ]);
+  expect(members.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  expect(bonds).toEqual([
+    { helper: "a", target: "b", kept: 1, undone: 1, open: 0 },
+    { helper: "c", target: "b", kept: 1, undone: 0, open: 0 },
+    { helper: "b", target: "a", kept: 0, undone: 0, open: 1 },
+  ]);
+});

@@ -1,0 +1,27 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import { asked, LIST } from "../table/rows";
+import type { TableSearch } from "../table/search";
+
+export type HelpRequest = components["schemas"]["HelpRequest"];
+export type Transfer = components["schemas"]["Transfer"];
+
+const HELP = ["help"] as const;
+const MANY = 500;
+
+export function requestsQuery(search: TableSearch) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: [...HELP, "requests", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/help-requests/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+/** The latest transfers, for the graph and the totals. */
+export const transfersQuery = queryOptions({
+  queryKey: [...HELP, "transfers"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/transfers/", { params: { query: { page_size: MANY } }, signal })).data,
+});

@@ -1,0 +1,82 @@
+import { Box, Text, useComputedColorScheme } from "@mantine/core";
+import { Background, Controls, Handle, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
+import { useMemo } from "react";
+import "@xyflow/react/dist/style.css";
+import { percent } from "../components/units";
+import classes from "./Lineage.module.css";
+import { placesOf } from "./layout";
+import { type Graph, nameOf, type Version } from "./queries";
+
+interface Props {
+  readonly graph: Graph;
+  readonly chosen: readonly string[];
+  readonly onChoose: (version: string) => void;
+}
+
+type VersionNode = Node<{ version: Version; chosen: boolean }, "version">;
+
+const NODES = { version: Card };
+
+/** What came of what: bootstrap, rounds, distillations, splits. */
+export default function Lineage({ graph, chosen, onChoose }: Props) {
+  const scheme = useComputedColorScheme("light");
+  const nodes = useMemo<VersionNode[]>(
+    () =>
+      placesOf(graph).map(({ version, x, y }) => ({
+        id: version.id,
+        type: "version",
+        position: { x, y },
+        data: { version, chosen: chosen.includes(version.id) },
+        ariaLabel: nameOf(version),
+      })),
+    [graph, chosen],
+  );
+  const edges = useMemo(
+    () =>
+      graph.edges.map((edge) => ({
+        id: `${edge.from_version} ${edge.to_version}`,
+        source: edge.from_version,
+        target: edge.to_version,
+        label: edge.origin.replaceAll("_", " "),
+      })),
+    [graph],
+  );
+  return (
+    <Box className={classes.canvas}>
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODES}
+        colorMode={scheme}
+        fitView
+        fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
+        minZoom={0.15}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        proOptions={{ hideAttribution: true }}
+        onNodeClick={(_event, node) => onChoose(node.id)}
+      >
+        <Background gap={24} />
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </Box>
+  );
+}
+
+function Card({ data: { version, chosen } }: NodeProps<VersionNode>) {
+  const metrics = version.metrics as Record<string, unknown> | null;
+  const accuracy = metrics?.accuracy;
+  return (
+    <div className={classes.card} data-champion={version.champion || undefined} data-chosen={chosen || undefined}>
+      <Handle type="target" position={Position.Left} />
+      <Text size="sm" fw={600}>
+        {nameOf(version)}
+      </Text>
+      <Text size="xs" c="var(--quiet)">
+        {version.champion ? "in use" : version.origin.replaceAll("_", " ")}
+        {typeof accuracy === "number" && `, ${percent(accuracy)}`}
+      </Text>
+      <Handle type="source" position={Position.Right} />
+    </div>
+  );
+}

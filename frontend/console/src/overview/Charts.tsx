@@ -1,0 +1,39 @@
+import { Grid } from "@mantine/core";
+import { useMemo } from "react";
+import { type Series, TimeChart } from "../chart/TimeChart";
+import { Panel } from "../components/Panel";
+import { bytes, percent } from "../components/units";
+import type { Overview } from "./queries";
+
+/** Accuracy of each federation's versions, and what devices sent a day. */
+export default function Charts({ overview }: { overview: Overview }) {
+  const { rounds, traffic } = overview;
+  const times = useMemo(() => rounds.map((round) => Date.parse(round.at) / 1000), [rounds]);
+  const accuracy = useMemo<Series[]>(() => {
+    const names = [...new Set(rounds.map((round) => round.federation_slug))];
+    return names.map((label) => ({
+      label,
+      values: rounds.map((round) => (round.federation_slug === label ? (round.accuracy ?? round.mean_accuracy) : null)),
+    }));
+  }, [rounds]);
+  const days = useMemo(() => traffic.map((day) => Date.parse(day.day) / 1000), [traffic]);
+  const sent = useMemo(() => [{ label: "uploaded", values: traffic.map((day) => day.update_bytes) }], [traffic]);
+  return (
+    <Grid gap="lg">
+      {rounds.length > 1 && (
+        <Grid.Col span={{ base: 12, md: days.length > 1 ? 7 : 12 }}>
+          <Panel title="Accuracy">
+            <TimeChart title="Accuracy of published versions" times={times} series={accuracy} format={percent} />
+          </Panel>
+        </Grid.Col>
+      )}
+      {days.length > 1 && (
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Panel title="Traffic">
+            <TimeChart title="Uploaded by devices each day" times={days} series={sent} format={bytes} />
+          </Panel>
+        </Grid.Col>
+      )}
+    </Grid>
+  );
+}

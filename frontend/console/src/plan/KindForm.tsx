@@ -1,0 +1,192 @@
+import { Checkbox, Fieldset, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Definitions, fieldsOf, misfit, type Schema, startOf, type Values } from "./schema";
+
+interface Props {
+  readonly schema: Schema;
+  readonly values: Values;
+  readonly onChange: (values: Values) => void;
+}
+
+/** The form of one kind, drawn from its schema: unit and range at each field, checked while one types. */
+export function KindForm({ schema, values, onChange }: Props) {
+  const definitions = new Definitions(schema);
+  return <Fields definitions={definitions} fields={definitions.fields} values={values} onChange={onChange} />;
+}
+
+interface FieldsProps {
+  readonly definitions: Definitions;
+  readonly fields: readonly (readonly [string, Schema])[];
+  readonly values: Values;
+  readonly onChange: (values: Values) => void;
+}
+
+function Fields({ definitions, fields, values, onChange }: FieldsProps) {
+  if (fields.length === 0) {
+    return (
+      <Text size="sm" c="var(--quiet)">
+        Nothing to set.
+      </Text>
+    );
+  }
+  return (
+    <Stack gap="sm">
+      {fields.map(([name, schema]) => (
+        <Input
+          key={name}
+          name={name}
+          schema={schema}
+          definitions={definitions}
+          value={values[name]}
+          onChange={(value) => onChange({ ...values, [name]: value })}
+        />
+      ))}
+    </Stack>
+  );
+}
+
+interface InputProps {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly definitions: Definitions;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}
+
+function Input({ name, schema, definitions, value, onChange }: InputProps) {
+  const field = definitions.fieldOf(schema);
+  const words = { label: name.replaceAll("_", " "), description: schema.description };
+  switch (field.as) {
+    case "number":
+      return (
+        <NumberInput
+          {...words}
+          value={typeof value === "number" ? value : ""}
+          onChange={(typed) => onChange(typed === "" ? null : typed)}
+          allowDecimal={!field.whole}
+          clampBehavior="none"
+          error={misfit(value, field.schema, field.whole, field.optional)}
+          placeholder={field.optional ? "any" : undefined}
+          maw={420}
+        />
+      );
+    case "choice":
+      return (
+        <Select
+          {...words}
+          data={[...field.of]}
+          value={typeof value === "string" ? value : null}
+          allowDeselect={false}
+          onChange={onChange}
+          maw={420}
+        />
+      );
+    case "switch":
+      return <Switch {...words} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />;
+    case "pair":
+      return <Pair words={words} parts={field.parts} optional={field.optional} value={value} onChange={onChange} />;
+    case "kind":
+      return <Nested {...{ words, kinds: field.kinds, definitions, value, onChange }} />;
+    case "text":
+      return (
+        <TextInput
+          {...words}
+          value={typeof value === "string" ? value : JSON.stringify(value)}
+          onChange={(event) => onChange(event.currentTarget.value)}
+          maw={420}
+        />
+      );
+  }
+}
+
+interface Words {
+  readonly label: string;
+  readonly description: string | undefined;
+}
+
+/** A range, such as hours of the day. */
+function Pair({
+  words,
+  parts,
+  optional,
+  value,
+  onChange,
+}: {
+  words: Words;
+  parts: readonly Schema[];
+  optional: boolean;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}) {
+  const set = Array.isArray(value);
+  const ends: readonly unknown[] = set ? value : parts.map((part) => part.minimum ?? 0);
+  return (
+    <Fieldset legend={words.label} maw={420}>
+      <Text size="xs" c="var(--quiet)" mb="xs">
+        {words.description}
+      </Text>
+      <Group gap="sm">
+        {optional && (
+          <Checkbox
+            label="only then"
+            checked={set}
+            onChange={(event) => onChange(event.currentTarget.checked ? ends : null)}
+          />
+        )}
+        {set &&
+          ends.map((end, index) => (
+            <NumberInput
+              // biome-ignore lint/suspicious/noArrayIndexKey: the place in the pair is what the field is
+              key={index}
+              aria-label={`${words.label}, ${index === 0 ? "from" : "to"}`}
+              value={typeof end === "number" ? end : ""}
+              allowDecimal={false}
+              clampBehavior="none"
+              error={misfit(end, parts[index] ?? {}, true, false)}
+              onChange={(typed) => onChange(ends.map((one, at) => (at === index ? typed : one)))}
+              w={90}
+            />
+          ))}
+      </Group>
+    </Fieldset>
+  );
+}
+
+/** A kind within a kind: which one, and its own fields. */
+function Nested({
+  words,
+  kinds,
+  definitions,
+  value,
+  onChange,
+}: {
+  words: Words;
+  kinds: Readonly<Record<string, Schema>>;
+  definitions: Definitions;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}) {
+  const values = (typeof value === "object" && value !== null ? value : {}) as Values;
+  const kind = typeof values.kind === "string" ? values.kind : "";
+  const schema = kinds[kind];
+  return (
+    <Fieldset legend={words.label}>
+      <Stack gap="sm">
+        <Select
+          aria-label={words.label}
+          description={words.description}
+          data={Object.keys(kinds)}
+          value={kind}
+          allowDeselect={false}
+          onChange={(next) => {
+            const chosen = next === null ? undefined : kinds[next];
+            if (next !== null && chosen !== undefined) onChange(startOf(next, fieldsOf(chosen)));
+          }}
+          maw={420}
+        />
+        {schema !== undefined && (
+          <Fields definitions={definitions} fields={fieldsOf(schema)} values={values} onChange={onChange} />
+        )}
+      </Stack>
+    </Fieldset>
+  );
+}

@@ -1,0 +1,100 @@
+import { Accordion, Badge, Group, Select, Stack, Text } from "@mantine/core";
+import { KindForm } from "./KindForm";
+import { Definitions, type Schema, startOf, type Values } from "./schema";
+
+type Plan = Readonly<Record<string, Values>>;
+type PlanSchema = Readonly<Record<string, Readonly<Record<string, Schema>>>>;
+
+const SLOTS: readonly (readonly [string, string])[] = [
+  ["local", "How does a device learn?"],
+  ["codec", "How does an update travel?"],
+  ["privacy", "What hides one device's update?"],
+  ["pace", "Who is asked, and when does a round close?"],
+  ["merge", "How do updates become a version?"],
+  ["help", "Who helps a device whose model fails?"],
+  ["groups", "Does one model serve all?"],
+];
+const REQUIREMENTS = "requirements";
+
+interface Props {
+  readonly schema: PlanSchema;
+  readonly plan: Plan;
+  readonly onChange: (plan: Plan) => void;
+}
+
+/** A plan as forms, a kind in each slot; what each kind asks for comes from its own schema. */
+export function PlanForm({ schema, plan, onChange }: Props) {
+  return (
+    <Accordion multiple variant="separated" chevronPosition="left">
+      {SLOTS.map(([slot, question]) => (
+        <Slot
+          key={slot}
+          slot={slot}
+          question={question}
+          kinds={schema[slot] ?? {}}
+          values={plan[slot] ?? {}}
+          onChange={(values) => onChange({ ...plan, [slot]: values })}
+        />
+      ))}
+      <Accordion.Item value={REQUIREMENTS}>
+        <Accordion.Control>
+          <Text size="sm" fw={550}>
+            What must hold on a device while it trains?
+          </Text>
+        </Accordion.Control>
+        <Accordion.Panel>
+          <KindForm
+            schema={(schema[REQUIREMENTS] ?? {}) as Schema}
+            values={plan[REQUIREMENTS] ?? {}}
+            onChange={(values) => onChange({ ...plan, [REQUIREMENTS]: values })}
+          />
+        </Accordion.Panel>
+      </Accordion.Item>
+    </Accordion>
+  );
+}
+
+interface SlotProps {
+  readonly slot: string;
+  readonly question: string;
+  readonly kinds: Readonly<Record<string, Schema>>;
+  readonly values: Values;
+  readonly onChange: (values: Values) => void;
+}
+
+function Slot({ slot, question, kinds, values, onChange }: SlotProps) {
+  const kind = typeof values.kind === "string" ? values.kind : "";
+  const schema = kinds[kind];
+  const definitions = schema === undefined ? undefined : new Definitions(schema);
+  return (
+    <Accordion.Item value={slot}>
+      <Accordion.Control>
+        <Group justify="space-between" gap="xs" pr="sm">
+          <Text size="sm" fw={550}>
+            {question}
+          </Text>
+          <Badge variant="light" tt="none">
+            {slot}: {kind.replaceAll("_", " ")}
+          </Badge>
+        </Group>
+      </Accordion.Control>
+      <Accordion.Panel>
+        <Stack gap="md">
+          <Select
+            label="Kind"
+            description={definitions?.description}
+            data={Object.keys(kinds)}
+            value={kind}
+            allowDeselect={false}
+            maw={420}
+            onChange={(next) => {
+              const chosen = next === null ? undefined : kinds[next];
+              if (next !== null && chosen !== undefined) onChange(startOf(next, new Definitions(chosen).fields));
+            }}
+          />
+          {schema !== undefined && <KindForm schema={schema} values={values} onChange={onChange} />}
+        </Stack>
+      </Accordion.Panel>
+    </Accordion.Item>
+  );
+}

@@ -1,0 +1,95 @@
+/** The part of JSON Schema that kinds use: numbers with ranges, choices, switches, optional values, kinds within kinds. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly prefixItems?: readonly Schema[];
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly default?: unknown;
+}
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export type Field =
+  | { readonly as: "number"; readonly whole: boolean; readonly optional: boolean; readonly schema: Schema }
+  | { readonly as: "choice"; readonly of: readonly string[] }
+  | { readonly as: "switch" }
+  | { readonly as: "pair"; readonly optional: boolean; readonly parts: readonly Schema[] }
+  | { readonly as: "kind"; readonly kinds: Readonly<Record<string, Schema>> }
+  | { readonly as: "text" };
+
+/** A schema whose top is the object itself, and that can find what it refers to. */
+export class Definitions {
+  constructor(private readonly root: Schema) {}
+
+  resolve(schema: Schema): Schema {
+    if (schema.$ref === undefined) return schema;
+    const name = schema.$ref.replace("#/$defs/", "");
+    const found = this.root.$defs?.[name];
+    if (found === undefined) throw new Error(`the schema refers to ${schema.$ref}, which it does not define`);
+    return found;
+  }
+
+  /** The fields of the object that the schema describes, without the name of its kind. */
+  get fields(): readonly (readonly [string, Schema])[] {
+    return fieldsOf(this.resolve(this.root));
+  }
+
+  get description(): string {
+    return (this.resolve(this.root).description ?? "").replace(/\s+/g, " ");
+  }
+
+  fieldOf(schema: Schema): Field {
+    const alternatives = (schema.anyOf ?? [schema]).map((one) => this.resolve(one));
+    const optional = alternatives.some((one) => one.type === "null");
+    const real = alternatives.filter((one) => one.type !== "null");
+    const kinds = real.filter((one) => one.properties?.kind !== undefined);
+    if (kinds.length > 0) return { as: "kind", kinds: Object.fromEntries(kinds.map((one) => [kindOf(one), one])) };
+    const only = real[0];
+    if (only?.enum !== undefined) return { as: "choice", of: only.enum };
+    if (only?.type === "boolean") return { as: "switch" };
+    if (only?.type === "number" || only?.type === "integer") {
+      return { as: "number", whole: only.type === "integer", optional, schema: only };
+    }
+    if (only?.prefixItems?.length === 2) return { as: "pair", optional, parts: only.prefixItems };
+    return { as: "text" };
+  }
+}
+
+export function fieldsOf(schema: Schema): readonly (readonly [string, Schema])[] {
+  return Object.entries(schema.properties ?? {}).filter(([name]) => name !== "kind");
+}
+
+export function kindOf(schema: Schema): string {
+  return schema.properties?.kind?.enum?.[0] ?? "";
+}
+
+/** A kind with the defaults of all of its fields. */
+export function startOf(kind: string, fields: readonly (readonly [string, Schema])[]): Values {
+  return { kind, ...Object.fromEntries(fields.map(([name, schema]) => [name, schema.default ?? null])) };
+}
+
+/** What is wrong with a number, as a sentence; undefined: nothing is. */
+export function misfit(value: unknown, schema: Schema, whole: boolean, optional: boolean): string | undefined {
+  if (value === null || value === "" || value === undefined) return optional ? undefined : "needs a number";
+  if (typeof value !== "number" || Number.isNaN(value)) return "needs a number";
+  if (whole && !Number.isInteger(value)) return "needs a whole number";
+  if (schema.minimum !== undefined && value < schema.minimum) return `at least ${schema.minimum}`;
+  if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum) {
+    return `more than ${schema.exclusiveMinimum}`;
+  }
+  if (schema.maximum !== undefined && value > schema.maximum) return `at most ${schema.maximum}`;
+  if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum) {
+    return `less than ${schema.exclusiveMaximum}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,139 @@
+import { Anchor, Drawer, Select, Stack, Text } from "@mantine/core";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { api } from "../api/client";
+import type { components, operations } from "../api/schema";
+import { Changes } from "../components/Changes";
+import { Empty } from "../components/Empty";
+import { PageHead } from "../components/PageHead";
+import { When } from "../components/When";
+import { sessionQuery } from "../session/session";
+import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
+import { asked, LIST, PAGE_SIZE } from "../table/rows";
+import { type TableSearch, tableSearch } from "../table/search";
+
+type Entry = components["schemas"]["Entry"];
+type ActionName = NonNullable<NonNullable<operations["audit_list"]["parameters"]["query"]>["action"]>;
+
+interface AuditSearch extends TableSearch {
+  readonly action?: string;
+  /** The entry that is looked at. */
+  readonly entry?: number;
+}
+
+export const Route = createFileRoute("/audit")({
+  component: Audit,
+  validateSearch: (raw: Record<string, unknown>): AuditSearch => ({
+    ...tableSearch(raw),
+    ...(typeof raw.action === "string" && { action: raw.action }),
+    ...(typeof raw.entry === "number" && { entry: raw.entry }),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ context, deps }) => context.queryClient.prefetchQuery(entriesQuery(deps)),
+});
+
+function query(search: AuditSearch) {
+  return { ...asked(search), ...(search.action !== undefined && { action: search.action as ActionName }) };
+}
+
+function entriesQuery(search: AuditSearch) {
+  const { entry: _entry, hide: _hide, ...wanted } = search;
+  return queryOptions({
+    queryKey: ["audit", wanted],
+    queryFn: async ({ signal }) => (await api.GET("/api/audit/", { params: { query: query(wanted) }, signal })).data,
+    ...LIST,
+  });
+}
+
+function Audit() {
+  const search = Route.useSearch();
+  const navigate = Route.useNavigate();
+  const rows = useQuery(entriesQuery(search));
+  const { data: session } = useQuery(sessionQuery);
+  const show = (change: AuditSearch) => navigate({ search: change, replace: true });
+  const looked = rows.data?.results.find((entry) => entry.id === search.entry);
+
+  const columns: readonly Column<Entry>[] = [
+    { id: "at", header: "When", sort: "at", cell: (entry) => <When at={entry.at} /> },
+    { id: "who", header: "Who", cell: (entry) => <Who entry={entry} /> },
+    {
+      id: "what",
+      header: "What",
+      cell: (entry) => (
+        <Anchor component="button" type="button" size="sm" onClick={() => show({ ...search, entry: entry.id })}>
+          {entry.title}
+        </Anchor>
+      ),
+    },
+    { id: "subject", header: "On", cell: (entry) => entry.subject_name },
+    { id: "address", header: "From", cell: (entry) => entry.address || "–" },
+  ];
+
+  return (
+    <>
+      <PageHead title="Audit" says="Every change that people, their tokens and the platform made. Nothing is removed.">
+        <ExportCsv path="/api/audit/" query={query(search)} />
+      </PageHead>
+      <DataTable
+        label="Changes"
+        columns={columns}
+        rows={rows}
+        rowKey={(entry) => String(entry.id)}
+        pageSize={PAGE_SIZE}
+        search={search}
+        onSearch={(change) => show({ ...change, ...(search.action !== undefined && { action: search.action }) })}
+        tools={
+          <Select
+            aria-label="Kind of change"
+            placeholder="All changes"
+            clearable
+            searchable
+            value={search.action ?? null}
+            data={session?.may.map((may) => ({ value: may.action, label: may.title })) ?? []}
+            onChange={(action) => {
+              const { action: _action, page: _page, ...kept } = search;
+              show(action === null ? kept : { ...kept, action });
+            }}
+            w={280}
+          />
+        }
+        empty={<Empty title="No change of this kind yet">Changes appear here as soon as somebody makes one.</Empty>}
+      />
+      <Drawer
+        opened={looked !== undefined}
+        onClose={() => {
+          const { entry: _entry, ...kept } = search;
+          show(kept);
+        }}
+        title={looked?.title}
+        position="right"
+        size="lg"
+      >
+        {looked !== undefined && (
+          <Stack>
+            <Text size="sm" c="var(--quiet)">
+              <Who entry={looked} />, <When at={looked.at} />
+              {looked.address !== "" && <>, from {looked.address}</>}: {looked.subject_name}
+            </Text>
+            <Changes before={looked.before} after={looked.after} />
+          </Stack>
+        )}
+      </Drawer>
+    </>
+  );
+}
+
+function Who({ entry }: { entry: Entry }) {
+  return (
+    <span>
+      {entry.actor_name}
+      {entry.token !== "" && (
+        <Text component="span" size="sm" c="var(--quiet)">
+          {" "}
+          with {entry.token}
+        </Text>
+      )}
+    </span>
+  );
+}

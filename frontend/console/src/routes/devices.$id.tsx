@@ -1,0 +1,85 @@
+import { Alert, Badge, Grid, Group, Stack, Text } from "@mantine/core";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { Failed } from "../components/Failed";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { DeviceActions } from "../devices/DeviceActions";
+import { DeviceFacts } from "../devices/DeviceFacts";
+import { DeviceHistory } from "../devices/DeviceHistory";
+import { DeviceTimeline } from "../devices/DeviceTimeline";
+import { deviceQuery, whyQuery } from "../devices/queries";
+import { useWatched } from "../live/Live";
+
+export const Route = createFileRoute("/devices/$id")({
+  component: DevicePage,
+  loader: ({ context, params }) =>
+    Promise.all([
+      context.queryClient.ensureQueryData(deviceQuery(params.id)),
+      context.queryClient.ensureQueryData(whyQuery(params.id)),
+    ]),
+  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+});
+
+function DevicePage() {
+  const { id } = Route.useParams();
+  const { data: device } = useSuspenseQuery(deviceQuery(id));
+  useWatched([id]);
+  if (device === undefined) return null;
+  return (
+    <>
+      <PageHead
+        title={device.name}
+        says={
+          <Group gap="sm">
+            <State of={device.status} />
+            {device.tags.map((tag) => (
+              <Badge key={tag} variant="light" color="gray" tt="none" fw={500}>
+                {tag}
+              </Badge>
+            ))}
+          </Group>
+        }
+      >
+        <DeviceActions device={device} />
+      </PageHead>
+      <Stack gap="lg">
+        <Why id={id} />
+        <Grid gap="lg">
+          <Grid.Col span={{ base: 12, md: 4 }}>
+            <DeviceFacts device={device} />
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, md: 8 }}>
+            <DeviceTimeline id={id} />
+          </Grid.Col>
+        </Grid>
+        <DeviceHistory id={id} />
+      </Stack>
+    </>
+  );
+}
+
+function Why({ id }: { id: string }) {
+  const { data: why } = useSuspenseQuery(whyQuery(id));
+  if (why === undefined) return null;
+  if (why.training) {
+    return (
+      <Alert variant="light" color="teal" title="It trains now">
+        <Text size="sm">It has an assignment and works on it.</Text>
+      </Alert>
+    );
+  }
+  return (
+    <Panel title="Why it does not train">
+      <Stack gap={6} component="ul" m={0} pl="md">
+        {why.reasons.map((reason) => (
+          <li key={reason.code}>
+            <Reason {...reason} />
+          </li>
+        ))}
+      </Stack>
+    </Panel>
+  );
+}

@@ -1,0 +1,164 @@
+import { Anchor, Badge, Group, Select, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createFileRoute, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { PageHead } from "../components/PageHead";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { When } from "../components/When";
+import { BulkActions } from "../devices/BulkActions";
+import { NoDevices } from "../devices/NoDevices";
+import {
+  type Device,
+  type DevicesSearch,
+  devicesAsked,
+  devicesQuery,
+  devicesSearch,
+  type Status,
+} from "../devices/queries";
+import { useWatched } from "../live/Live";
+import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
+import { PAGE_SIZE } from "../table/rows";
+
+export const Route = createFileRoute("/devices/")({
+  component: Devices,
+  validateSearch: devicesSearch,
+  loaderDeps: ({ search }) => search,
+  loader: ({ context, deps }) => context.queryClient.prefetchQuery(devicesQuery(deps)),
+});
+
+const STATUSES: { value: Status; label: string }[] = [
+  { value: "ready", label: "ready to train" },
+  { value: "waiting", label: "waiting for its conditions" },
+  { value: "paused", label: "paused by an operator" },
+  { value: "pinned", label: "pinned to a version" },
+  { value: "absent", label: "absent" },
+  { value: "never_seen", label: "never seen" },
+  { value: "left", label: "left the fleet" },
+  { value: "revoked", label: "revoked" },
+];
+
+function Devices() {
+  const search = Route.useSearch();
+  const navigate = Route.useNavigate();
+  const rows = useQuery(devicesQuery(search));
+  useWatched(rows.data?.results.map((device) => device.id) ?? []);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const show = (change: DevicesSearch) => navigate({ search: change, replace: true });
+  const { page: _page, ...filters } = search;
+  const narrow = (name: "status" | "reason" | "tag", value: string | null) => {
+    const { [name]: _old, ...kept } = filters;
+    show(value === null || value === "" ? kept : { ...kept, [name]: value });
+  };
+  return (
+    <>
+      <PageHead title="Devices" says={says(search, rows.data?.count)}>
+        <ExportCsv path="/api/devices/" query={devicesAsked(search)} />
+      </PageHead>
+      {chosen.size > 0 && <BulkActions chosen={[...chosen]} onDone={() => setChosen(new Set())} />}
+      <DataTable
+        label="Devices"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={(device) => device.id}
+        pageSize={PAGE_SIZE}
+        search={search}
+        onSearch={(change) => show({ ...filters, ...change })}
+        searchable="Name or id"
+        chosen={chosen}
+        onChosen={setChosen}
+        tools={
+          <>
+            <Select
+              aria-label="How they stand"
+              placeholder="All devices"
+              clearable
+              data={STATUSES}
+              value={search.status ?? null}
+              onChange={(status) => narrow("status", status)}
+              w={230}
+            />
+            <TextInput
+              key={search.tag ?? ""}
+              aria-label="Tag"
+              placeholder="Tag"
+              defaultValue={search.tag ?? ""}
+              onBlur={(event) => narrow("tag", event.currentTarget.value.trim())}
+              onKeyDown={(event) => event.key === "Enter" && narrow("tag", event.currentTarget.value.trim())}
+              w={130}
+            />
+            {search.reason !== undefined && (
+              <Badge
+                component="button"
+                variant="light"
+                color="gray"
+                size="lg"
+                tt="none"
+                onClick={() => narrow("reason", null)}
+                aria-label={`No longer only ${search.reason}`}
+              >
+                {search.reason} ×
+              </Badge>
+            )}
+          </>
+        }
+        empty={<NoDevices filtered={Object.keys(filters).length > 0} />}
+      />
+    </>
+  );
+}
+
+function says(search: DevicesSearch, count: number | undefined): string {
+  if (count === undefined) return "Counting…";
+  const devices = count === 1 ? "1 device" : `${count.toLocaleString()} devices`;
+  const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version;
+  return narrowed === undefined ? `${devices} in the fleet.` : `${devices} fit.`;
+}
+
+const COLUMNS: readonly Column<Device>[] = [
+  {
+    id: "name",
+    header: "Device",
+    sort: "name",
+    cell: (device) => (
+      <Anchor component={Link} to={`/devices/${device.id}`} fw={550} c="inherit" underline="hover">
+        {device.name}
+      </Anchor>
+    ),
+  },
+  { id: "status", header: "State", cell: (device) => <State of={device.status} /> },
+  { id: "why", header: "Why it does not train", cell: (device) => <FirstReason device={device} /> },
+  {
+    id: "tags",
+    header: "Tags",
+    cell: (device) => (
+      <Group gap={4}>
+        {device.tags.map((tag) => (
+          <Badge key={tag} variant="light" color="gray" tt="none" fw={500}>
+            {tag}
+          </Badge>
+        ))}
+      </Group>
+    ),
+  },
+  {
+    id: "step",
+    header: "Train step",
+    sort: "train_step_s",
+    align: "end",
+    cell: (device) => (device.train_step_s == null ? "–" : `${(1000 * device.train_step_s).toFixed(1)} ms`),
+  },
+  { id: "seen", header: "Seen", sort: "last_seen_at", cell: (device) => <When at={device.last_seen_at} /> },
+];
+
+function FirstReason({ device }: { device: Device }) {
+  const [first, ...others] = device.reasons;
+  if (first === undefined) return <>–</>;
+  return (
+    <>
+      <Reason {...first} />
+      {others.length > 0 && ` and ${others.length} more`}
+    </>
+  );
+}

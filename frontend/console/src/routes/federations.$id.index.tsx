@@ -1,0 +1,146 @@
+import { Badge, Grid, Stack, Tabs, Text } from "@mantine/core";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { TimeChart } from "../chart/TimeChart";
+import { Facts } from "../components/Facts";
+import { Failed } from "../components/Failed";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { State } from "../components/State";
+import { bytes, percent } from "../components/units";
+import { When } from "../components/When";
+import { ActiveRound } from "../federations/ActiveRound";
+import { FederationActions } from "../federations/FederationActions";
+import { PlanEditor } from "../federations/PlanEditor";
+import { federationQuery, metric, type Round, roundsQuery } from "../federations/queries";
+import { RoundsTable } from "../federations/RoundsTable";
+import { type TableSearch, tableSearch } from "../table/search";
+
+const TABS = ["rounds", "plan"] as const;
+type Tab = (typeof TABS)[number];
+
+interface FederationSearch extends TableSearch {
+  readonly tab?: Tab;
+}
+
+export const Route = createFileRoute("/federations/$id/")({
+  component: FederationPage,
+  validateSearch: (raw: Record<string, unknown>): FederationSearch => {
+    const tab = TABS.find((name) => name === raw.tab);
+    return { ...tableSearch(raw), ...(tab !== undefined && { tab }) };
+  },
+  loader: ({ context, params }) => context.queryClient.ensureQueryData(federationQuery(params.id)),
+  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+});
+
+function FederationPage() {
+  const { id } = Route.useParams();
+  const search = Route.useSearch();
+  const navigate = Route.useNavigate();
+  const { data: federation } = useSuspenseQuery(federationQuery(id));
+  const { data: rounds } = useQuery(roundsQuery(id));
+  if (federation === undefined) return null;
+  const active = rounds?.results.find((round) => ["planned", "open", "closing", "merging"].includes(round.state));
+  const tab = search.tab ?? "rounds";
+  return (
+    <>
+      <PageHead
+        title={federation.name}
+        says={
+          <>
+            <State of={federation.state} />, {federation.members.toLocaleString()} devices{" "}
+            {federation.device_tag !== "" && (
+              <Badge variant="light" color="gray" tt="none" fw={500}>
+                {federation.device_tag}
+              </Badge>
+            )}
+          </>
+        }
+      >
+        <FederationActions federation={federation} />
+      </PageHead>
+      <Stack gap="lg">
+        {active !== undefined && <ActiveRound round={active} />}
+        <Progress rounds={rounds?.results ?? []} />
+        <Tabs
+          value={tab}
+          onChange={(value) => navigate({ search: { tab: value as Tab }, replace: true })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="md">
+            <Tabs.Tab value="rounds">Rounds</Tabs.Tab>
+            <Tabs.Tab value="plan">Plan</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="rounds">
+            <RoundsTable
+              federation={id}
+              search={search}
+              onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
+            />
+          </Tabs.Panel>
+          <Tabs.Panel value="plan">
+            <Grid gap="lg">
+              <Grid.Col span={{ base: 12, md: 8 }}>
+                <PlanEditor federation={federation} />
+              </Grid.Col>
+              <Grid.Col span={{ base: 12, md: 4 }}>
+                <Panel title="Its terms">
+                  <Facts
+                    of={[
+                      ["A candidate may lose", percent(federation.tolerance)],
+                      ["Rounds wanted", federation.rounds_wanted?.toLocaleString() ?? "no end"],
+                      ["Seed", String(federation.seed)],
+                      ["Made", <When key="made" at={federation.created_at} />],
+                    ]}
+                  />
+                </Panel>
+              </Grid.Col>
+            </Grid>
+          </Tabs.Panel>
+        </Tabs>
+      </Stack>
+    </>
+  );
+}
+
+/** Accuracy and traffic, round by round. */
+function Progress({ rounds }: { rounds: readonly Round[] }) {
+  const ended = useMemo(
+    () => rounds.filter((round) => round.finished_at !== null && metric(round, "updates") !== null).reverse(),
+    [rounds],
+  );
+  const times = useMemo(() => ended.map((round) => Date.parse(round.finished_at ?? "") / 1000), [ended]);
+  const accuracy = useMemo(
+    () => [
+      { label: "on held-out data", values: ended.map((round) => metric(round, "accuracy")) },
+      { label: "on the devices, before", values: ended.map((round) => metric(round, "mean_accuracy")) },
+    ],
+    [ended],
+  );
+  const traffic = useMemo(
+    () => [{ label: "uploaded", values: ended.map((round) => metric(round, "update_bytes")) }],
+    [ended],
+  );
+  if (ended.length < 2) {
+    return (
+      <Text size="sm" c="var(--quiet)">
+        Accuracy and traffic are drawn from the second published round on.
+      </Text>
+    );
+  }
+  return (
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 7 }}>
+        <Panel title="Accuracy">
+          <TimeChart title="Accuracy of each round's version" times={times} series={accuracy} format={percent} />
+        </Panel>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 5 }}>
+        <Panel title="Traffic">
+          <TimeChart title="Bytes uploaded in each round" times={times} series={traffic} format={bytes} />
+        </Panel>
+      </Grid.Col>
+    </Grid>
+  );
+}

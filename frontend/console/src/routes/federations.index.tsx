@@ -1,0 +1,89 @@
+import { Anchor, Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createFileRoute, Link } from "@tanstack/react-router";
+import { Empty } from "../components/Empty";
+import { PageHead } from "../components/PageHead";
+import { State } from "../components/State";
+import { When } from "../components/When";
+import { type Federation, federationsQuery } from "../federations/queries";
+import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
+import { asked, PAGE_SIZE } from "../table/rows";
+import { tableSearch } from "../table/search";
+
+export const Route = createFileRoute("/federations/")({
+  component: Federations,
+  validateSearch: tableSearch,
+  loaderDeps: ({ search }) => search,
+  loader: ({ context, deps }) => context.queryClient.prefetchQuery(federationsQuery(deps)),
+});
+
+function Federations() {
+  const search = Route.useSearch();
+  const navigate = Route.useNavigate();
+  const rows = useQuery(federationsQuery(search));
+  const running = rows.data?.results.filter((federation) => federation.state === "running").length ?? 0;
+  return (
+    <>
+      <PageHead
+        title="Federations"
+        says={running === 0 ? "None holds rounds now." : `${running} ${running === 1 ? "holds" : "hold"} rounds.`}
+      >
+        <ExportCsv path="/api/federations/" query={asked(search)} />
+        <Button component={Link} to="/federations/new" size="sm">
+          New federation
+        </Button>
+      </PageHead>
+      <DataTable
+        label="Federations"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={(federation) => federation.id}
+        pageSize={PAGE_SIZE}
+        search={search}
+        onSearch={(change) => navigate({ search: change, replace: true })}
+        searchable="Name"
+        empty={
+          <Empty title="No federation yet">
+            A federation is a set of devices that learn one task together under one plan.{" "}
+            <Anchor component={Link} to="/federations/new">
+              Make one
+            </Anchor>
+            .
+          </Empty>
+        }
+      />
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Federation>[] = [
+  {
+    id: "name",
+    header: "Federation",
+    sort: "name",
+    cell: (federation) => (
+      <Anchor component={Link} to={`/federations/${federation.id}`} fw={550} c="inherit" underline="hover">
+        {federation.name}
+      </Anchor>
+    ),
+  },
+  { id: "state", header: "State", cell: (federation) => <State of={federation.state} /> },
+  { id: "plan", header: "Plan", cell: (federation) => kinds(federation) },
+  {
+    id: "members",
+    header: "Devices",
+    align: "end",
+    cell: (federation) => federation.members.toLocaleString(),
+  },
+  { id: "tag", header: "Their tag", cell: (federation) => federation.device_tag || "all devices" },
+  { id: "created", header: "Made", sort: "created_at", cell: (federation) => <When at={federation.created_at} /> },
+];
+
+function kinds(federation: Federation): string {
+  const plan = federation.plan as Record<string, { kind?: string }> | undefined;
+  return ["local", "merge", "help", "groups"]
+    .map((slot) => plan?.[slot]?.kind)
+    .filter((kind) => kind !== undefined && kind !== "none" && kind !== "one")
+    .join(", ");
+}

@@ -1,0 +1,134 @@
+import { Button, Grid, NumberInput, Select, Skeleton, Stack, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { useState } from "react";
+import { api } from "../api/client";
+import { Action } from "../components/Action";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { FEDERATIONS, type Federation, type Plan, planSchemaQuery, presetsQuery } from "../federations/queries";
+import { PlanForm } from "../plan/PlanForm";
+
+export const Route = createFileRoute("/federations/new")({ component: NewFederation });
+
+const MANY = 500;
+const pairsQuery = queryOptions({
+  queryKey: ["pairs", "ready"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/pairs/", { params: { query: { page_size: MANY } }, signal })).data?.results.filter(
+      (pair) => pair.state === "ready",
+    ),
+});
+const datasetsQuery = queryOptions({
+  queryKey: ["datasets"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/datasets/", { params: { query: { page_size: MANY } }, signal })).data?.results,
+});
+
+function NewFederation() {
+  const navigate = Route.useNavigate();
+  const { data: schema } = useQuery(planSchemaQuery);
+  const { data: presets } = useQuery(presetsQuery);
+  const { data: pairs } = useQuery(pairsQuery);
+  const { data: datasets } = useQuery(datasetsQuery);
+  const [changed, setPlan] = useState<Plan>();
+  const plan = changed ?? presets?.fedavg;
+  const form = useForm({
+    initialValues: { name: "", pair: "", device_tag: "", held_out: "", tolerance: 2, rounds_wanted: "" as number | "" },
+  });
+  const { name, pair, device_tag, held_out, tolerance, rounds_wanted } = form.values;
+  const blocked =
+    name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : undefined;
+  return (
+    <>
+      <PageHead title="New federation" says="A set of devices that learn one task together, under one plan.">
+        <Action
+          action="federations.create_federation"
+          label="Create"
+          primary
+          blocked={blocked}
+          done="It waits to be started."
+          changes={[FEDERATIONS]}
+          onDone={(answer) =>
+            navigate({ to: "/federations/$id", params: { id: (answer as { data: Federation }).data.id } })
+          }
+          call={(via) =>
+            api.POST("/api/federations/", {
+              body: {
+                name,
+                pair,
+                device_tag,
+                held_out: held_out === "" ? null : held_out,
+                tolerance: tolerance / 100,
+                rounds_wanted: rounds_wanted === "" ? null : rounds_wanted,
+                plan: plan ?? {},
+                seed: 0,
+              },
+              ...via,
+            })
+          }
+        />
+      </PageHead>
+      <Grid gap="lg">
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Panel title="What it is">
+            <Stack gap="sm">
+              <TextInput label="Name" {...form.getInputProps("name")} />
+              <Select
+                label="Model pair"
+                description="ready ones only"
+                data={pairs?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                nothingFoundMessage="No pair is ready: submit and bootstrap one first."
+                searchable
+                {...form.getInputProps("pair")}
+              />
+              <TextInput label="Devices with the tag" placeholder="all devices" {...form.getInputProps("device_tag")} />
+              <Select
+                label="Held-out data"
+                description="what every candidate is measured with before it is published"
+                data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                clearable
+                {...form.getInputProps("held_out")}
+              />
+              <NumberInput
+                label="Accuracy that a candidate may lose"
+                suffix=" %"
+                min={0}
+                max={100}
+                {...form.getInputProps("tolerance")}
+              />
+              <NumberInput
+                label="Rounds"
+                description="after so many published ones it is finished; blank: it goes on"
+                min={1}
+                {...form.getInputProps("rounds_wanted")}
+              />
+            </Stack>
+          </Panel>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <Panel title="Its plan">
+            <Stack gap="md">
+              <Text size="sm" c="var(--quiet)">
+                Begin with a published system, then change what you like.
+              </Text>
+              <Button.Group>
+                {Object.entries(presets ?? {}).map(([preset, its]) => (
+                  <Button key={preset} size="xs" variant="default" onClick={() => setPlan(its)}>
+                    {preset}
+                  </Button>
+                ))}
+              </Button.Group>
+              {schema === undefined || plan === undefined ? (
+                <Skeleton height={320} />
+              ) : (
+                <PlanForm schema={schema} plan={plan} onChange={setPlan} />
+              )}
+            </Stack>
+          </Panel>
+        </Grid.Col>
+      </Grid>
+    </>
+  );
+}

@@ -1,0 +1,161 @@
+import { Button, Skeleton, Stack, Text } from "@mantine/core";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { createFileRoute } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
+import { api } from "../api/client";
+import { Action } from "../components/Action";
+import { Facts } from "../components/Facts";
+import { Failed } from "../components/Failed";
+import { PageHead } from "../components/PageHead";
+import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { bytes } from "../components/units";
+import { When } from "../components/When";
+import { Compare } from "../models/Compare";
+import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
+
+const Lineage = lazy(() => import("../models/Lineage"));
+
+interface PairSearch {
+  /** The version that is looked at. */
+  readonly version?: string;
+  /** The one that it is compared with. */
+  readonly against?: string;
+}
+
+export const Route = createFileRoute("/models/$id")({
+  component: PairPage,
+  validateSearch: (raw: Record<string, unknown>): PairSearch => ({
+    ...(typeof raw.version === "string" && { version: raw.version }),
+    ...(typeof raw.against === "string" && { against: raw.against }),
+  }),
+  loader: ({ context, params }) => context.queryClient.ensureQueryData(pairQuery(params.id)),
+  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+});
+
+function PairPage() {
+  const { id } = Route.useParams();
+  const { version, against } = Route.useSearch();
+  const navigate = Route.useNavigate();
+  const { data: pair } = useSuspenseQuery(pairQuery(id));
+  const { data: graph } = useQuery(graphQuery(id));
+  const chosen = useMemo(() => [version, against].filter((one) => one !== undefined), [version, against]);
+  if (pair === undefined) return null;
+  const look = (next: string) => {
+    if (version === undefined || next === version) return navigate({ search: { version: next }, replace: true });
+    return navigate({ search: { version, against: next }, replace: true });
+  };
+  const looked = graph?.versions.find((one) => one.id === version);
+  return (
+    <>
+      <PageHead
+        title={pair.name}
+        says={
+          <>
+            <State of={pair.state ?? "checking"} />, {pair.labels.length} classes{" "}
+            {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} /> : null}
+          </>
+        }
+      >
+        <Action
+          action="registry.roll_back"
+          label="Roll the devices back"
+          blocked={pair.device_champion === null ? "No version is in use yet." : undefined}
+          confirm="Devices get the version that the one in use came of. The newer one stays, and can be used again."
+          done="Devices get the earlier version at their next check-in."
+          changes={[PAIRS, VERSIONS]}
+          call={(via) =>
+            api.POST("/api/pairs/{id}/champion/", {
+              params: { path: { id } },
+              body: { role: "device", line: "", version: null },
+              ...via,
+            })
+          }
+        />
+      </PageHead>
+      <Stack gap="lg">
+        <Panel
+          title="Lineage"
+          tools={
+            <Text size="xs" c="var(--quiet)">
+              Choose one version to look at it, a second to compare.
+            </Text>
+          }
+        >
+          {graph === undefined ? (
+            <Skeleton height={384} />
+          ) : graph.versions.length === 0 ? (
+            <Text size="sm" c="var(--quiet)">
+              No version yet: bootstrap the pair with a data set, under Jobs or over the API.
+            </Text>
+          ) : (
+            <Suspense fallback={<Skeleton height={384} />}>
+              <Lineage graph={graph} chosen={chosen} onChoose={look} />
+            </Suspense>
+          )}
+        </Panel>
+        {looked !== undefined && <Looked pair={id} version={looked} />}
+        {version !== undefined && against !== undefined && (
+          <Panel
+            title="Side by side"
+            tools={
+              <Button size="xs" variant="default" onClick={() => navigate({ search: { version }, replace: true })}>
+                Close
+              </Button>
+            }
+          >
+            <Compare first={version} second={against} />
+          </Panel>
+        )}
+      </Stack>
+    </>
+  );
+}
+
+function Looked({ pair, version }: { pair: string; version: Version }) {
+  const metrics = Object.entries((version.metrics ?? {}) as Record<string, unknown>);
+  return (
+    <Panel
+      title={nameOf(version)}
+      tools={
+        <>
+          <Button component="a" href={`/api/versions/${version.id}/archive/`} download size="sm" variant="default">
+            Download
+          </Button>
+          <Action
+            action="registry.roll_back"
+            label="Use this version"
+            primary
+            blocked={version.champion ? "It is in use." : undefined}
+            confirm={`Whoever follows this line gets ${nameOf(version)}; an open round on another base is abandoned.`}
+            done={`${nameOf(version)} is in use.`}
+            changes={[PAIRS, VERSIONS]}
+            call={(via) =>
+              api.POST("/api/pairs/{id}/champion/", {
+                params: { path: { id: pair } },
+                body: { role: version.role, line: version.line, version: version.id },
+                ...via,
+              })
+            }
+          />
+        </>
+      }
+    >
+      <Facts
+        of={[
+          ["Came of", version.origin.replaceAll("_", " ")],
+          ["Size", bytes(version.size_bytes)],
+          ["Made", <When key="made" at={version.created_at} />],
+          ...metrics.map(([name, value]) => [name.replaceAll("_", " "), written(value)] as const),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function written(value: unknown): string {
+  return typeof value === "number"
+    ? value.toLocaleString("en", { maximumSignificantDigits: 5 })
+    : JSON.stringify(value);
+}

@@ -1,0 +1,14 @@
+import { createFileRoute, redirect } from "@tanstack/react-router";
+import { Failed } from "../components/Failed";
+import { versionQuery } from "../models/queries";
+
+/** A version's own address leads to its place in the lineage of its pair. */
+export const Route = createFileRoute("/models/versions/$id")({
+  loader: async ({ context, params }) => {
+    const version = await context.queryClient.ensureQueryData(versionQuery(params.id));
+    if (version !== undefined) {
+      throw redirect({ to: "/models/$id", params: { id: version.pair }, search: { version: version.id } });
+    }
+  },
+  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+});

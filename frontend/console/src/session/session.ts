@@ -1,0 +1,28 @@
+import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { api } from "../api/client";
+
+/** Who is signed in, and for each action whether the platform would allow it, and if not why. */
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: async ({ signal }) => (await api.GET("/api/session/", { signal })).data,
+  staleTime: 60_000,
+});
+
+export interface Permission {
+  readonly allowed: boolean;
+  /** Why not, in the platform's words. */
+  readonly why: string;
+}
+
+/** Whether the person may do `action` (a name of the audit log, say `fleet.revoke_device`). */
+export function useMay(action: string): Permission {
+  const { data } = useQuery(sessionQuery);
+  const found = data?.may.find((may) => may.action === action);
+  if (found === undefined) return { allowed: false, why: "Looking up what you may do…" };
+  return { allowed: found.allowed, why: found.sentence };
+}
+
+/** The person; pages are only reached by who is signed in. */
+export function useOperator() {
+  return useSuspenseQuery(sessionQuery).data?.operator ?? null;
+}

@@ -1,0 +1,263 @@
+import {
+  ActionIcon,
+  Checkbox,
+  Group,
+  Menu,
+  Pagination,
+  Skeleton,
+  Table,
+  Text,
+  TextInput,
+  VisuallyHidden,
+} from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/icons-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { Failed } from "../components/Failed";
+import classes from "./DataTable.module.css";
+import { nextSort, type TableSearch } from "./search";
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** The name to sort by, where the platform can. */
+  readonly sort?: string;
+  readonly align?: "end";
+  /** Its header is only for those who hear the page. */
+  readonly headless?: boolean;
+}
+
+/** One page of rows, as a query of TanStack Query gives it. */
+export interface Rows<Row> {
+  readonly data: { readonly results: readonly Row[]; readonly count: number } | undefined;
+  readonly error: unknown;
+  readonly isFetching: boolean;
+  readonly refetch: () => unknown;
+}
+
+interface Props<Row> {
+  /** What the rows are, for those who hear the page. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: Rows<Row>;
+  readonly rowKey: (row: Row) => string;
+  readonly pageSize: number;
+  readonly search: TableSearch;
+  readonly onSearch: (change: TableSearch) => void;
+  readonly searchable?: string;
+  /** Filters and tools, beside the field to search with. */
+  readonly tools?: ReactNode;
+  /** What stands where there are no rows. */
+  readonly empty: ReactNode;
+  readonly chosen?: ReadonlySet<string>;
+  readonly onChosen?: (chosen: ReadonlySet<string>) => void;
+}
+
+/** A table whose rows the platform searches, sorts and pages; what it shows is in the address. */
+export function DataTable<Row>(props: Props<Row>) {
+  const { label, rows, rowKey, pageSize, search, onSearch, searchable, tools, empty, chosen, onChosen } = props;
+  const columns = props.columns.filter((column) => !search.hide?.includes(column.id));
+  const shown = rows.data?.results;
+  const pages = Math.max(1, Math.ceil((rows.data?.count ?? 0) / pageSize));
+  const keys = shown?.map(rowKey) ?? [];
+  const all = keys.length > 0 && keys.every((key) => chosen?.has(key));
+
+  return (
+    <div>
+      <Group gap="xs" mb="sm" role="search">
+        {searchable !== undefined && (
+          <SearchField label={searchable} value={search.q ?? ""} onChange={(q) => onSearch(changed(search, { q }))} />
+        )}
+        {tools}
+        <ColumnChoice {...props} />
+      </Group>
+      {rows.error !== null && rows.error !== undefined && shown === undefined ? (
+        <Failed error={rows.error} retry={rows.refetch} />
+      ) : (
+        <Table.ScrollContainer minWidth={0} type="native" tabIndex={0} className={classes.frame}>
+          <Table
+            aria-label={label}
+            aria-busy={rows.isFetching}
+            className={classes.table}
+            highlightOnHover
+            verticalSpacing={7}
+          >
+            <Table.Thead>
+              <Table.Tr>
+                {onChosen !== undefined && (
+                  <Table.Th w={36}>
+                    <Checkbox
+                      size="xs"
+                      aria-label="Choose all on this page"
+                      checked={all}
+                      indeterminate={!all && keys.some((key) => chosen?.has(key))}
+                      onChange={() => onChosen(all ? new Set() : new Set(keys))}
+                    />
+                  </Table.Th>
+                )}
+                {columns.map((column) => (
+                  <Head key={column.id} column={column} search={search} onSearch={onSearch} />
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {shown === undefined
+                ? Array.from({ length: 8 }, (_, row) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: the placeholders are all alike
+                    <Table.Tr key={row}>
+                      {columns.map((column) => (
+                        <Table.Td key={column.id}>
+                          <Skeleton height={12} width="60%" my={4} />
+                        </Table.Td>
+                      ))}
+                    </Table.Tr>
+                  ))
+                : shown.map((row) => {
+                    const key = rowKey(row);
+                    return (
+                      <Table.Tr key={key} data-chosen={chosen?.has(key) || undefined}>
+                        {onChosen !== undefined && (
+                          <Table.Td>
+                            <Checkbox
+                              size="xs"
+                              aria-label={`Choose ${key}`}
+                              checked={chosen?.has(key) ?? false}
+                              onChange={() => onChosen(toggled(chosen, key))}
+                            />
+                          </Table.Td>
+                        )}
+                        {columns.map((column) => (
+                          <Table.Td key={column.id} ta={column.align}>
+                            {column.cell(row)}
+                          </Table.Td>
+                        ))}
+                      </Table.Tr>
+                    );
+                  })}
+            </Table.Tbody>
+          </Table>
+          {shown?.length === 0 && empty}
+        </Table.ScrollContainer>
+      )}
+      <Group justify="space-between" mt="sm" gap="xs">
+        <Text size="sm" c="var(--quiet)" aria-live="polite">
+          {rows.data === undefined ? " " : counted(rows.data.count, search.page ?? 1, pageSize)}
+        </Text>
+        {pages > 1 && (
+          <Pagination
+            size="sm"
+            total={pages}
+            value={search.page ?? 1}
+            onChange={(page) => onSearch({ ...search, page })}
+            getControlProps={(control) => ({ "aria-label": `${control} page` })}
+          />
+        )}
+      </Group>
+    </div>
+  );
+}
+
+function Head<Row>({
+  column,
+  search,
+  onSearch,
+}: {
+  column: Column<Row>;
+  search: TableSearch;
+  onSearch: (change: TableSearch) => void;
+}) {
+  const { sort } = column;
+  if (sort === undefined) {
+    return (
+      <Table.Th ta={column.align}>
+        {column.headless === true ? <VisuallyHidden>{column.header}</VisuallyHidden> : column.header}
+      </Table.Th>
+    );
+  }
+  const direction = search.sort === sort ? "ascending" : search.sort === `-${sort}` ? "descending" : "none";
+  return (
+    <Table.Th ta={column.align} aria-sort={direction}>
+      <button
+        type="button"
+        className={classes.sort}
+        onClick={() => onSearch(changed(search, { sort: nextSort(search.sort, sort) }))}
+      >
+        {column.header}
+        {direction === "ascending" && <IconArrowUp size={13} aria-hidden />}
+        {direction === "descending" && <IconArrowDown size={13} aria-hidden />}
+      </button>
+    </Table.Th>
+  );
+}
+
+function SearchField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
+  const [typed, setTyped] = useState(value);
+  const tell = useDebouncedCallback(onChange, 250);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <TextInput
+      type="search"
+      size="sm"
+      aria-label={label}
+      placeholder={label}
+      leftSection={<IconSearch size={15} aria-hidden />}
+      value={typed}
+      onChange={(event) => {
+        setTyped(event.currentTarget.value);
+        tell(event.currentTarget.value);
+      }}
+      className={classes.search}
+    />
+  );
+}
+
+function ColumnChoice<Row>({ columns, search, onSearch }: Props<Row>) {
+  const hidden = new Set(search.hide);
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="default" size={36} aria-label="Columns" ml="auto">
+          <IconColumns size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {columns
+          .filter((column) => column.headless !== true)
+          .map((column) => (
+            <Menu.Item
+              key={column.id}
+              role="menuitemcheckbox"
+              aria-checked={!hidden.has(column.id)}
+              onClick={() => onSearch({ ...search, hide: [...toggled(hidden, column.id)] })}
+              leftSection={
+                <Checkbox.Indicator size="xs" checked={!hidden.has(column.id)} aria-hidden component="span" />
+              }
+            >
+              {column.header}
+            </Menu.Item>
+          ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** Another search or order begins at the first page. */
+function changed(search: TableSearch, change: { q?: string; sort?: string | undefined }): TableSearch {
+  const { page: _page, ...kept } = search;
+  const next: Record<string, unknown> = { ...kept, ...change };
+  return Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined && value !== ""));
+}
+
+function toggled(set: ReadonlySet<string> | undefined, key: string): ReadonlySet<string> {
+  const next = new Set(set);
+  if (!next.delete(key)) next.add(key);
+  return next;
+}
+
+function counted(count: number, page: number, pageSize: number): string {
+  if (count === 0) return "none";
+  const first = (page - 1) * pageSize + 1;
+  const last = Math.min(count, page * pageSize);
+  return `${first.toLocaleString()}–${last.toLocaleString()} of ${count.toLocaleString()}`;
+}

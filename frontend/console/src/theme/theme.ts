@@ -1,0 +1,41 @@
+import { Anchor, createTheme, type MantineColorsTuple } from "@mantine/core";
+
+const teal: MantineColorsTuple = [
+  "#e5f7f4",
+  "#d3ebe7",
+  "#a7d7ce",
+  "#78c2b4",
+  "#52b09f",
+  "#3aa591",
+  "#2b9f8a",
+  "#0a7d6e",
+  "#066e61",
+  "#005f53",
+];
+
+const dark: MantineColorsTuple = [
+  "#e8ebe9",
+  "#c3cac7",
+  "#9aa39f",
+  "#6a7370",
+  "#343b38",
+  "#2a302e",
+  "#1f2422",
+  "#171b1a",
+  "#121514",
+  "#0c0e0d",
+];
+
+/** Colours and shapes; the words of states and their colours are in `components/State`. */
+export const theme = createTheme({
+  primaryColor: "teal",
+  primaryShade: { light: 7, dark: 7 },
+  colors: { teal, dark },
+  fontFamily: '"Inter", system-ui, sans-serif',
+  fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, monospace",
+  defaultRadius: "md",
+  headings: { fontWeight: "650" },
+  cursorType: "pointer",
+  // A link within a sentence is told from it by more than its colour.
+  components: { Anchor: Anchor.extend({ defaultProps: { underline: "always" } }) },
+});
