@@ -9,10 +9,11 @@ from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import EXCHANGES, Problem, Refusal, Reply, Request, Wake
 from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_wire.teacher import Teacher
 from coterie_wire.version import PROTOCOL
 
 _REGISTRIES = (LOCAL, CODEC, PRIVACY, HELP)
-_BESIDE: tuple[type[msgspec.Struct], ...] = (Manifest, Requirements, Problem, Request, Reply, Refusal, Wake)
+_BESIDE: tuple[type[msgspec.Struct], ...] = (Manifest, Teacher, Requirements, Problem, Request, Reply, Refusal, Wake)
 """What travels, but not as the request or the reply of an exchange."""
 
 

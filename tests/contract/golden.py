@@ -11,7 +11,16 @@ import msgspec
 from coterie_wire.codec import Codec
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
-from tests.contract.samples import MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST, SEED, SIGNED_MANIFEST, UPDATE
+from tests.contract.samples import (
+    MESSAGES,
+    PLATFORM_FRAMES,
+    PROBLEM,
+    REQUEST,
+    SEED,
+    SIGNED_MANIFEST,
+    SIGNED_TEACHER,
+    UPDATE,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,6 +38,7 @@ def golden_bytes() -> Mapping[str, bytes]:
         **{f"{type(struct).__name__}.json": msgspec.json.encode(struct) for struct in structs},
         "manifest.json": SIGNED_MANIFEST.manifest,
         "manifest.signature": SIGNED_MANIFEST.signature,
+        "teacher.json": SIGNED_TEACHER.manifest,
         **{name: codec.encode(UPDATE, seed=SEED).payload for name, codec in CODECS.items()},
     }
 

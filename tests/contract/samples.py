@@ -42,6 +42,7 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.teacher import Teacher, sign_teacher
 
 SIGNING_KEY = bytes(range(32))
 
@@ -88,6 +89,18 @@ HELP_NEWS = HelpNews(
     portion=Portion(transfer="t-1", content=BlobRef.of_bytes(b"portion"), remaining_s=3600.0),
 )
 
+TEACHER = Teacher(
+    protocol=1,
+    pair="digits",
+    version="c-2",
+    inputs=MANIFEST.model.inputs,
+    classes=3,
+    parameters=PARAMETERS,
+    predict=BlobRef.of_bytes(b"cloud predict"),
+    weights=BlobRef.of_bytes(b"cloud weights"),
+)
+SIGNED_TEACHER = sign_teacher(TEACHER, SIGNING_KEY)
+
 MESSAGES: tuple[Message, ...] = (
     Enrol(protocol=1, token="coterie-once", name="kitchen", capabilities=CAPABILITIES),
     Enrolled(device="d-1", credential="secret", platform_key=verify_key_of(SIGNING_KEY), check_in_s=30.0),
@@ -112,6 +125,7 @@ MESSAGES: tuple[Message, ...] = (
             manifest=SIGNED_MANIFEST,
             seed=SEED,
             remaining_s=90.5,
+            teacher=SIGNED_TEACHER,
         ),
         manifest=SIGNED_MANIFEST,
         requirements=REQUIREMENTS,
@@ -138,6 +152,7 @@ MESSAGES: tuple[Message, ...] = (
         loss_after=0.5,
         accuracy_before=0.75,
         train_s=12.5,
+        classes=(0, 2),
     ),
     UploadState(offset=6, accepted=True),
     ReleaseAssignment(assignment="a-1", reason=REASON),

@@ -5,8 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
+from rest_framework.test import APIClient
 
+from coterie.accounts.services import create_operator
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import CloudDataMissing, PlanDoesNotFit
 from coterie.federations.models import Federation, Group, Membership, Split
@@ -14,6 +17,7 @@ from coterie.learning.child.errors import Crashed
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.errors import Diverged
 from coterie.learning.jobs.distill_merge import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
+from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep
@@ -22,11 +26,16 @@ from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round, Update
 from coterie.rounds.tidying import tidy
 from coterie_wire.bundle import BlobRef
+from coterie_wire.codec import Tensors
+from coterie_wire.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
+from coterie_wire.tensors import decode_tensors
 from tests.coterie.world import (
+    MODEL,
     ScriptedDevice,
     fleet_of,
+    in_this_process,
     keep,
     later,
     make_dataset,
@@ -34,6 +43,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    parameters,
 )
 
 pytestmark = pytest.mark.django_db
@@ -272,17 +282,75 @@ def test_it_needs_cloud_data_and_a_cloud_model() -> None:
 def test_a_plan_that_the_pair_cannot_follow_is_refused(pair: ModelPair) -> None:
     with pytest.raises(PlanDoesNotFit, match="no graph for devices"):
         make_federation(pair, plan={"local": {"kind": "distill"}})
+    pair.spec = {**pair.spec, "head": None}
     with pytest.raises(PlanDoesNotFit, match="output layer"):
         make_federation(pair, plan={"local": {"kind": "distill", "lambda_d": 1}})
 
 
 def with_teacher(pair: ModelPair) -> None:
-    """A head, and a graph for devices; its parameters are those of the device model."""
-    spec = dict(pair.spec, head={"weight": "weight", "bias": "bias"})
+    """A graph for devices; its parameters are those of the device model."""
     ModelPair.objects.filter(pk=pair.pk).update(
-        spec=spec, teacher_predict=keep(b"teacher"), teacher_parameters=spec["parameters"]
+        teacher_predict=keep(b"teacher"), teacher_parameters=pair.spec["parameters"]
     )
     pair.refresh_from_db()
+
+
+def rows_of(classes: tuple[int, ...], seed: int) -> bytes:
+    """An update that holds the rows of these classes alone."""
+    update = parameters(seed)
+    return Int8().encode({name: tensor[list(classes)] for name, tensor in update.items()}, seed=seed).payload
+
+
+def stored_parameters(version: ModelVersion) -> Tensors:
+    with BLOBS.open(version.parameters_id) as file:
+        return decode_tensors(file.read(), expected=MODEL.parameters)
+
+
+def test_an_update_holds_the_rows_that_it_names_and_no_others(pair: ModelPair) -> None:
+    with_teacher(pair)
+    plan = {"local": {"kind": "distill"}}
+    make_federation(pair, plan=plan, target_updates=2)
+    first, second = fleet_of(2)
+    assignments = [device.check_in(later(0)).assignment for device in (first, second)]
+    assert assignments[0] is not None and assignments[1] is not None
+    payload = rows_of((0, 2), seed=1)
+    first.offer(assignments[0].assignment, payload, later(1), classes=(0, 2))
+    assert first.send(assignments[0].assignment, payload, 0, later(1)).accepted
+    whole = second.payload(2)
+    second.offer(assignments[1].assignment, whole, later(1), classes=(0, 2))
+    with pytest.raises(WireError) as refused:
+        second.send(assignments[1].assignment, whole, 0, later(1))
+    assert refused.value.code == "update.wrong_shape"
+    sweep(now=later(2))
+    round_ = Round.objects.get(state="merging")
+    merge_round(round_id=round_.pk, clock=lambda: later(3), merger=in_this_process)
+    round_.refresh_from_db()
+    assert round_.result_version is not None and round_.base_version is not None
+    before, after = (stored_parameters(version) for version in (round_.base_version, round_.result_version))
+    for name in before:
+        assert np.array_equal(after[name][1], before[name][1]), "nobody trained the second class"
+        assert not np.array_equal(after[name][[0, 2]], before[name][[0, 2]])
+
+
+def test_groups_splits_and_memberships_are_listed(pair: ModelPair) -> None:
+    api = APIClient()
+    api.force_authenticate(create_operator(username="ada").operator)
+    federation, fleet = opened(pair)
+    merged(hold(fleet, at=0), finds(["group-1", "group-2"] * 2, better_for=["group-1"]))
+    merged(hold(fleet, at=10), finds(["group-1", "group-1", "group-1", ""], better_for=["group-1"]), at=13)
+
+    def listed(path: str, **query: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = api.get(f"/api/{path}/", {"federation": str(federation.pk), **query}).json()[
+            "results"
+        ]
+        return found
+
+    assert [(one["name"], one["members"]) for one in listed("groups", sort="name")] == [("group-1", 3), ("group-2", 0)]
+    assert [one["name"] for one in listed("groups", current="true")] == ["group-1"]
+    assert {one["device_name"] for one in listed("memberships", current="true")} == {"device-0", "device-1", "device-2"}
+    assert len(listed("memberships", current="false")) == 2
+    assert [one["groups"] for one in listed("splits")] == [1, 2]
+    assert listed("splits")[0]["reason_sentence"] == "as the test wants"
 
 
 def test_a_device_gets_its_teacher_and_uploads_the_rows_that_it_names(pair: ModelPair) -> None:
