@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from coterie.simulation.schema import schema_text as simulation_schema_text
 from coterie_wire.schema import schema_text
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.kinds_page import kinds_page
@@ -15,6 +16,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "kinds.md": kinds_page,
     REFERENCE / "console.schema.json": console_page,
     REFERENCE / "openapi.json": openapi_page,
+    REFERENCE / "simulation.schema.json": simulation_schema_text,
     REFERENCE / "wire.schema.json": schema_text,
 }
 

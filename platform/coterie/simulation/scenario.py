@@ -84,7 +84,7 @@ class Scenario(msgspec.Struct, frozen=True):
 def parse_scenario(raw: object, *, path: str) -> Scenario:
     """Raises MalformedFile."""
     try:
-        parts = msgspec.convert(raw, _Parts)
+        parts = msgspec.convert(raw, Parts)
         return Scenario(
             title=parts.title,
             devices=parts.devices,
@@ -124,13 +124,17 @@ def read_toml(path: Path) -> object:
         raise MalformedFile(path=str(path), detail=str(error)) from error
 
 
-class _Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A scenario as its file has it."""
+
     title: Annotated[str, Meta(min_length=1, max_length=200)]
     stream: object
     learner: object
-    devices: Annotated[int, Meta(ge=1, le=100_000)] = 10
-    window: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    begins_s: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    devices: Annotated[int, Meta(ge=1, le=100_000, description="how many, where nobody says otherwise")] = 10
+    window: Annotated[int, Meta(ge=1, le=10_000, description="batches that a device keeps")] = 10
+    begins_s: Annotated[
+        float, Meta(ge=0, le=1e9, description="seconds after which the operator starts, or devices begin to train")
+    ] = 0.0
     bootstrap: Bootstrap | None = None
     speed: Speed = Speed()
     habits: Habits = Habits()

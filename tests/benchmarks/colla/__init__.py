@@ -1,7 +1,7 @@
 """Colla against learning alone, centralised learning and FedAvg: accuracy of the last cycle, groups, bytes.
 
-Every simulation runs through the engine of ``coterie simulate``; the settings stand in settings.toml. Accuracy is that of a
-device on the last cycle's visits, each predicted before it is learned from.
+Every simulation runs through the engine of ``coterie simulate``; the settings stand in settings.toml. Accuracy is that
+of a device on the last cycle's visits, each predicted before it is learned from.
 """
 
 import os

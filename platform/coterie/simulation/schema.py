@@ -1,0 +1,24 @@
+"""The JSON schemas of what a simulation reads and writes."""
+
+import msgspec
+
+from coterie.simulation.contenders import BASELINES
+from coterie.simulation.outcome import Outcome
+from coterie.simulation.scenario import LEARNERS, STREAMS, Parts
+
+
+def schema_text() -> str:
+    """By document: `scenario` with its kinds of stream and learner, the baselines, and `outcome`."""
+    schemas = {
+        "scenario": msgspec.json.schema(Parts, schema_hook=_anything),
+        "stream": STREAMS.schema(),
+        "learner": LEARNERS.schema(),
+        "baseline": BASELINES.schema(),
+        "outcome": msgspec.json.schema(Outcome, schema_hook=_anything),
+    }
+    return msgspec.json.format(msgspec.json.encode(schemas), indent=2).decode() + "\n"
+
+
+def _anything(_type: type) -> dict[str, object]:
+    """A kind, or a plan, whose schema stands elsewhere."""
+    return {"description": "see the kinds"}
