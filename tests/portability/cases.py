@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from torch import nn
 
 from coterie.learning.compile.compiled import CompiledModel
-from tests.zoo.entry import Entry
-from tests.zoo.models import ZOO
+from tests.zoo.entry import Entry, Numbers
+from tests.zoo.models import CLASSES, ZOO
 from tests.zoo.reference import compiled
 
 BATCH = 4
@@ -77,7 +78,7 @@ def _made_up(session: onnxruntime.InferenceSession, entry: Entry, model: Compile
         role, _, name = wanted.name.partition(".")
         if wanted.name in samples:
             feed[wanted.name] = samples[wanted.name].numpy()
-        elif role in ("param", "anchor") and name in model.parameters:
+        elif role in ("param", "anchor", "state") and name in model.parameters:
             feed[wanted.name] = model.parameters[name]
         elif DTYPES[wanted.type] == "int64":
             feed[wanted.name] = np.asarray(generator.integers(0, 2, wanted.shape))
@@ -95,5 +96,11 @@ def _listed(tensors: Arrays, content: bytearray) -> Sequence[Mapping[str, object
     return entries
 
 
+def _with_dropout() -> nn.Module:
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Dropout(0.4), nn.Linear(64, CLASSES))
+
+
 if __name__ == "__main__":
-    write_cases(ZOO, Path(sys.argv[1]))
+    # Its masks come of a seed by arithmetic, which must be the same everywhere.
+    dropout = Entry(_with_dropout, (Numbers((32,)),), CLASSES)
+    write_cases({**ZOO, "dropout": dropout}, Path(sys.argv[1]))

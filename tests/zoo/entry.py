@@ -6,6 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from coterie.learning.recipe.loss import Loss
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
+
+CLASSIFICATION = CrossEntropy()
+
 
 @dataclass(frozen=True)
 class Numbers:
@@ -35,6 +40,8 @@ class Entry:
     build: Callable[[], nn.Module]
     inputs: tuple[Numbers | Indices, ...]
     classes: int
+    """How many numbers it gives, for each place where it gives some for several."""
+    loss: Loss = CLASSIFICATION
     learning_rate: float = 0.05
     """At which its training is no more sensitive to rounding than can be compared."""
 

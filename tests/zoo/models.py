@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from torch import nn
 
+from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.learning.recipe.loss.next_token import NextToken
 from tests.zoo import sequences, tables, vision
 from tests.zoo.entry import Entry, Indices, Numbers
 
@@ -12,10 +15,6 @@ ACTIVITIES = 6
 IMAGE = (Numbers((3, 32, 32)),)
 DIGIT = (Numbers((1, 28, 28)),)
 WORDS = 2000
-
-
-def group_norm(channels: int) -> nn.Module:
-    return nn.GroupNorm(4, channels)
 
 
 ZOO: Mapping[str, Entry] = {
@@ -29,8 +28,8 @@ ZOO: Mapping[str, Entry] = {
     "cnn_depthwise": Entry(lambda: vision.cnn_depthwise(CLASSES), IMAGE, CLASSES),
     "cnn_grouped": Entry(lambda: vision.cnn_grouped(CLASSES), IMAGE, CLASSES),
     # At higher rates PyTorch's own float32 leaves its float64 by more than 1e-4: rectifiers make deep models chaotic.
-    "resnet": Entry(lambda: vision.resnet(CLASSES, group_norm), IMAGE, CLASSES, learning_rate=0.0005),
-    "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, group_norm), IMAGE, CLASSES, learning_rate=0.005),
+    "resnet": Entry(lambda: vision.resnet(CLASSES, nn.BatchNorm2d), IMAGE, CLASSES, learning_rate=0.0005),
+    "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, nn.BatchNorm2d), IMAGE, CLASSES, learning_rate=0.005),
     "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES), (Numbers((3, 128)),), ACTIVITIES),
     "autoencoder": Entry(vision.autoencoder, IMAGE, 3 * 32 * 32),
     "pyramid": Entry(lambda: vision.Pyramid(CLASSES), IMAGE, CLASSES),
@@ -44,6 +43,23 @@ ZOO: Mapping[str, Entry] = {
 }
 """Realistic sizes."""
 
+OTHER_LOSSES: Mapping[str, Entry] = {
+    "autoencoder": Entry(vision.autoencoder, IMAGE, 3 * 32 * 32, MeanSquaredError()),
+    "gru": Entry(
+        lambda: sequences.Recurrent(nn.GRU, WORDS, 64, 96, every=True), (Indices((20,), WORDS),), WORDS, NextToken()
+    ),
+    "causal_transformer": Entry(
+        lambda: sequences.CausalTransformer(WORDS, 32, 64, 2, every=True), (Indices((32,), WORDS),), WORDS, NextToken()
+    ),
+    "recommender": Entry(
+        lambda: tables.Recommender(1000, 2000, 1, 8),
+        (Indices((), 1000), Indices((), 2000), Numbers((8,))),
+        1,
+        BinaryCrossEntropy(),
+    ),
+}
+"""What of the same is trained otherwise than by classes: to give its input back, to tell every word, to tell clicks."""
+
 FEW = 40
 SMALL: Mapping[str, Entry] = {
     "mlp": Entry(lambda: tables.mlp(12, CLASSES, 8), (Numbers((12,)),), CLASSES),
@@ -54,8 +70,10 @@ SMALL: Mapping[str, Entry] = {
     "cnn_overlapping_pool": Entry(lambda: vision.cnn_overlapping_pool(CLASSES, 4), (Numbers((3, 32, 32)),), CLASSES),
     "cnn_depthwise": Entry(lambda: vision.cnn_depthwise(CLASSES, 4), (Numbers((3, 12, 12)),), CLASSES),
     "cnn_grouped": Entry(lambda: vision.cnn_grouped(CLASSES, 8), (Numbers((3, 14, 14)),), CLASSES),
-    "resnet": Entry(lambda: vision.resnet(CLASSES, group_norm, 4, 2), (Numbers((3, 8, 8)),), CLASSES),
-    "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, group_norm, 4, whole=False), (Numbers((3, 16, 16)),), CLASSES),
+    "resnet": Entry(lambda: vision.resnet(CLASSES, nn.BatchNorm2d, 4, 2), (Numbers((3, 8, 8)),), CLASSES),
+    "mobilenet": Entry(
+        lambda: vision.mobilenet(CLASSES, nn.BatchNorm2d, 4, whole=False), (Numbers((3, 16, 16)),), CLASSES
+    ),
     "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES, 4), (Numbers((3, 24)),), ACTIVITIES),
     "autoencoder": Entry(lambda: vision.autoencoder(4), (Numbers((3, 8, 8)),), 3 * 8 * 8),
     "pyramid": Entry(lambda: vision.Pyramid(CLASSES, 4), (Numbers((3, 8, 8)),), CLASSES),

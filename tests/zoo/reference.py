@@ -1,61 +1,143 @@
-"""The train step that a compiled graph has to equal, written with PyTorch's own losses and autograd."""
+"""The train step that a compiled graph has to equal, written with PyTorch's own losses and optimisers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from coterie.learning.compile.compiled import CompiledModel, compile_model
 from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch
+from coterie.learning.recipe import Recipe
+from coterie.learning.recipe.loss import Loss
+from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
+from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.learning.recipe.loss.next_token import NextToken
+from coterie.learning.recipe.optimiser import Optimiser
+from coterie.learning.recipe.optimiser.adam import Adam
+from coterie.learning.recipe.optimiser.adamw import AdamW
+from coterie.learning.recipe.optimiser.sgd import Sgd
 from coterie_wire.local import StepWeights
 from tests.zoo.entry import Entry
 
+Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
+Build = Callable[[list[Tensor], StepWeights], torch.optim.Optimizer]
 
-def compiled(module: nn.Module, *example: Tensor, batch_size: int) -> CompiledModel:
-    return compile_model(export_module(module, example), batch_size=batch_size)
+
+@dataclass(frozen=True)
+class Paired:
+    """An optimiser of ours with PyTorch's, and its share of the entry's learning rate."""
+
+    kind: Optimiser
+    in_pytorch: Build
+    share: float = 1.0
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    def weights(self, entry: Entry) -> StepWeights:
+        """Those of a step, with a teacher and a proximal term."""
+        return StepWeights(
+            entry.learning_rate * self.share,
+            self.momentum,
+            self.weight_decay,
+            clip_norm=1.0,
+            proximal_weight=0.1,
+            distillation_weight=0.3,
+        )
+
+
+OPTIMISERS: Mapping[str, Paired] = {
+    "momentum": Paired(
+        Sgd(), lambda tensors, w: torch.optim.SGD(tensors, lr=w.learning_rate, momentum=w.momentum), momentum=0.5
+    ),
+    "nesterov": Paired(
+        Sgd(momentum="nesterov"),
+        lambda tensors, w: torch.optim.SGD(tensors, lr=w.learning_rate, momentum=w.momentum, nesterov=True),
+        momentum=0.5,
+    ),
+    "adam": Paired(Adam(), lambda tensors, w: torch.optim.Adam(tensors, lr=w.learning_rate), share=0.02),
+    "adamw": Paired(
+        AdamW(),
+        lambda tensors, w: torch.optim.AdamW(tensors, lr=w.learning_rate, weight_decay=w.weight_decay),
+        share=0.02,
+        weight_decay=0.1,
+    ),
+}
+
+
+def compiled(module: nn.Module, *example: Tensor, batch_size: int, recipe: Recipe | None = None) -> CompiledModel:
+    return compile_model(export_module(module, example), recipe or Recipe(), batch_size=batch_size)
 
 
 def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int) -> Batch:
-    """Made-up samples with labels and a teacher's probabilities."""
+    """Made-up samples with targets and what a teacher says."""
     generator = np.random.default_rng(seed)
-    teacher = generator.dirichlet(np.ones(entry.classes), count).astype(np.float32)
-    labels = generator.integers(0, entry.classes, count)
-    arrays = {
-        spec.name: tensor.numpy() for spec, tensor in zip(model.spec.inputs, entry.samples(count, seed), strict=True)
-    }
-    return Batch(Dataset(arrays, labels), teacher)
+    samples = entry.samples(count, seed)
+    arrays = {spec.name: tensor.numpy() for spec, tensor in zip(model.spec.inputs, samples, strict=True)}
+    shape = (count, *model.spec.output.shape)
+    match entry.loss:
+        case MeanSquaredError():
+            target = samples[0].numpy().reshape(shape)
+            teacher = generator.normal(size=shape)
+        case BinaryCrossEntropy():
+            target = generator.integers(0, 2, shape).astype(np.float32)
+            teacher = generator.random(shape)
+        case _:
+            target = generator.integers(0, entry.classes, shape[:-1])
+            teacher = generator.dirichlet(np.ones(entry.classes), shape[:-1])
+    return Batch(Dataset(arrays, target), teacher.astype(np.float32))
+
+
+def loss_of(kind: Loss, output: Tensor, target: Tensor, teacher: Tensor, share: float) -> Tensor:
+    """The mean over samples of what their targets and the teacher ask for."""
+    match kind:
+        case MeanSquaredError():
+            own, taught = functional.mse_loss(output, target), functional.mse_loss(output, teacher)
+        case BinaryCrossEntropy():
+            own = functional.binary_cross_entropy_with_logits(output, target)
+            taught = functional.binary_cross_entropy_with_logits(output, teacher)
+        case NextToken():
+            kept = target != kind.padding
+            own = functional.cross_entropy(output[kept], target[kept])
+            taught = functional.cross_entropy(output[kept], teacher[kept])
+        case CrossEntropy():
+            own, taught = functional.cross_entropy(output, target), functional.cross_entropy(output, teacher)
+        case other:
+            raise AssertionError(f"no reference for {other}")
+    return (1 - share) * own + share * taught
 
 
 class InPyTorch:
     """A model and its optimiser."""
 
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
+    def __init__(self, module: nn.Module, paired: Paired, weights: StepWeights, loss: Loss | None = None) -> None:
+        self.module, self.weights, self.loss = module, weights, loss or CrossEntropy()
         self.parameters = dict(module.named_parameters())
         self.anchors = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}
-        self.velocities = {name: torch.zeros_like(tensor) for name, tensor in self.parameters.items()}
+        self.optimiser = paired.in_pytorch(list(self.parameters.values()), weights)
 
-    def step(self, batch: Batch, weights: StepWeights) -> float:
+    def step(self, batch: Batch, *, clip: bool = False) -> float:
         """The loss before the step."""
         inputs = (torch.from_numpy(array) for array in batch.dataset.inputs.values())
-        target, share = torch.from_numpy(batch.dataset.labels), weights.distillation_weight
-        logits = self.module(*inputs)
         assert batch.teacher is not None
-        teacher = nn.functional.cross_entropy(logits, torch.from_numpy(batch.teacher))
-        loss = (1 - share) * nn.functional.cross_entropy(logits, target) + share * teacher
-        gradients = torch.autograd.grad(loss, list(self.parameters.values()))
-        with torch.no_grad():
-            for (name, tensor), gradient in zip(self.parameters.items(), gradients, strict=True):
-                pull = weights.proximal_weight * (tensor - self.anchors[name])
-                self.velocities[name] = weights.momentum * self.velocities[name] + gradient + pull
-                tensor -= weights.learning_rate * self.velocities[name]
+        target, teacher = torch.from_numpy(batch.dataset.labels), torch.from_numpy(batch.teacher)
+        loss = loss_of(self.loss, self.module(*inputs), target, teacher, self.weights.distillation_weight)
+        off = [(tensor - self.anchors[name]).square().sum() for name, tensor in self.parameters.items()]
+        self.optimiser.zero_grad()
+        torch.autograd.backward(loss + self.weights.proximal_weight / 2 * torch.stack(off).sum())
+        if clip:
+            nn.utils.clip_grad_norm_(list(self.parameters.values()), self.weights.clip_norm)
+        self.optimiser.step()
         return loss.item()
 
-    def distance(self, parameters: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]) -> float:
-        """How far `parameters` are from the model's, relative to their norm."""
-        ours = np.concatenate([parameters[name].ravel() for name in self.parameters])
-        theirs = np.concatenate([tensor.detach().numpy().ravel() for tensor in self.parameters.values()])
-        return float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))
+    def distance(self, found: Arrays) -> float:
+        """How far parameters and running statistics are from the model's, relative to their norm."""
+        theirs = {**self.parameters, **{name: part for name, part in self.module.named_buffers() if name in found}}
+        ours = np.concatenate([found[name].ravel() for name in theirs])
+        wanted = np.concatenate([tensor.detach().numpy().ravel() for tensor in theirs.values()])
+        return float(np.linalg.norm(ours - wanted) / np.linalg.norm(wanted))

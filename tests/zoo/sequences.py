@@ -7,17 +7,26 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer over embeddings; the last state tells the next word."""
+    """A recurrent layer over embeddings; the last state, or `every` state, tells the next word."""
 
-    def __init__(self, layer: Callable[..., nn.GRU | nn.LSTM], vocabulary: int, embedded: int, hidden: int) -> None:
+    def __init__(
+        self,
+        layer: Callable[..., nn.GRU | nn.LSTM],
+        vocabulary: int,
+        embedded: int,
+        hidden: int,
+        *,
+        every: bool = False,
+    ) -> None:
         super().__init__()
+        self.every = every
         self.embedding = nn.Embedding(vocabulary, embedded)
         self.recurrent = layer(embedded, hidden, batch_first=True)
         self.head = nn.Linear(hidden, vocabulary)
 
     def forward(self, words: Tensor) -> Tensor:
         states, _ = self.recurrent(self.embedding(words))
-        logits: Tensor = self.head(states[:, -1])
+        logits: Tensor = self.head(states if self.every else states[:, -1])
         return logits
 
 
@@ -81,10 +90,11 @@ class _CausalBlock(nn.Module):
 
 
 class CausalTransformer(nn.Module):
-    """A small language model; its last state tells the next word, read and written by the same weights."""
+    """A small language model, whose words are read and written by the same weights."""
 
-    def __init__(self, vocabulary: int, length: int, wide: int, layers: int) -> None:
+    def __init__(self, vocabulary: int, length: int, wide: int, layers: int, *, every: bool = False) -> None:
         super().__init__()
+        self.every = every
         self.embedding = nn.Embedding(vocabulary, wide)
         self.position = nn.Embedding(length, wide)
         self.blocks = nn.Sequential(*(_CausalBlock(wide, 4) for _ in range(layers)))
@@ -96,5 +106,5 @@ class CausalTransformer(nn.Module):
     def forward(self, words: Tensor) -> Tensor:
         places = torch.arange(words.shape[1], device=words.device)
         states = self.blocks(self.embedding(words) + self.position(places))
-        logits: Tensor = self.head(self.norm(states[:, -1]))
+        logits: Tensor = self.head(self.norm(states if self.every else states[:, -1]))
         return logits

@@ -23,7 +23,7 @@ from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session
 from coterie_wire.bundle import Head
 from coterie_wire.local import StepWeights
-from tests.zoo.reference import InPyTorch
+from tests.zoo.reference import OPTIMISERS, InPyTorch
 
 BATCH = 8
 CLASSES = 10
@@ -227,10 +227,10 @@ def test_pool_over_equal_values_shares_gradients_as_pytorch_does(pool: nn.Module
     images = torch.randint(0, 2, (BATCH, 1, 8, 8)).float()
     module(images)
     model = compiled(module, images)
-    steps, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
+    steps, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module, OPTIMISERS["momentum"], WEIGHTS)
     labels = np.arange(BATCH) % CLASSES
     batch = Batch(Dataset({"input": images.numpy()}, labels), np.full((BATCH, CLASSES), 0.1, np.float32))
     training = steps.step(steps.begin(model.parameters), batch, WEIGHTS).training
-    reference.step(batch, WEIGHTS)
+    reference.step(batch)
     for name, tensor in reference.parameters.items():
         np.testing.assert_allclose(training.parameters[name], tensor.detach().numpy(), rtol=1e-4, atol=1e-6)

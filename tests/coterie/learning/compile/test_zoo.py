@@ -13,10 +13,11 @@ from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.device_steps import DeviceSteps
 from coterie.learning.evaluate import open_session
-from coterie_wire.local import StepWeights
+from coterie.learning.recipe import Recipe
+from coterie_wire.contract import version_names
 from tests.zoo.entry import Entry
-from tests.zoo.models import SMALL, ZOO
-from tests.zoo.reference import InPyTorch, batch_of, compiled
+from tests.zoo.models import OTHER_LOSSES, SMALL, ZOO
+from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, compiled
 
 BATCH = 8
 
@@ -26,30 +27,33 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def follow(entry: Entry, steps: int) -> None:
+def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
     """Take the same steps on both sides, and predict."""
-    weights = StepWeights(entry.learning_rate, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
+    paired = OPTIMISERS[optimiser]
+    weights = paired.weights(entry)
     module = entry.built()
-    model = compiled(module, *entry.samples(2, 0), batch_size=BATCH)
+    recipe = Recipe(loss=entry.loss, optimiser=paired.kind, clipping=True)
+    model = compiled(module, *entry.samples(2, 0), batch_size=BATCH, recipe=recipe)
     assert_standard(model.train_step)
     assert_standard(model.predict)
-    device, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module)
+    device, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module, paired, weights, entry.loss)
     training = device.begin(model.parameters)
     for number in range(steps):
         # A short batch now and then: what is padded must count for nothing.
         batch = batch_of(entry, model, BATCH - number % 3, number)
         training, loss, _ = device.step(training, batch, weights, model.parameters)
-        assert loss == pytest.approx(reference.step(batch, weights), rel=1e-4)
+        assert loss == pytest.approx(reference.step(batch, clip=True), rel=1e-4)
     assert reference.distance(training.parameters) < 1e-4
     session = open_session(model.predict)
+    roles = version_names(model.spec)
     for count in (1, 5):
         samples = entry.samples(count, 99)
-        feed = {f"param.{name}": tensor for name, tensor in training.parameters.items()}
+        feed = {role: training.parameters[name] for name, role in roles.items()}
         for spec, tensor in zip(model.spec.inputs, samples, strict=True):
             feed[spec.name] = tensor.numpy()
-        (logits,) = session.run(["logits"], feed)
+        (output,) = session.run(None, feed)
         with torch.no_grad():
-            np.testing.assert_allclose(logits, module.eval()(*samples).numpy(), rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(output, module.eval()(*samples).numpy(), rtol=1e-3, atol=1e-4)
 
 
 def assert_standard(graph: bytes) -> None:
@@ -66,10 +70,31 @@ def test_small_model_follows_pytorch(name: str) -> None:
     follow(SMALL[name], steps=12)
 
 
+# Every model with momentum, and those that are usually trained otherwise with what they are.
+PAIRS = [
+    *((name, "momentum") for name in ZOO),
+    ("mlp", "adamw"),
+    ("lenet", "nesterov"),
+    ("resnet", "nesterov"),
+    ("cnn_windows", "adam"),
+    ("lstm", "adam"),
+    ("encoder", "adamw"),
+]
+
+
 @pytest.mark.zoo
-@pytest.mark.parametrize("name", ZOO)
-def test_model_follows_pytorch_for_a_hundred_steps(name: str) -> None:
-    follow(ZOO[name], steps=100)
+@pytest.mark.parametrize(("name", "optimiser"), PAIRS)
+def test_model_follows_pytorch_for_a_hundred_steps(name: str, optimiser: str) -> None:
+    follow(ZOO[name], 100, optimiser)
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize(
+    ("name", "optimiser"),
+    [("autoencoder", "adam"), ("gru", "momentum"), ("causal_transformer", "adamw"), ("recommender", "adam")],
+)
+def test_model_with_another_loss_follows_pytorch_for_a_hundred_steps(name: str, optimiser: str) -> None:
+    follow(OTHER_LOSSES[name], 100, optimiser)
 
 
 def test_weights_that_are_tied_are_one_parameter(tmp_path: Path) -> None:
