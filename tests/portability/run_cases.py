@@ -9,7 +9,7 @@ import onnxruntime
 
 TOLERANCE = 1e-4
 FLOOR = 1e-3
-"""Smaller numbers are compared as if they were this large: a mean of what is normalised is rounding and nothing else."""
+"""Smaller numbers are compared as if they were this large: the mean of what is normalised is nothing but rounding."""
 
 
 def main(folder: Path) -> int:
