@@ -1,6 +1,7 @@
 import random
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,10 +11,11 @@ from coterie.learning.child.run import run_child
 from coterie.learning.jobs import merge
 from coterie.learning.jobs.merge import MergeArguments, NotFinite, StoredUpdate, UpdateChanged
 from coterie.learning.merging import BLOCK, merge_stored
-from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.bundle import BlobRef, ModelSpec, RunningMoments, TensorSpec
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.codec.int8 import Int8
-from coterie_wire.tensors import encode_tensors
+from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.updates import join_update
 
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
@@ -70,6 +72,28 @@ def test_the_same_updates_give_the_same_bytes_in_any_order(
     expected = merge_stored(arguments(tmp_path, *updates), ignore).parameters
     shuffled = random.Random(seed).sample(updates, len(updates))
     assert merge_stored(arguments(tmp_path, *shuffled), ignore).parameters == expected
+
+
+def test_statistics_are_merged_beside_the_parameters_whatever_the_servers_step(tmp_path: Path) -> None:
+    mean, variance = (TensorSpec(f"norm.{name}", "float32", (2,)) for name in ("mean", "variance"))
+    model = msgspec.structs.replace(MODEL, statistics=(RunningMoments(mean, variance),))
+    base = {**numbers(0), "norm.mean": np.full(2, 9, np.float32), "norm.variance": np.full(2, 9, np.float32)}
+    stored = []
+    for centre, samples in ((0.0, 1), (4.0, 3)):
+        found = {"norm.mean": np.full(2, centre, np.float32), "norm.variance": np.ones(2, np.float32)}
+        payload = join_update(found, Int8().encode(numbers(1, 0.1), seed=1).payload)
+        path = store(tmp_path, f"normed-{samples}", payload)
+        stored.append(StoredUpdate(str(path), BlobRef.of_file(path).sha256, samples))
+    given = msgspec.structs.replace(
+        arguments(tmp_path, *stored),
+        model=model,
+        base=str(store(tmp_path, "normed", encode_tensors(base))),
+        merge={"kind": "fed_avg", "learning_rate": 0.5},
+    )
+    merge_stored(given, ignore)
+    merged = decode_tensors(Path(given.output).read_bytes(), expected=model.version)
+    np.testing.assert_allclose(merged["norm.mean"], 3.0)
+    np.testing.assert_allclose(merged["norm.variance"], 4.0)  # 1 within devices, 3 between them
 
 
 def test_a_child_process_gives_the_same_bytes(updates: list[StoredUpdate], tmp_path: Path) -> None:

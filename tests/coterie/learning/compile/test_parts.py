@@ -153,6 +153,31 @@ def test_dropout_keeps_its_share_without_pattern() -> None:
     assert abs(corners.mean()) < 0.01
 
 
+class Attentive(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 8), nn.Linear(8, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        words = self.body(x)
+        seen = functional.scaled_dot_product_attention(words, words, words, dropout_p=0.4)
+        return self.head(functional.dropout(seen.mean(dim=1), 0.2))
+
+
+def test_what_is_dropped_on_the_way_is_dropped_on_the_way_back() -> None:
+    model = compiled(Attentive(), 3, 4, recipe=Recipe(optimiser=PLAIN))
+    steps, batch, rate = DeviceSteps(model.train_step, model.spec, seed=3), batch_of(model), 1e-3
+    start = steps.begin(model.parameters)
+    after = steps.step(start, batch, StepWeights(rate))
+    # The same seed drops the same elements, so that the loss falls by the gradient's square.
+    moved = steps.step(start._replace(parameters=after.training.parameters), batch, StepWeights(rate))
+    squares = sum(
+        float(np.sum(((model.parameters[name] - tensor) / rate) ** 2))
+        for name, tensor in after.training.parameters.items()
+    )
+    assert after.loss - moved.loss == pytest.approx(rate * squares, rel=0.05)
+
+
 def test_step_seeds_fit_the_graph_and_differ() -> None:
     seeds = {step_seed(seed, step) for seed in (0, 1, 2**53) for step in range(50)}
     assert len(seeds) == 150

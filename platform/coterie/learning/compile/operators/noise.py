@@ -25,7 +25,7 @@ PRIME = 2**25 - 39
 """The sum of two smaller numbers has a square below 2**52."""
 SPREAD = 12_345_701
 """Between the numbers of neighbours, modulo PRIME."""
-DRAWS = ("aten.bernoulli.p", "aten.rand_like.default")
+DRAWS = ("aten.bernoulli.p", "aten.rand_like.default", "aten.native_dropout.default")
 
 
 def draws_noise(module: GraphModule) -> bool:
@@ -38,6 +38,17 @@ def bernoulli(call: Call) -> str:
     """One with probability p: what dropout keeps."""
     below = call.emit.scalar(float(call.number("p")) * PRIME, torch.float64)
     return call.emit.cast(call.emit.op("Less", _numbers(call), below), call.dtype)
+
+
+@TABLE.lowers("native_dropout.default")
+def dropout(call: Call) -> tuple[str, str]:
+    """What is kept, scaled up by what is dropped, and the mask; attention drops this way."""
+    emit, share = call.emit, 1 - float(call.number("p"))
+    if not call.arguments["train"] or share == 0:
+        raise NotImplementedError("it drops nothing, or everything")
+    mask = emit.op("Less", _numbers(call), _constant(emit, share * PRIME))
+    scale = emit.op("Mul", emit.cast(mask, call.dtype), emit.scalar(1 / share, call.dtype))
+    return emit.op("Mul", call["input"], scale), mask
 
 
 @TABLE.lowers("rand_like.default")
