@@ -92,7 +92,6 @@ def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_m
     helper = company.member("helper", (0, FAMILIAR, NEW))
     target = company.member("target", (0, FAMILIAR))
     x, _ = samples(20, (NEW,), seed=7)
-    assert target.predicted(x).count(NEW) < 10
     helper.set_conditions(OFFLINE)
     eventually(lambda: not company.site.operator.get(f"/devices/{helper.id}/")["ready"])
     company.meets_what_it_never_saw(target)
