@@ -13,10 +13,12 @@ from uuid import UUID
 
 import numpy as np
 
+from coterie.learning.help import neighbours
+from coterie.learning.help.neighbours import NeighbourIndex
 from coterie.transfer.models import DeviceProfile, HelpRequest
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import Profile
-from coterie_wire.profile import Float64, jensen_shannon
+from coterie_wire.profile import Counts
 
 LAGGING = timedelta(seconds=10)
 """Rows so young are read again: clocks of processes differ, and transactions commit out of order."""
@@ -38,7 +40,7 @@ class Neighbourhood:
     def __init__(self, federation_id: UUID, classes: int) -> None:
         self._federation_id = federation_id
         self._classes = classes
-        self._rows: dict[UUID, Profile] = {}
+        self._index = NeighbourIndex(classes)
         self._read_to: datetime | None = None
         self._lock = threading.Lock()
 
@@ -46,23 +48,18 @@ class Neighbourhood:
         self, profile: Profile, classes: Sequence[int], cartel: Cartel, *, exclude: Collection[UUID], limit: int
     ) -> list[Neighbour]:
         """The most similar devices that know `classes` well, are not drifting and are willing, nearest first."""
+        prior = _counts(profile, self._classes).prior()
         with self._lock:
             self._refresh()
-            prior = _prior(profile, self._classes)
-            found = [
-                Neighbour(device, jensen_shannon(_prior(row, self._classes), prior))
-                for device, row in self._rows.items()
-                if device not in exclude and _can_help(row, classes, cartel)
-            ]
-        near = [neighbour for neighbour in found if neighbour.divergence <= cartel.largest_divergence]
-        return sorted(near, key=lambda neighbour: (neighbour.divergence, neighbour.device))[:limit]
+            found = self._index.search(prior, classes, cartel, limit=limit, exclude={str(device) for device in exclude})
+        return [Neighbour(UUID(match.device), match.divergence) for match in found]
 
     def _refresh(self) -> None:
         changed = DeviceProfile.objects.filter(federation=self._federation_id).order_by("updated_at")
         if self._read_to is not None:
             changed = changed.filter(updated_at__gte=self._read_to - LAGGING)
         for row in changed.iterator():
-            self._rows[row.device_id] = row.profile()
+            self._index.put(str(row.device_id), _known(row.profile(), self._classes))
             self._read_to = row.updated_at
 
 
@@ -85,17 +82,15 @@ def _index(federation_id: UUID, classes: int) -> Neighbourhood:
     return Neighbourhood(federation_id, classes)
 
 
-def _prior(profile: Profile, classes: int) -> Float64:
-    counts = np.zeros(classes)
-    counts[list(profile.classes)] = profile.counts
-    prior: Float64 = counts / max(1.0, counts.sum())
-    return prior
+def _counts(profile: Profile, classes: int) -> Counts:
+    """Of a device that does not tell how it does, as if it did everything wrong."""
+    samples, wrong = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    told = list(profile.classes)
+    samples[told] = profile.counts
+    wrong[told] = samples[told] if profile.hits is None else samples[told] - np.array(profile.hits, np.int64)
+    return Counts(samples, wrong)
 
 
-def _can_help(row: Profile, classes: Sequence[int], cartel: Cartel) -> bool:
-    if row.hits is None or not row.willing or row.drifting or (row.error or 0.0) > cartel.helper_error:
-        return False
-    recall = {
-        label: hits / count for label, count, hits in zip(row.classes, row.counts, row.hits, strict=True) if count
-    }
-    return all(recall.get(label, 0.0) >= cartel.helper_recall for label in classes)
+def _known(profile: Profile, classes: int) -> neighbours.Neighbour:
+    """How busy the device is, the database says when it comes to it."""
+    return neighbours.Neighbour(_counts(profile, classes), drifting=profile.drifting, willing=profile.willing)

@@ -76,6 +76,9 @@ def _cases(settings: Settings, found: Outcomes) -> list[Figure]:
         outcomes = found[case.title, "isolated"], found[case.title, "cartel"]
         figures += recovery_figures(f"variant: {case.title}", *outcomes, target="beside the preset's")
         figures += guard_figures(f"variant: {case.title}", *outcomes)
+        if case.centralised is not None:
+            centralised = found[case.centralised, settings.workloads[0], "centralised"]
+            figures += byte_figures(f"variant: {case.title}", centralised, outcomes[1], target=settings.targets.bytes)
     for case in settings.traps:
         outcomes = found[case.title, "isolated"], found[case.title, "cartel"]
         figures += recovery_figures(f"trap: {case.title}", *outcomes, target="expected: less than is claimed")

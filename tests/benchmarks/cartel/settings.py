@@ -19,6 +19,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     local: Document = {}
     """What differs from the preset's."""
     help: Document = {}
+    centralised: str | None = None
+    """The learner whose centralised training the bytes are compared with; None: they are not."""
 
 
 class Targets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,99 @@
+"""What the store keeps of the company a device keeps, and how an older store grows into it."""
+
+import sqlite3
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
+from coterie_agent.store.company import KeptPortion, Reading
+from coterie_agent.store.database import _FIRST, SCHEMA_VERSION, Database
+from coterie_agent.store.opened import Store, open_store
+from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
+from coterie_wire.messages import Assignment
+from tests.coterie_agent.bundles import Bundle
+
+ASK = AskHelp("00000000-0000-0000-0000-000000000001", "digits", (2,), Profile(batch=3, classes=(2,), counts=(4,)))
+
+
+def keep(store: Store, transfer: str) -> None:
+    verdict = GiveVerdict(transfer, True, 0.5, 0.9, 8)
+    store.company.judge(verdict, KeptPortion(transfer, b"{}", (2,), b"bytes"), base="v1", tensors=b"tensors")
+
+
+@pytest.fixture
+def work_in_hand(store: Store, bundle: Bundle) -> str:
+    """The name of the assignment that the device has accepted."""
+    store.work.accept(Assignment("a1", "digits", 1, msgspec.Raw(b"{}"), bundle.signed, 11, 60.0))
+    return "a1"
+
+
+def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> None:
+    home.create()
+    with closing(sqlite3.connect(home.database)) as connection:  # as the first agent wrote it
+        connection.executescript(_FIRST)
+        connection.execute("INSERT INTO measured VALUES ('train_step_s', 0.5)")
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    with open_store(home) as store:
+        assert store.journal.measured("train_step_s") == 0.5
+        store.company.adopt("v1", b"tensors")
+        assert store.company.own() == ("v1", 1)
+
+
+def test_a_newer_store_is_left_alone(home: Home) -> None:
+    home.create()
+    Database(home.database).close()
+    with closing(sqlite3.connect(home.database)) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(AgentError, match="newer agent"):
+        Database(home.database)
+
+
+def test_a_verdict_and_the_model_that_it_changes_are_one_step(store: Store) -> None:
+    store.company.adopt("v1", b"before")
+    store.company.ask(ASK, Reading(judged=8, trained=4))
+    keep(store, "t-1")
+    assert store.company.own() == ("v1", 2)
+    assert store.company.own_tensors() == b"tensors"
+    assert store.company.verdict() is not None
+    store.company.end_request("kept", "it helped", now=1.0)
+    assert (store.company.asked(), store.company.verdict()) == (None, None)
+    assert store.company.has_ended(ASK.request)
+    assert store.company.reading() == Reading(judged=8, trained=4)
+
+
+def test_portions_start_one_update_that_counts_and_no_other(store: Store, work_in_hand: str) -> None:
+    keep(store, "t-1")
+    keep(store, "t-2")
+    first = store.company.portions_for(work_in_hand)
+    assert [portion.transfer for portion in first] == ["t-1", "t-2"]
+    keep(store, "t-3")
+    assert store.company.portions_for(work_in_hand) == first, "an assignment that goes on starts from the same"
+    store.work.finish("dropped", "", now=1.0)
+    assert len(store.company.portions_for("another")) == 3, "an update that did not count took nothing with it"
+
+
+def test_what_an_accepted_update_carried_is_not_carried_again(store: Store, work_in_hand: str) -> None:
+    keep(store, "t-1")
+    store.company.portions_for(work_in_hand)
+    keep(store, "t-2")
+    store.work.finish("accepted", "", now=1.0)
+    assert [portion.transfer for portion in store.company.portions_for("another")] == ["t-2"]
+
+
+def test_a_portion_under_way_is_read_in_pieces(store: Store) -> None:
+    store.company.serve(OfferPortion("t-9", "0" * 64, 10), b"0123456789")
+    assert [store.company.read_served(offset, 4) for offset in (0, 4, 8, 12)] == [b"0123", b"4567", b"89", b""]
+    store.company.end_serving("t-9", "served", "done", now=1.0)
+    assert store.company.serving() is None
+
+
+def test_where_nothing_stands_the_model_stays(store: Store) -> None:
+    store.company.adopt("v1", b"tensors")
+    store.company.ask(ASK, Reading(judged=8, trained=4))
+    store.company.forget()
+    assert (store.company.asked(), store.company.reading()) == (None, None)
+    assert store.company.own() == ("v1", 1)
