@@ -60,7 +60,7 @@ $(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src
 	$(NPM) run --silent build
 
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
-	$(NPM) ci --silent --no-audit --no-fund
+	$(NPM) install --silent --no-audit --no-fund  # not ci: it wants the packages of every other system, too
 	@touch $@
 
 bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.

@@ -122,7 +122,7 @@ const COLUMNS: readonly Column<Device>[] = [
     header: "Device",
     sort: "name",
     cell: (device) => (
-      <Anchor component={Link} to={`/devices/${device.id}`} fw={550} c="inherit" underline="hover">
+      <Anchor component={Link} to={`/devices/${device.id}`} fw={550} c="inherit" underline="hover" style={{ whiteSpace: "nowrap" }}>
         {device.name}
       </Anchor>
     ),
@@ -133,7 +133,7 @@ const COLUMNS: readonly Column<Device>[] = [
     id: "tags",
     header: "Tags",
     cell: (device) => (
-      <Group gap={4}>
+      <Group gap={4} wrap="nowrap">
         {device.tags.map((tag) => (
           <Badge key={tag} variant="light" color="gray" tt="none" fw={500}>
             {tag}
