@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from coterie.gateway.console_page import console
+from coterie.gateway.rest_errors import NoSuchAddress
 
 urlpatterns = [
     path("", include("coterie.gateway.urls")),
@@ -28,6 +29,7 @@ urlpatterns = [
     path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
+    path("api/<path:address>", NoSuchAddress.as_view()),
     # The console's own addresses; it says itself where it has nothing to show.
     re_path(r"^(?!(?:api|admin|static|device)(?:/|$))", console, name="console"),
 ]

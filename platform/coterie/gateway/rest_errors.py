@@ -8,7 +8,9 @@ from django.core.exceptions import RequestDataTooBig
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
-from rest_framework.views import set_rollback
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView, set_rollback
 
 from coterie.core.errors import CoterieError
 from coterie.gateway.problems import CONTENT_TYPE, problem, problem_of
@@ -25,6 +27,17 @@ CODES: Mapping[type[exceptions.APIException], str] = {
     exceptions.NotAcceptable: "rest.not_acceptable",
     exceptions.UnsupportedMediaType: "rest.unsupported_media_type",
 }
+
+
+class NoSuchAddress(APIView):
+    """Answers where the REST API has nothing, as everywhere in it."""
+
+    schema = None
+    permission_classes: "list[type[BasePermission]]" = []
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:  # noqa: ARG002
+        """Raises Http404, whoever asks and whatever for."""
+        raise Http404
 
 
 def problem_response(error: Exception, _context: Mapping[str, object]) -> HttpResponse:

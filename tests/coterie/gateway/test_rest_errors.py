@@ -39,3 +39,9 @@ def test_a_bad_body_is_refused(body: bytes, status: int, code: str, client: APIC
 def test_a_body_that_is_not_json_is_refused(client: APIClient) -> None:
     answer = client.post("/api/federations/", {"name": "digits"}, format="multipart")
     assert (answer.status_code, answer.json()["code"]) == (415, "rest.unsupported_media_type")
+
+
+@pytest.mark.parametrize("path", ["/api/nothing/", "/api/devices/x/why/", "/api/versions/1/compare/1/"])
+def test_an_address_that_is_none_is_told_like_every_error(path: str, client: APIClient) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "rest.not_found")
