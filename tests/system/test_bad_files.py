@@ -122,7 +122,7 @@ def test_forms_that_do_not_fit_are_refused(site: Site) -> None:
     assert submit_dataset(site, b"") == (400, "rest.invalid")
     program = ("program.pt2", b"program")
     for fields, status, code in [
-        ({"name": "x", "labels": ["only one"]}, 400, "rest.invalid"),
+        ({"name": "x", "labels": ["only one"]}, 422, "registry.bad_labels"),
         ({"name": "x", "labels": ["same", "same"]}, 422, "registry.bad_labels"),
         ({"name": "x" * 101, "labels": ["a", "b"]}, 400, "rest.invalid"),
         ({"name": "x", "labels": ["a", "b"], "batch_size": 0}, 400, "rest.invalid"),
