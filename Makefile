@@ -59,8 +59,9 @@ console-where-possible:
 $(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src $(CONSOLE)/scripts -type f) $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts
 	$(NPM) run --silent build
 
+# Not `npm ci`: it wants the packages of every other system, too, which not every registry has.
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
-	$(NPM) install --silent --no-audit --no-fund  # not ci: it wants the packages of every other system, too
+	$(NPM) install --silent --no-audit --no-fund
 	@touch $@
 
 bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.

@@ -122,7 +122,14 @@ const COLUMNS: readonly Column<Device>[] = [
     header: "Device",
     sort: "name",
     cell: (device) => (
-      <Anchor component={Link} to={`/devices/${device.id}`} fw={550} c="inherit" underline="hover" style={{ whiteSpace: "nowrap" }}>
+      <Anchor
+        component={Link}
+        to={`/devices/${device.id}`}
+        fw={550}
+        c="inherit"
+        underline="hover"
+        style={{ whiteSpace: "nowrap" }}
+      >
         {device.name}
       </Anchor>
     ),
