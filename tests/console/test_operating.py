@@ -100,6 +100,7 @@ def test_a_viewer_sees_everything_and_can_change_nothing(visit: Visit, device: R
 
 def test_every_action_can_be_had_as_a_command(visit: Visit, device: RealAgent) -> None:
     page = visit(f"/devices/{device.id}")
+    page.wait_for_load_state("networkidle")  # a menu that opens while the page still fills closes again
     page.get_by_role("button", name="More about “Pause”").click()
     page.get_by_role("menuitem", name="Copy as curl").click()
     expect(page.get_by_role("alert")).to_contain_text("Copied")
