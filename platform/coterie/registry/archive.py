@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import zipfile
+from contextlib import ExitStack
 from typing import BinaryIO, cast
 
 import msgspec
@@ -22,19 +23,21 @@ def archive(version: ModelVersion) -> BinaryIO:
     It holds ``parameters.safetensors``; of a device model also its two graphs, what is
     frozen in it, and ``manifest.json``.
     """
-    file = cast(BinaryIO, tempfile.TemporaryFile(prefix="coterie-archive-"))  # noqa: SIM115 - the caller closes it
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
-        _add_blob(target, "parameters.safetensors", version.parameters_id)
-        if version.role == Role.DEVICE:
-            encoded = signed_manifest(version.pk).manifest
-            manifest = msgspec.json.decode(encoded, type=Manifest)
-            _add_blob(target, "train_step.onnx", manifest.train_step.sha256)
-            _add_blob(target, "predict.onnx", manifest.predict.sha256)
-            if manifest.frozen is not None:
-                _add_blob(target, "frozen.safetensors", manifest.frozen.sha256)
-            target.writestr(zipfile.ZipInfo("manifest.json", EARLIEST), encoded)
-    file.seek(0)
-    return file
+    with ExitStack() as unless_done:
+        file = cast(BinaryIO, unless_done.enter_context(tempfile.TemporaryFile(prefix="coterie-archive-")))
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
+            _add_blob(target, "parameters.safetensors", version.parameters_id)
+            if version.role == Role.DEVICE:
+                encoded = signed_manifest(version.pk).manifest
+                manifest = msgspec.json.decode(encoded, type=Manifest)
+                _add_blob(target, "train_step.onnx", manifest.train_step.sha256)
+                _add_blob(target, "predict.onnx", manifest.predict.sha256)
+                if manifest.frozen is not None:
+                    _add_blob(target, "frozen.safetensors", manifest.frozen.sha256)
+                target.writestr(zipfile.ZipInfo("manifest.json", EARLIEST), encoded)
+        file.seek(0)
+        unless_done.pop_all()  # from here on the caller closes it
+        return file
 
 
 def _add_blob(target: zipfile.ZipFile, name: str, sha256: str) -> None:
