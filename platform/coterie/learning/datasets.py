@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_wire.archives import Numbers, read_arrays
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.bundle import ModelSpec, Task, TensorSpec
 from coterie_wire.errors import WireError
+from coterie_wire.tensors import Array
 
-Inputs = Mapping[str, NDArray[np.float32] | NDArray[np.int64]]
+Inputs = Mapping[str, Array]
 
 Targets = NDArray[np.int64] | NDArray[np.float32]
 MAX_BYTES = 2 << 30
@@ -51,10 +52,10 @@ class Dataset(NamedTuple):
         return f"Dataset of {len(self.labels)} samples"
 
 
-def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSpec, choices: int) -> Dataset:
+def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSpec, choices: int | None) -> Dataset:
     """The samples in an NPZ file, checked against the shapes that a model takes.
 
-    Whole numbers among the targets are below `choices`: classes, or a vocabulary.
+    Targets that are classes, or words, are below `choices`; where they are neither, it is None.
 
     Raises MalformedDataset.
     """
@@ -65,8 +66,8 @@ def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSp
     labels = arrays.get("y")
     if labels is None or labels.ndim < 1 or not len(labels):
         raise MalformedDataset(detail="y is missing or empty")
-    targets = _samples(arrays, "y", target, len(labels))
-    if target.dtype == "int64" and (targets.min(initial=0) < 0 or targets.max(initial=0) >= choices):
+    targets = cast(Targets, _samples(arrays, "y", target, len(labels)))
+    if choices is not None and (targets.min(initial=0) < 0 or targets.max(initial=0) >= choices):
         found = f"from {targets.min()} to {targets.max()}"
         raise MalformedDataset(detail=f"its targets go {found}, the model tells {choices} apart")
     only = len(inputs) == 1 and inputs[0].name not in arrays
@@ -76,23 +77,28 @@ def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSp
 
 def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
     """`read_dataset` for a device model."""
-    return read_dataset(path, inputs=model.inputs, target=model.target, choices=model.output.shape[-1])
+    return read_dataset(path, inputs=model.inputs, target=model.target, choices=choices(model.task, model.output))
 
 
-def _samples(
-    arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: int
-) -> NDArray[np.float32] | NDArray[np.int64]:
+def choices(task: Task, output: TensorSpec) -> int | None:
+    """How many classes or words there are to choose from; None where targets are numbers of another kind."""
+    return output.shape[-1] if task in ("classes", "tokens") else None
+
+
+def _samples(arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: int) -> Array:
     array = arrays.get(name)
     if array is None:
         raise MalformedDataset(detail=f"{name} is missing")
     if array.shape != (count, *spec.shape):
         raise MalformedDataset(detail=f"{name} is {list(array.shape)}, expected {[count, *spec.shape]}")
-    wanted: tuple[type[np.generic], ...] = (np.integer,) if spec.dtype == "int64" else (np.floating, np.integer)
-    if not any(np.issubdtype(array.dtype, kind) for kind in wanted):
+    wanted: type[np.generic] = {"float32": np.number, "bool": np.bool_}.get(spec.dtype, np.integer)
+    if not np.issubdtype(array.dtype, wanted):
         raise MalformedDataset(detail=f"{name} holds {array.dtype}, expected {spec.dtype}")
-    if spec.dtype == "int64":
-        return array.astype(np.int64)
-    values = array.astype(np.float32)
+    if np.issubdtype(array.dtype, np.integer) and spec.dtype != "float32":
+        limits = np.iinfo(spec.dtype)
+        if array.min(initial=0) < limits.min or array.max(initial=0) > limits.max:
+            raise MalformedDataset(detail=f"{name} holds numbers that {spec.dtype} does not")
+    values: Array = array.astype(spec.dtype)
     if not np.isfinite(values).all():
         raise MalformedDataset(detail=f"{name} holds numbers that are not finite")
     return values

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from coterie.learning.datasets import Dataset, Targets
 from coterie_wire.bundle import ModelSpec, Task
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.contract import LOSSES, TARGET
 from coterie_wire.measure import log_softmax, measure
 from coterie_wire.tensors import Array, decode_tensors
 
@@ -22,6 +23,15 @@ Frozen = Mapping[str, Array]
 NOTHING_FROZEN: Frozen = {}
 
 
+class Answer(NamedTuple):
+    """What a model says of samples."""
+
+    output: Float32
+    """[n, *output]."""
+    own: Float32 | None = None
+    """[n], the samples' losses by a loss of the model's own, where it has one."""
+
+
 class Evaluation(NamedTuple):
     """A model on samples whose targets are known."""
 
@@ -29,7 +39,7 @@ class Evaluation(NamedTuple):
     accuracy: float | None
     """Share of samples that are right; None where the task has no right and wrong."""
     loss: float
-    """Mean of the plain loss of the task, of a classifier cross-entropy in nats."""
+    """Mean of the plain loss of the task, of a classifier cross-entropy in nats; or of the model's own."""
     class_accuracy: tuple[float | None, ...]
     """Of a classifier, accuracy over the samples of each class; None where there are none."""
 
@@ -46,23 +56,31 @@ def predict_logits(
     session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
 ) -> NDArray[np.float32]:
     """The model's output [n, ...] for the samples of `dataset`, with the tensors of a version and its frozen ones."""
+    return ask(session, parameters, dataset, frozen).output
+
+
+def ask(
+    session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen = NOTHING_FROZEN
+) -> Answer:
+    """`predict_logits`, with the losses of the samples where the model has a loss of its own."""
     wanted = {value.name for value in session.get_inputs()}
     roles = ((f"{role}.{name}", tensor) for role in ("param", "state") for name, tensor in parameters.items())
     weights = {**{name: tensor for name, tensor in roles if name in wanted}, **frozen}
-    (output,) = (value.name for value in session.get_outputs())
-    starts = range(0, len(dataset.labels), BATCH)
-    batches = (dataset.take(slice(start, start + BATCH)) for start in starts)
-    logits = [session.run([output], {**batch.inputs, **weights})[0] for batch in batches]
-    joined: NDArray[np.float32] = np.concatenate(logits)
-    return joined
+    own = any(value.name == LOSSES for value in session.get_outputs())
+    found = []
+    for start in range(0, len(dataset.labels), BATCH):
+        batch = dataset.take(slice(start, start + BATCH))
+        found.append(session.run(None, {**batch.inputs, **({TARGET: batch.labels} if own else {}), **weights}))
+    outputs, *losses = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Answer(outputs, losses[0] if losses else None)
 
 
 def evaluate(
     predict: bytes, parameters: Tensors, dataset: Dataset, model: ModelSpec, frozen: Frozen = NOTHING_FROZEN
 ) -> Evaluation:
     """Run ``predict.onnx`` with the tensors of a version over the samples of `dataset`."""
-    output = predict_logits(open_session(predict), parameters, dataset, frozen)
-    return score(output, dataset.labels, task=model.task, padding=model.padding)
+    answer = ask(open_session(predict), parameters, dataset, frozen)
+    return score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
 
 
 def read_frozen(path: str | None, model: ModelSpec) -> Frozen:
@@ -70,9 +88,11 @@ def read_frozen(path: str | None, model: ModelSpec) -> Frozen:
     return NOTHING_FROZEN if path is None else decode_tensors(Path(path).read_bytes(), expected=model.frozen)
 
 
-def score(output: Float32, targets: Targets, *, task: Task = "classes", padding: int | None = None) -> Evaluation:
-    """Accuracy and loss of a model's `output` [n, ...] against `targets` [n, ...]."""
-    found = measure(task, output, targets, padding=padding)
+def score(
+    output: Float32, targets: Targets, *, task: Task = "classes", padding: int | None = None, own: Float32 | None = None
+) -> Evaluation:
+    """Accuracy and loss of a model's `output` [n, ...] against `targets` [n, ...]; `own` as `Answer` has it."""
+    found = measure(task, output, targets, padding=padding, own=own)
     return Evaluation(
         samples=len(targets),
         accuracy=None if found.right is None else float(found.right.mean()),
@@ -89,9 +109,10 @@ def score_taught(
     label_weight: float,
     task: Task = "classes",
     padding: int | None = None,
+    own: Float32 | None = None,
 ) -> Evaluation:
     """`score`, but the loss is label_weight·loss(targets) + (1 - label_weight)·loss(taught), `taught` [n, ...]."""
-    found = score(output, targets, task=task, padding=padding)
+    found = score(output, targets, task=task, padding=padding, own=own)
     match task:
         case "classes":
             said = -(taught * log_softmax(output)).sum(axis=1)

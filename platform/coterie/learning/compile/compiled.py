@@ -1,21 +1,25 @@
 """Compile a PyTorch device model into ordinary ONNX graphs: the train step and prediction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import onnx
 import torch
+from msgspec import UNSET
 from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 
+from coterie.learning.compile.dtypes import TORCH_TYPES
 from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
 from coterie.learning.compile.errors import BatchOutOfRange
 from coterie.learning.compile.frozen import specs_of
 from coterie.learning.compile.head import find_head
+from coterie.learning.compile.loss_program import Criterion, LossProgram, criterion
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.operators.noise import draws_noise
 from coterie.learning.compile.passes.joined_slices import joined_slices
@@ -26,13 +30,20 @@ from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.trace import trace
 from coterie.learning.compile.train_step import train_step
 from coterie.learning.recipe import Recipe
-from coterie.learning.recipe.loss import Loss
+from coterie.learning.recipe.loss.custom import Custom
 from coterie.learning.recipe.loss.next_token import NextToken
-from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
-from coterie_wire.contract import DISTILLATION, predict_inputs, train_inputs, train_outputs
+from coterie.learning.recipe.trains.whole import Whole
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import (
+    DISTILLATION,
+    LOSSES,
+    predict_batched,
+    predict_inputs,
+    predict_outputs,
+    train_inputs,
+    train_outputs,
+)
 from coterie_wire.tensors import Array
-
-TORCH_TYPES: Mapping[Dtype, torch.dtype] = {"float32": torch.float32, "int64": torch.int64, "int8": torch.int8}
 
 
 class CompiledModel(NamedTuple):
@@ -46,24 +57,33 @@ class CompiledModel(NamedTuple):
     frozen: Mapping[str, Array]
 
 
-def compile_model(program: ExportedProgram, recipe: Recipe | None = None, *, batch_size: int) -> CompiledModel:
+def compile_model(
+    program: ExportedProgram,
+    recipe: Recipe | None = None,
+    *,
+    batch_size: int,
+    loss_program: ExportedProgram | None = None,
+) -> CompiledModel:
     """The graphs and initial parameters of `program`; `export_module` makes one of an nn.Module.
 
     `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
-    train step; prediction takes any number.
+    train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
-    BatchOutOfRange, UnsupportedSignature, LossMismatch, NothingTrains or UnsupportedParameter.
+    BatchOutOfRange, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or UnsupportedParameter.
     """
     recipe = Recipe() if recipe is None else recipe
-    checked = check_program(program, recipe)
+    loss = criterion(recipe.loss, loss_program)
+    checked = check_program(program, loss, recipe.trains)
+    if isinstance(loss, LossProgram):
+        loss.check_samples()
     _check_batch(program, checked, batch_size)
     spec = _spec(program, checked, recipe, batch_size)
-    graph, spec = _compile_train_step(checked, recipe, spec)
+    graph, spec = _compile_train_step(checked, recipe, loss, spec)
     tensors = {**checked.parameters, **checked.statistics.values}
     return CompiledModel(
         spec=spec,
         train_step=graph,
-        predict=_compile_predict(checked, spec.output, predict_inputs(spec)),
+        predict=_compile_predict(checked, spec, loss),
         parameters={tensor.name: tensors[tensor.name].numpy().copy() for tensor in spec.version},
         frozen=checked.frozen,
     )
@@ -78,18 +98,21 @@ class CompiledPrediction(NamedTuple):
     predict: bytes
 
 
-def compile_prediction(program: ExportedProgram, loss: Loss) -> CompiledPrediction:
+def compile_prediction(program: ExportedProgram, loss: Criterion) -> CompiledPrediction:
     """The prediction graph alone, of a model that no device trains. Raises what `compile_model` raises."""
-    checked = check_program(program, Recipe(loss=loss), freezes=False)
+    checked = check_program(program, loss, Whole(), freezes=False)
     signature, tensors = checked.signature, {**checked.parameters, **checked.statistics.values}
     given = {f"state.{name}": f"param.{name}" for name in checked.statistics.values}
     parameters = tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in tensors.items())
     inputs = (*signature.inputs, *(TensorSpec(f"param.{spec.name}", "float32", spec.shape) for spec in parameters))
     prediction = checked.prediction.renamed(given)
-    predict = _compile_predict(
-        checked._replace(prediction=prediction), signature.output, {tensor.name: tensor for tensor in inputs}
-    )
-    return CompiledPrediction(signature, parameters, predict)
+    batched, output = {spec.name for spec in signature.inputs}, signature.output
+
+    def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        return {output.name: prediction.forward(named)[0]}
+
+    graph = _compile_batched(checked, predict, inputs, batched, [output])
+    return CompiledPrediction(signature, parameters, graph)
 
 
 def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, batch_size: int) -> ModelSpec:
@@ -117,14 +140,17 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
         frozen=specs_of(checked.frozen),
         head=find_head(program, checked.parameters.keys()) if checked.signature.task == "classes" else None,
         padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
+        own_loss=True if isinstance(recipe.loss, Custom) else UNSET,
     )
 
 
-def _compile_train_step(checked: CheckedProgram, recipe: Recipe, spec: ModelSpec) -> tuple[bytes, ModelSpec]:
+def _compile_train_step(
+    checked: CheckedProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec
+) -> tuple[bytes, ModelSpec]:
     """The graph, and the contract, which tells now whether the graph draws at random."""
     given = {name: _empty(tensor) for name, tensor in train_inputs(spec).items()}
     program = checked.training._replace(graph=pool_before_relu(checked.training.graph))
-    traced = trace(lambda named: train_step(program, recipe, spec, named), given)
+    traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
     joined_slices(traced.module)
     late_expand(traced.module)
     spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
@@ -139,18 +165,49 @@ def _compile_train_step(checked: CheckedProgram, recipe: Recipe, spec: ModelSpec
     return graph, spec
 
 
-def _compile_predict(checked: CheckedProgram, output: TensorSpec, inputs: Mapping[str, TensorSpec]) -> bytes:
-    given = {name: checked.inputs[name] if name in checked.inputs else _empty(inputs[name]) for name in inputs}
-
+def _compile_predict(checked: CheckedProgram, spec: ModelSpec, loss: Criterion) -> bytes:
     def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        with torch.no_grad():
-            return {output.name: checked.prediction.forward(named)[0]}
+        output = checked.prediction.forward(named)[0]
+        if not isinstance(loss, LossProgram):
+            return {spec.output.name: output}
+        return {spec.output.name: output, LOSSES: loss.losses(output, named[spec.target.name])}
 
-    traced = trace(predict, given)
+    batched = {tensor.name for tensor in predict_batched(spec)}
+    return _compile_batched(
+        checked, predict, tuple(predict_inputs(spec).values()), batched, list(predict_outputs(spec).values())
+    )
+
+
+def _compile_batched(
+    checked: CheckedProgram,
+    predict: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
+    inputs: Sequence[TensorSpec],
+    batched: Collection[str],
+    outputs: Sequence[TensorSpec],
+) -> bytes:
+    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size."""
+    first = checked.inputs[checked.signature.inputs[0].name]
+    assert isinstance(first, FakeTensor)
+    with first.fake_mode:
+        given = {
+            tensor.name: checked.inputs[tensor.name]
+            if tensor.name in checked.inputs
+            else _empty(tensor, first.shape[:1] if tensor.name in batched else ())
+            for tensor in inputs
+        }
+
+    def without_gradients(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        with torch.no_grad():
+            return predict(named)
+
+    traced = trace(without_gradients, given)
     emit = Emitter(batch_input=checked.signature.inputs[0].name)
-    (value,) = lower(traced.module, emit, list(given))
-    infos = [_info(tensor, batched=name in checked.inputs) for name, tensor in inputs.items()]
-    return emit.finish("predict", infos, {output.name: (value, _info(output, batched=True))})
+    values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    return emit.finish(
+        "predict",
+        [_info(tensor, batched=tensor.name in batched) for tensor in inputs],
+        {tensor.name: (values[tensor.name], _info(tensor, batched=True)) for tensor in outputs},
+    )
 
 
 def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: int) -> None:
@@ -162,8 +219,8 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
         raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
 
 
-def _empty(tensor: TensorSpec) -> Tensor:
-    return torch.empty(tensor.shape, dtype=TORCH_TYPES[tensor.dtype])
+def _empty(tensor: TensorSpec, batch: Sequence[int] = ()) -> Tensor:
+    return torch.empty((*batch, *tensor.shape), dtype=TORCH_TYPES[tensor.dtype])
 
 
 def _info(tensor: TensorSpec, *, batched: bool = False) -> onnx.ValueInfoProto:

@@ -21,6 +21,7 @@ ONNX_TYPES: Mapping[torch.dtype, int] = {
     torch.int64: TensorProto.INT64,
     torch.int32: TensorProto.INT32,
     torch.int8: TensorProto.INT8,
+    torch.uint8: TensorProto.UINT8,
     torch.bool: TensorProto.BOOL,
 }
 NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
@@ -29,6 +30,7 @@ NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
     torch.int64: np.int64,
     torch.int32: np.int32,
     torch.int8: np.int8,
+    torch.uint8: np.uint8,
     torch.bool: np.bool_,
 }
 

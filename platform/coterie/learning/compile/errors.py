@@ -55,8 +55,8 @@ class UnsupportedSignature(CoterieError):
     code = "compile.unsupported_signature"
     kind = ErrorKind.INVALID
     sentence = (
-        "A model takes float32 or int64 tensors with a leading batch axis and gives one float32 tensor [batch, ...]; "
-        "this one: {found}."
+        "A model takes float32, int64, int32, uint8 or bool tensors with a leading batch axis and gives one float32 "
+        "tensor [batch, ...]; this one: {found}."
     )
 
 
@@ -66,6 +66,17 @@ class LossMismatch(CoterieError):
     code = "compile.loss_mismatch"
     kind = ErrorKind.INVALID
     sentence = "Loss {loss} takes {wanted}; the model gives {found}: choose the loss of the model's task in its recipe."
+
+
+class UnsupportedLoss(CoterieError):
+    """Fields: found."""
+
+    code = "compile.unsupported_loss"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "A loss program takes the model's output and the target, both with a dynamic leading batch axis, and gives "
+        "float32 [batch], for each sample a number that depends on that sample alone; this one: {found}."
+    )
 
 
 class NothingTrains(CoterieError):
@@ -162,6 +173,7 @@ ERRORS = (
     BatchOutOfRange,
     UnsupportedSignature,
     LossMismatch,
+    UnsupportedLoss,
     NothingTrains,
     UnsupportedParameter,
     ExportFailed,

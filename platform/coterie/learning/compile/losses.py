@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from coterie.learning.recipe.loss import Loss
+from coterie.learning.compile.loss_program import Criterion, LossProgram
 from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
 from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
 from coterie.learning.recipe.loss.next_token import NextToken
+from coterie_wire.bundle import Task
 
 TINY_WEIGHT = 1e-12
 """Keeps a batch whose weights are all zero from dividing by zero."""
@@ -39,13 +40,13 @@ class Judged(NamedTuple):
 
 
 @singledispatch
-def judge(loss: Loss, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+def judge(loss: Criterion, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
     """`output` [batch, ...] against `target`, samples weighing `weight` [batch]."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
 
 @singledispatch
-def teach(loss: Loss, output: Tensor) -> Tensor:
+def teach(loss: Criterion, output: Tensor) -> Tensor:
     """What a teacher with this output says: probabilities, or values."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
@@ -66,8 +67,7 @@ def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teache
         aims = aims * by_class
         if teacher is not None:
             aims = aims + teacher.weight * (_share(weight).unsqueeze(1) * teacher.word - aims)
-    right = (output.argmax(dim=1) == target).to(torch.float32)
-    return Judged(*_cross_entropy(output, aims), (weight * right).sum())
+    return Judged(*_cross_entropy(output, aims), (weight * _right_class(output, target)).sum())
 
 
 @judge.register
@@ -87,10 +87,9 @@ def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: 
 def _(loss: BinaryCrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:  # noqa: ARG001
     wanted = target if teacher is None else target + teacher.weight * (teacher.word - target)
     share = (_share(weight) / output.shape[1]).unsqueeze(1)
-    # log(1 + e^z) - t·z, without e to a great power.
-    losses = torch.clamp(output, min=0.0) + torch.log1p(torch.exp(-output.abs())) - wanted * output
-    right = ((output > 0) == (target > 0.5)).to(torch.float32).mean(dim=1)
-    return Judged((share * losses).sum(), share * (torch.sigmoid(output) - wanted), (weight * right).sum())
+    total = (share * _of_logits(output, wanted)).sum()
+    hits = (weight * _right_labels(output, target)).sum()
+    return Judged(total, share * (torch.sigmoid(output) - wanted), hits)
 
 
 @judge.register
@@ -103,6 +102,70 @@ def _(loss: MeanSquaredError, output: Tensor, target: Tensor, weight: Tensor, te
         far = flat - teacher.word.flatten(1)
         losses, slope = losses + teacher.weight * (far * far - losses), off + teacher.weight * (far - off)
     return Judged((share * losses).sum(), (2 * share * slope).reshape(output.shape), None)
+
+
+@judge.register
+def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+    """What is padded stands in as a copy of the first sample: of made-up zeros a loss may have no gradient."""
+    kept = weight > 0
+    aim = torch.where(_column(kept, target), target, target[:1])
+
+    def losses_of(given: Tensor) -> Tensor:
+        return loss.losses(torch.where(_column(kept, given), given, given[:1]), aim)
+
+    losses, pull_back, *_ = torch.func.vjp(losses_of, output)
+    share = _share(weight)
+    total, gradient = (share * losses).sum(), pull_back(share)[0]
+    if teacher is not None:
+        taught, slope = _taught(loss.task, output, teacher.word, share)
+        total = total + teacher.weight * (taught - total)
+        gradient = gradient + teacher.weight * (slope - gradient)
+    right = _right(loss.task, output, target)
+    return Judged(total, gradient, None if right is None else (weight * right).sum())
+
+
+def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """The plain loss of a task against a teacher's word, and its gradient."""
+    match task:
+        case "classes":
+            return _cross_entropy(output, share.unsqueeze(1) * word)
+        case "labels":
+            part = (share / output.shape[1]).unsqueeze(1)
+            return (part * _of_logits(output, word)).sum(), part * (torch.sigmoid(output) - word)
+        case _:
+            part = _column(share / output[0].numel(), output)
+            off = output - word
+            return (part * off * off).sum(), 2 * part * off
+
+
+def _right(task: Task, output: Tensor, target: Tensor) -> Tensor | None:
+    """The share of each sample that is right, [batch]."""
+    match task:
+        case "classes":
+            return _right_class(output, target)
+        case "labels":
+            return _right_labels(output, target)
+        case _:
+            return None
+
+
+def _right_class(output: Tensor, target: Tensor) -> Tensor:
+    return (output.argmax(dim=1) == target).to(torch.float32)
+
+
+def _right_labels(output: Tensor, target: Tensor) -> Tensor:
+    return ((output > 0) == (target > 0.5)).to(torch.float32).mean(dim=1)
+
+
+@teach.register
+def _(loss: LossProgram, output: Tensor) -> Tensor:
+    match loss.task:
+        case "classes":
+            return torch.softmax(output, dim=-1)
+        case "labels":
+            return torch.sigmoid(output)
+        case _:
+            return output
 
 
 @teach.register
@@ -130,6 +193,16 @@ def _cross_entropy(output: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
     log_probabilities = functional.log_softmax(output, dim=-1)
     gradient = torch.exp(log_probabilities) * aims.sum(dim=-1, keepdim=True) - aims
     return -(aims * log_probabilities).sum(), gradient
+
+
+def _of_logits(output: Tensor, wanted: Tensor) -> Tensor:
+    """log(1 + e^z) - t·z, without e to a great power."""
+    return torch.clamp(output, min=0.0) + torch.log1p(torch.exp(-output.abs())) - wanted * output
+
+
+def _column(vector: Tensor, beside: Tensor) -> Tensor:
+    """`vector` [batch] so that it broadcasts over the samples of `beside` [batch, ...]."""
+    return vector.reshape(-1, *[1] * (beside.dim() - 1))
 
 
 def _share(weight: Tensor, of: Tensor | None = None) -> Tensor:

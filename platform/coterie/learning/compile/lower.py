@@ -25,6 +25,41 @@ from coterie.learning.compile.operators import (
     shapes,
 )
 
+SMALL = {torch.uint8, torch.int8}
+COPIES = {
+    f"aten.{name}"
+    for name in (
+        "alias.default",
+        "cat.default",
+        "clone.default",
+        "constant_pad_nd.default",
+        "detach.default",
+        "expand.default",
+        "flip.default",
+        "full.default",
+        "gather.default",
+        "index.Tensor",
+        "index_select.default",
+        "_to_copy.default",
+        "permute.default",
+        "repeat.default",
+        "reshape.default",
+        "select.int",
+        "slice.Tensor",
+        "split.Tensor",
+        "split_with_sizes.default",
+        "squeeze.dim",
+        "squeeze.dims",
+        "transpose.int",
+        "unbind.int",
+        "unsqueeze.default",
+        "view.default",
+        "_unsafe_view.default",
+        "where.self",
+    )
+}
+"""Operators that move numbers of whatever dtype and compute nothing."""
+
 LOWERINGS: Mapping[str, Lowering] = {
     **elementwise.TABLE,
     **functions.TABLE,
@@ -81,6 +116,8 @@ def _check_dtypes(node: Node) -> None:
     for part in value if isinstance(value, (tuple, list)) else (value,):
         if isinstance(part, torch.Tensor) and part.dtype not in ONNX_TYPES:
             raise NotImplementedError(f"it gives {part.dtype}; compute in float32, and count in int64")
+        if isinstance(part, torch.Tensor) and part.dtype in SMALL and str(node.target) not in COPIES:
+            raise NotImplementedError(f"runtimes do not compute in {part.dtype}; say x.float() or x.int() before")
 
 
 def _arguments(node: Node) -> Mapping[str, Argument]:

@@ -1,23 +1,19 @@
-"""The work of job `preflight`: load, compile, train a step, save and restore, predict."""
+"""The work of job `preflight`: load, compile, train a step, save and restore, predict, measure."""
 
-import resource
-import statistics
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.trial import try_cloud
 from coterie.learning.compile.compiled import CompiledModel, compile_model, compile_prediction
 from coterie.learning.compile.errors import ERRORS, NotTrainable
+from coterie.learning.compile.loss_program import Criterion, criterion
+from coterie.learning.compile.reporting import report_pair
 from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.upload import load_upload
-from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import Batch, DeviceSteps
+from coterie.learning.device_steps import DeviceSteps
 from coterie.learning.evaluate import open_session, predict_logits
 from coterie.learning.jobs.preflight import (
     LabelsMismatch,
@@ -26,64 +22,60 @@ from coterie.learning.jobs.preflight import (
     PreflightResult,
     TeacherGraph,
 )
+from coterie.learning.made_up import made_up_batch, made_up_weights
 from coterie.learning.recipe import parse_recipe
-from coterie.learning.recipe.loss import Loss
-from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.codec import Tensors
-from coterie_wire.local import StepWeights
 from coterie_wire.tensors import decode_tensors, encode_tensors
 
-STAGES = ("loading", "compiling", "training", "cloud model")
-TIMED_STEPS = 5
+STAGES = ("loading", "compiling", "training", "cloud model", "measuring")
+TRIED_STEPS = 3
 
 
 def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> PreflightResult:
     """Compile and try the uploaded models, and write what devices need.
 
-    Raises LabelsMismatch, PairMismatch or the errors of `coterie.learning.compile.errors`.
+    Raises LabelsMismatch, PairMismatch, the errors of `coterie.learning.compile.errors`, or those of a child process.
     """
     _report(report, 0)
     program = load_upload(Path(arguments.device))
     _report(report, 1)
     recipe = parse_recipe(arguments.recipe)
-    compiled = compile_model(program, recipe, batch_size=arguments.batch_size)
+    loss_program = None if arguments.loss is None else load_upload(Path(arguments.loss))
+    compiled = compile_model(program, recipe, batch_size=arguments.batch_size, loss_program=loss_program)
     model = compiled.spec
-    named = model.output.shape[0] if model.task in ("classes", "labels") else 0
-    if len(arguments.labels) != named:
-        raise LabelsMismatch(labels=len(arguments.labels), classes=named)
+    _check_labels(arguments.labels, model)
     _report(report, 2)
-    step_s = try_training(compiled)
+    try_training(compiled)
+    train_step = _write(arguments.train_step, compiled.train_step)
+    predict = _write(arguments.predict, compiled.predict)
+    parameters = _write(arguments.parameters, encode_tensors(compiled.parameters))
+    frozen = _write(arguments.frozen, encode_tensors(compiled.frozen)) if compiled.frozen else None
     _report(report, 3)
     cloud = load_upload(Path(arguments.cloud)) if arguments.cloud else None
-    cloud_parameters = None if cloud is None else _try_cloud(cloud, model, recipe.loss)
-    teacher, problem = _teacher(cloud, recipe.loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
+    loss = criterion(recipe.loss, loss_program)
+    cloud_parameters = None if cloud is None else _try_cloud(cloud, model, loss)
+    teacher, problem = _teacher(cloud, loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
+    _report(report, 4)
     return PreflightResult(
         model=model,
-        train_step=_write(arguments.train_step, compiled.train_step),
-        predict=_write(arguments.predict, compiled.predict),
-        parameters=_write(arguments.parameters, encode_tensors(compiled.parameters)),
-        frozen=_write(arguments.frozen, encode_tensors(compiled.frozen)) if compiled.frozen else None,
-        device_parameters=sum(compiled.parameters[spec.name].size for spec in model.parameters),
-        cloud_parameters=cloud_parameters,
+        train_step=train_step,
+        predict=predict,
+        parameters=parameters,
+        frozen=frozen,
         teacher=teacher,
-        teacher_problem=problem,
-        step_s=step_s,
-        peak_memory_bytes=_peak_memory_bytes(),
+        report=report_pair(arguments, compiled, cloud_parameters=cloud_parameters, teacher_problem=problem),
     )
 
 
-def try_training(compiled: CompiledModel) -> float:
-    """Median seconds of a train step on made-up samples, after a save and restore. Raises NotTrainable."""
+def try_training(compiled: CompiledModel) -> None:
+    """Train on made-up samples, save and restore. Raises NotTrainable."""
     model = compiled.spec
-    batch = _made_up(model)
+    batch, weights = made_up_batch(model), made_up_weights(model)
     steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
-    weights = _weights(model)
-    times = []
     training = steps.begin(compiled.parameters)
-    for _ in range(TIMED_STEPS):
-        started = time.perf_counter()
+    for _ in range(TRIED_STEPS):
         training, loss, _ = steps.step(training, batch, weights, compiled.parameters)
-        times.append(time.perf_counter() - started)
         if not np.isfinite(loss) or not _finite(training.parameters):
             raise NotTrainable(detail="a step gives numbers that are not finite")
     if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
@@ -97,33 +89,15 @@ def try_training(compiled: CompiledModel) -> float:
     )
     if not np.isfinite(logits).all() or not np.array_equal(logits, again):
         raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
-    return statistics.median(times)
 
 
-def _made_up(model: ModelSpec) -> Batch:
-    """Noise for numbers, zeros for whole numbers, which every vocabulary has; and a teacher without opinion."""
-    generator = np.random.default_rng(0)
-
-    def samples(spec: TensorSpec) -> NDArray[np.float32] | NDArray[np.int64]:
-        shape = (model.batch_size, *spec.shape)
-        return np.zeros(shape, np.int64) if spec.dtype == "int64" else generator.random(shape, np.float32)
-
-    targets = (np.arange(model.batch_size) % model.classes).astype(np.int64) if model.classes else samples(model.target)
-    teacher = np.full((model.batch_size, *model.output.shape), 1 / model.output.shape[-1], np.float32)
-    return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, targets), teacher)
+def _check_labels(labels: tuple[str, ...] | None, model: ModelSpec) -> None:
+    named = model.output.shape[0] if model.task in ("classes", "labels") else 0
+    if labels is not None and len(labels) != named:
+        raise LabelsMismatch(labels=len(labels), classes=named)
 
 
-def _weights(model: ModelSpec) -> StepWeights:
-    """Those of the train step's scalars that a plan sets, each in use."""
-    tried = {"momentum": 0.9, "weight_decay": 0.01, "clip_norm": 1.0, "distillation_weight": 0.5}
-    return StepWeights(
-        learning_rate=0.01,
-        proximal_weight=0.01,
-        **{name: value for name, value in tried.items() if name in model.scalars},
-    )
-
-
-def _teacher(program: ExportedProgram, loss: Loss, output: str) -> tuple[TeacherGraph | None, str | None]:
+def _teacher(program: ExportedProgram, loss: Criterion, output: str) -> tuple[TeacherGraph | None, str | None]:
     """A cloud model of which no graph can be made is a good cloud model still."""
     if loss.task != "classes":
         return None, f"devices learn from a cloud model that tells classes apart, not {loss.task}"
@@ -134,7 +108,7 @@ def _teacher(program: ExportedProgram, loss: Loss, output: str) -> tuple[Teacher
     return TeacherGraph(compiled.parameters, _write(output, compiled.predict)), None
 
 
-def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Loss) -> int:
+def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Criterion) -> int:
     cloud = try_cloud(program, loss)
     device = Signature(model.inputs, model.output, model.target, model.task)
     if str(device) != str(cloud.signature):
@@ -153,8 +127,3 @@ def _write(path: str, content: bytes) -> BlobRef:
 
 def _report(report: ReportProgress, stage: int) -> None:
     report(Progress(STAGES[stage], stage, len(STAGES)))
-
-
-def _peak_memory_bytes() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

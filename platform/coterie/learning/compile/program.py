@@ -1,7 +1,7 @@
 """What a program must be to be compiled, and its flat form."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,9 +22,10 @@ from coterie.learning.compile.errors import (
 )
 from coterie.learning.compile.flat import Argument, FlatProgram
 from coterie.learning.compile.frozen import bear_rounding, freeze
+from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
 from coterie.learning.compile.statistics import Statistics, settle_statistics
-from coterie.learning.recipe import Recipe
+from coterie.learning.recipe.trains import Trains
 from coterie_wire.tensors import Array
 
 
@@ -45,6 +46,23 @@ def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgr
         raise diagnose(error, module) from error
 
 
+def export_loss(function: Callable[[Tensor, Tensor], Tensor], output: Tensor, target: Tensor) -> ExportedProgram:
+    """A loss as a program: `function` of a batch of outputs and their targets, of which there are examples [n, ...].
+
+    Raises what `export_module` raises.
+    """
+    return export_module(_Loss(function), (output, target))
+
+
+class _Loss(nn.Module):
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, output: Tensor, target: Tensor) -> Tensor:
+        return self.function(output, target)
+
+
 class CheckedProgram(NamedTuple):
     """A program that fits the contract of a model."""
 
@@ -61,14 +79,14 @@ class CheckedProgram(NamedTuple):
     signature: Signature
 
 
-def check_program(program: ExportedProgram, recipe: Recipe, *, freezes: bool = True) -> CheckedProgram:
-    """What `recipe` makes of `program`; unless it `freezes`, all parameters are taken for trained.
+def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, freezes: bool = True) -> CheckedProgram:
+    """What a recipe makes of `program`; unless it `freezes`, all parameters are taken for trained.
 
     Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, LossMismatch, NothingTrains or
     FixedBatch.
     """
-    signature = check_signature(program, recipe.loss)
-    graph, statistics = settle_statistics(program, recipe.trains, freezes=freezes)
+    signature = check_signature(program, loss)
+    graph, statistics = settle_statistics(program, trains, freezes=freezes)
     _refuse_mutation(program, graph)
     parameters: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
@@ -86,7 +104,7 @@ def check_program(program: ExportedProgram, recipe: Recipe, *, freezes: bool = T
                 if name not in known:
                     known[name] = program.state_dict[name].detach()
                     tensor = _checked_parameter(name, known[name])
-                    if not freezes or (program.state_dict[name].requires_grad and recipe.trains.trains(name)):
+                    if not freezes or (program.state_dict[name].requires_grad and trains.trains(name)):
                         parameters[name] = tensor
                         taken[name] = f"param.{name}"
                     else:
@@ -106,7 +124,7 @@ def check_program(program: ExportedProgram, recipe: Recipe, *, freezes: bool = T
             case other:
                 raise UnsupportedSignature(found=f"argument {node.name} is a {other.name.lower()}")
     training = FlatProgram(graph, tuple(arguments))
-    if adapters := adapt(program, training, recipe.trains):
+    if adapters := adapt(program, training, trains):
         training = adapters.program
         parameters.update(adapters.parameters)
     if not parameters:

@@ -10,13 +10,14 @@ from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.learning.compile.dtypes import INPUTS, advise_dtype
 from coterie.learning.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
+from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.passes.copying import copy_graph
-from coterie.learning.recipe.loss import Loss
-from coterie_wire.bundle import MAX_NAME, Dtype, Task, TensorSpec
+from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
+from coterie_wire.contract import LOSSES, TARGET
+from coterie_wire.local import StepWeights
 from coterie_wire.tensors import METADATA
-
-DTYPES: Mapping[torch.dtype, Dtype] = {torch.float32: "float32", torch.int64: "int64"}
 
 IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
     "aten.dropout.default": (2, False),
@@ -33,6 +34,12 @@ IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
 """By operator, the argument that differs between training and service, and its value in service."""
 
 
+RESERVED = frozenset({TARGET, LOSSES, "loss", "correct", "sample_weight", "teacher", "seed", "step"}) | frozenset(
+    StepWeights.__struct_fields__
+)
+"""What the graphs take or give beside samples."""
+
+
 class Signature(NamedTuple):
     """What a model takes and gives, a sample at a time."""
 
@@ -47,10 +54,10 @@ class Signature(NamedTuple):
         return f"{inputs} to {list(self.output.shape)}"
 
 
-def check_signature(program: ExportedProgram, loss: Loss) -> Signature:
+def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
     """Raises UnsupportedSignature, LossMismatch or FixedBatch."""
     inputs = tuple(
-        TensorSpec(node.name, DTYPES[tensor.dtype], tuple(int(size) for size in tensor.shape[1:]))
+        TensorSpec(node.name, INPUTS[tensor.dtype], tuple(int(size) for size in tensor.shape[1:]))
         for node, tensor in ((node, input_tensor(node)) for node in user_inputs(program))
     )
     if not inputs:
@@ -58,6 +65,9 @@ def check_signature(program: ExportedProgram, loss: Loss) -> Signature:
     for name in (*program.state_dict, *(spec.name for spec in inputs)):
         if name == METADATA or len(name) > MAX_NAME:  # no tensor file holds it
             raise UnsupportedSignature(found=f"a parameter or an input is called {name[:MAX_NAME]!r}")
+    for spec in inputs:
+        if spec.name in RESERVED:
+            raise UnsupportedSignature(found=f"an input is called {spec.name!r}, as something else in the train step")
     output = _output(program, "values" if loss.task == "values" else "logits")
     target = loss.target(output)
     if target is None:
@@ -75,9 +85,11 @@ def user_inputs(program: ExportedProgram) -> list[Node]:
 def input_tensor(node: Node) -> Tensor:
     """The fake tensor of an input, whose batch is symbolic."""
     value = node.meta.get("val")
-    if not isinstance(value, Tensor) or value.dtype not in DTYPES or value.dim() < 1:
+    if not isinstance(value, Tensor) or value.dim() < 1:
         found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedSignature(found=f"input {node.name} is {found}")
+    if value.dtype not in INPUTS:
+        raise UnsupportedSignature(found=f"input {node.name} is {value.dtype}; {advise_dtype(value.dtype)}")
     if [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]:
         raise FixedBatch(name=node.name)
     return value

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from coterie.learning.compile.flat import FlatProgram
+from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.losses import Teacher, judge
 from coterie.learning.compile.optimisers import advance, clip
 from coterie.learning.recipe import Recipe
@@ -14,9 +15,9 @@ from coterie_wire.contract import DISTILLATION
 
 
 def train_step(
-    program: FlatProgram, recipe: Recipe, spec: ModelSpec, given: Mapping[str, Tensor]
+    program: FlatProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec, given: Mapping[str, Tensor]
 ) -> Mapping[str, Tensor]:
-    """What ``train_step.onnx`` gives, by name.
+    """What ``train_step.onnx`` gives, by name; `loss` is that of `recipe`, with its program where it has one.
 
     The proximal term (Li et al. 2020, arXiv 1812.06127) enters the gradient that is followed; the loss that is given is
     without it, and the gradient is clipped with it.
@@ -33,7 +34,7 @@ def train_step(
     output, pull_back, *rest = torch.func.vjp(forward, [given[f"param.{name}"] for name in names], has_aux=True)
     (gathered,) = rest
     teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
-    judged = judge(recipe.loss, output, given[spec.target.name], weight, teacher)
+    judged = judge(loss, output, given[spec.target.name], weight, teacher)
     (gradients,) = pull_back(judged.gradient)
     by_name = dict(zip(names, gradients, strict=True))
     blocks = _blocks(spec)

@@ -10,7 +10,9 @@ import torch
 from torch.export import ExportedProgram
 
 from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UploadTooLarge
+from coterie.learning.compile.loss_program import Criterion, criterion
 from coterie.learning.compile.scrub import check_tensor_files, scrub_program
+from coterie.learning.recipe.loss import Loss
 from coterie_wire.archives import BROKEN
 
 MAX_BYTES = 1 << 30
@@ -46,6 +48,14 @@ def load_upload(path: Path) -> ExportedProgram:
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         raise MalformedUpload(detail=detail.strip().splitlines()[0][:300]) from error
+
+
+def load_criterion(loss: Loss, path: str | None) -> Criterion:
+    """The loss of a recipe, with the program in the file at `path` where it has one.
+
+    Raises UnsupportedLoss, or what `load_upload` raises.
+    """
+    return criterion(loss, None if path is None else load_upload(Path(path)))
 
 
 def _read_members(path: Path) -> Mapping[str, bytes]:

@@ -22,6 +22,8 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """NPZ with x and y."""
     recipe: Document
     """How the pair is trained, as `coterie.learning.recipe` writes it: the loss is the cloud model's too."""
+    loss: str | None
+    """The program of the recipe's loss, where it has one of its own."""
     output: str
     """Where to write the trained parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
@@ -43,6 +45,8 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many were run."""
     validation_accuracy: float | None
     validation_loss: float
+    class_accuracy: tuple[float | None, ...]
+    """Of a classifier, over the samples of each class that were held back; None where there are none."""
 
 
 JOB = ChildJob(

@@ -6,8 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.learning.child.errors import Crashed, OutOfMemory, OutOfTime
 from coterie.learning.child.job import ChildJob, Limits
 from coterie.learning.compile.errors import ERRORS
+from coterie.learning.pair_report import PairReport
 from coterie.learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
@@ -37,8 +39,8 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     device: str
     """The device model, a file of ``torch.export.save``."""
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
-    labels: tuple[str, ...]
-    """What each class is called."""
+    labels: tuple[str, ...] | None
+    """What each class is called; None where a model is only tried."""
     train_step: str
     """Where to write ``train_step.onnx``."""
     predict: str
@@ -49,6 +51,8 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Where to write what the recipe freezes, if it does."""
     recipe: Document = {}
     """A `coterie.learning.recipe.Recipe`; what it leaves out has its default."""
+    loss: str | None = None
+    """The program of the recipe's loss, a file of ``torch.export.save``, where the loss is `custom`."""
     cloud: str | None = None
     """The cloud model, a file of ``torch.export.save``."""
     teacher: str | None = None
@@ -63,7 +67,7 @@ class TeacherGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The compiled model, and what was measured while it was tried."""
+    """The compiled model, its files, and what was measured while it was tried."""
 
     model: ModelSpec
     train_step: BlobRef
@@ -71,17 +75,9 @@ class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: BlobRef
     frozen: BlobRef | None
     """What the recipe freezes; None where it freezes nothing."""
-    device_parameters: int
-    """How many numbers the device model learns."""
-    cloud_parameters: int | None
     teacher: TeacherGraph | None
     """None where the cloud model cannot be compiled; devices cannot learn from it then."""
-    teacher_problem: str | None
-    """Why not."""
-    step_s: float
-    """Median time of one train step on one thread of this machine, in seconds."""
-    peak_memory_bytes: int
-    """Of the pre-flight itself; it holds PyTorch, which no device does."""
+    report: PairReport
 
 
 JOB = ChildJob(
@@ -89,5 +85,5 @@ JOB = ChildJob(
     work="coterie.learning.compile.preflight:preflight_stored",
     arguments=PreflightArguments,
     result=PreflightResult,
-    errors=(LabelsMismatch, PairMismatch, *ERRORS),
+    errors=(LabelsMismatch, PairMismatch, *ERRORS, Crashed, OutOfMemory, OutOfTime),
 )

@@ -1,6 +1,10 @@
 """The recipe: how a model is trained, as data that its train step is compiled from."""
 
+from collections.abc import Mapping
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from coterie.learning.recipe import loss, optimiser, trains
 from coterie.learning.recipe.loss import Loss
@@ -17,16 +21,23 @@ OPTIMISER = Registry("optimiser", optimiser, Optimiser)
 TRAINS = Registry("trains", trains, Trains)
 
 
+Clipping = Annotated[bool, Meta(description="whether a plan may clip gradients by their norm")]
+Distillation = Annotated[
+    bool,
+    Meta(
+        description="whether a plan may have a teacher, whose word on a batch is as large as the model's output for it"
+    ),
+]
+
+
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a train step is compiled for. Numbers that a plan sets, as the learning rate, are inputs of the graph."""
 
     loss: Loss = CrossEntropy()
     optimiser: Optimiser = Sgd()
     trains: Trains = Whole()
-    clipping: bool = False
-    """Whether a plan may clip gradients by their norm."""
-    distillation: bool = True
-    """Whether a plan may have a teacher, whose word on a batch is as large as the model's output for it."""
+    clipping: Clipping = False
+    distillation: Distillation = True
 
 
 def parse_recipe(raw: object) -> Recipe:
@@ -54,9 +65,18 @@ def recipe_document(recipe: Recipe) -> dict[str, object]:
     return msgspec.convert(msgspec.to_builtins(recipe), dict[str, object])
 
 
-class _Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+def recipe_schema() -> Mapping[str, Mapping[str, object]]:
+    """JSON schema by choice and kind, for validation elsewhere and for drawing forms; switches have no kinds."""
+    switches: dict[str, Mapping[str, object]] = msgspec.json.schema(_Switches)["$defs"]["_Switches"]["properties"]
+    return {choice.slot: choice.schema() for choice in (LOSS, OPTIMISER, TRAINS)} | switches
+
+
+class _Switches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    clipping: Clipping = False
+    distillation: Distillation = True
+
+
+class _Choices(_Switches, frozen=True, forbid_unknown_fields=True):
     loss: object = msgspec.field(default_factory=lambda: {"kind": "cross_entropy"})
     optimiser: object = msgspec.field(default_factory=lambda: {"kind": "sgd"})
     trains: object = msgspec.field(default_factory=lambda: {"kind": "all"})
-    clipping: bool = False
-    distillation: bool = True

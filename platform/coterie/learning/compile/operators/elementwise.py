@@ -63,7 +63,7 @@ def _common_dtype(call: Call) -> torch.dtype:
     """What PyTorch compares in; ONNX compares equal dtypes only."""
     other = call.arguments["other"]
     dtype = torch.result_type(call.tensor("self"), other if isinstance(other, (int, float)) else call.tensor("other"))
-    return torch.int64 if dtype == torch.bool else dtype
+    return torch.int64 if dtype in (torch.bool, torch.uint8, torch.int8) else dtype
 
 
 for _name, _onnx in UNARY.items():

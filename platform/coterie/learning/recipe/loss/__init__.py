@@ -1,7 +1,5 @@
 """Choice `loss` of a recipe: what training makes small. One module a kind; its mathematics are in `compile.losses`."""
 
-from typing import ClassVar
-
 from coterie_wire.bundle import Task, TensorSpec
 from coterie_wire.kinds import Kind
 
@@ -9,7 +7,10 @@ from coterie_wire.kinds import Kind
 class Loss(Kind, frozen=True):
     """A loss for each sample; a batch has their mean by sample weight."""
 
-    task: ClassVar[Task]
+    @property
+    def task(self) -> Task:
+        """What the output of its models is."""
+        raise NotImplementedError
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
         """What one sample's target must be for a model with this `output`; None where they do not fit together."""

@@ -3,7 +3,7 @@
 Label smoothing: Szegedy et al. 2016, arXiv 1512.00567, section 7.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -16,13 +16,16 @@ Weight = Annotated[float, Meta(ge=0, le=1e6)]
 class CrossEntropy(Loss, frozen=True, tag="cross_entropy"):
     """For classifiers: the output is a logit for each class, the target a class."""
 
-    task: ClassVar[Task] = "classes"
     label_smoothing: Annotated[
         float, Meta(ge=0, lt=1, description="share of the target that is spread over all classes")
     ] = 0.0
     class_weights: Annotated[
         tuple[Weight, ...] | None, Meta(description="how much a sample of each class counts; none: all the same")
     ] = None
+
+    @property
+    def task(self) -> Task:
+        return "classes"
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
         fits = len(output.shape) == 1 and output.shape[0] >= 2

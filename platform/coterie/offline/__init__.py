@@ -1,0 +1,1 @@
+"""A pre-flight without a platform: `coterie compile`, and what the SDK checks before it publishes."""
