@@ -1,0 +1,56 @@
+"""How bringing a model fails. Each error has the code under which the reference of errors documents it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from coterie.core.errors import Field
+
+NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
+
+
+class SdkError(Exception):
+    """Something the caller can act on: a stable code, a sentence for people, and what the sentence is about."""
+
+    def __init__(self, code: str, sentence: str, fields: Mapping[str, Field] = NO_FIELDS) -> None:
+        self.code = code
+        self.sentence = sentence
+        self.fields = fields
+        super().__init__(f"{sentence} [{code}]")
+
+
+class Rejected(SdkError):
+    """A model that cannot be compiled or does not train, or a pair that does not fit together."""
+
+    @property
+    def operator(self) -> str | None:
+        """The operator at fault, as ``aten.nonzero.default``; None where it is none."""
+        return self._text("operator")
+
+    @property
+    def module(self) -> str | None:
+        """The path of the module at fault, as ``encoder.layers.0``; None where it is none, "" the model itself."""
+        return self._text("module")
+
+    @property
+    def advice(self) -> str:
+        """What to write instead; where that does not stand alone, the whole sentence."""
+        return self._text("reason") or self.sentence
+
+    def _text(self, name: str) -> str | None:
+        value = self.fields.get(name)
+        return None if value is None else str(value)
+
+
+class Refused(SdkError):
+    """The platform does not do what it was asked: a name that is taken, a token without the scope, a bad data set."""
+
+
+class JobFailed(SdkError):
+    """A bootstrap, or the distillation after it, failed or was cancelled."""
+
+
+class Unreachable(SdkError):
+    """The platform does not answer."""
+
+    def __init__(self, url: str, detail: str) -> None:
+        super().__init__("sdk.unreachable", f"{url} does not answer: {detail}.")

@@ -1,0 +1,66 @@
+"""Modules become files that a platform takes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+
+from coterie.core.errors import CoterieError
+from coterie.learning.compile.program import export_loss, export_module
+from coterie.sdk.errors import Rejected
+
+Example = Tensor | Sequence[Tensor]
+"""The inputs of a model: one tensor or several, each with a leading batch axis of any size."""
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+"""Of a batch's outputs and targets; a number for each sample, [batch]."""
+CUSTOM: Mapping[str, object] = {"kind": "custom"}
+
+
+def write_programs(
+    directory: Path,
+    models: Mapping[str, nn.Module],
+    example: Example,
+    *,
+    loss: LossFunction | None,
+    target: Tensor | None,
+    tell: Callable[[str], None],
+) -> Mapping[str, Path]:
+    """Files of ``torch.export.save`` in `directory`: of each of `models` by its role, and of the loss, if there is one.
+
+    Modules are traced in training mode, with a dynamic batch. A loss is traced with the outputs of the first model and
+    with `target`, examples of targets. Raises Rejected, or ValueError where `loss` comes without `target`.
+    """
+    if (loss is None) != (target is None):
+        raise ValueError("a loss of your own and examples of its targets go together: loss=function, target=tensor")
+    inputs = [example] if isinstance(example, Tensor) else list(example)
+    written: dict[str, Path] = {}
+    try:
+        for role, module in models.items():
+            tell(f"exporting the {role} model")
+            written[role] = _write(export_module(module, inputs), directory / f"{role}.pt2")
+        if loss is not None and target is not None:
+            tell("exporting the loss")
+            program = export_loss(loss, _output(next(iter(models.values())), inputs), target)
+            written["loss"] = _write(program, directory / "loss.pt2")
+    except CoterieError as error:
+        raise Rejected(error.code, str(error), error.fields) from error
+    return written
+
+
+def recipe_with_loss(recipe: Mapping[str, object] | None, loss: LossFunction | None) -> dict[str, object]:
+    """`recipe`, whose loss is custom where `loss` is given and it names none."""
+    given = dict(recipe or {})
+    return given if loss is None or "loss" in given else {**given, "loss": dict(CUSTOM)}
+
+
+def _write(program: ExportedProgram, path: Path) -> Path:
+    torch.export.save(program, path)
+    return path
+
+
+def _output(module: nn.Module, inputs: Sequence[Tensor]) -> Tensor:
+    with torch.no_grad():
+        output: Tensor = module.eval()(*inputs)  # so that running statistics stay as they are
+    return output

@@ -1,0 +1,183 @@
+"""A platform, as a script or a notebook sees it."""
+
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike
+from rich.filesize import decimal
+from torch import Tensor, nn
+
+from coterie.offline.progress import ProgressLine
+from coterie.sdk.errors import JobFailed, Rejected
+from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
+from coterie.sdk.federation import Federation, FederationRecord
+from coterie.sdk.records import Dataset, Job, Pair
+from coterie.sdk.rest import Rest
+
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+def connect(url: str, token: str) -> "Platform":
+    """The platform at `url`, with an API token of the scopes `read`, `models` and `federations`.
+
+    To let devices in, the token wants `fleet`, too. Raises Unreachable, or Refused where it is not known.
+    """
+    rest = Rest(url, token)
+    rest.get("platform/", _About)
+    return Platform(rest)
+
+
+class Platform:
+    """Every method raises Refused or Unreachable besides what it names."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    def close(self) -> None:
+        """End its connections; for programs that go on with other things."""
+        self._rest.close()
+
+    def publish(
+        self,
+        name: str,
+        *,
+        cloud: nn.Module,
+        device: nn.Module,
+        example: Example,
+        labels: Sequence[str] = (),
+        recipe: Mapping[str, object] | None = None,
+        loss: LossFunction | None = None,
+        target: Tensor | None = None,
+        batch_size: int = 32,
+        progress: bool = True,
+    ) -> Pair:
+        """Export both models, upload them, and wait for the pre-flight; gives the pair that it accepts.
+
+        `example` are inputs of the models, each with a leading batch axis; `labels` what classes or labels are called;
+        `batch_size` the samples of a step. `recipe` says how the device model is trained (by default cross-entropy and
+        SGD over all parameters; `docs/reference/kinds.md`). `loss` is one of your own, a function of a batch's outputs
+        and targets that gives a number for each sample, with `target` as examples of targets; its task stands in the
+        recipe: ``{"loss": {"kind": "custom", "task": "classes"}}``. Raises Rejected. When it is interrupted, the
+        pre-flight goes on.
+        """
+        with ProgressLine.wanted(progress) as line, ExitStack() as stack:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coterie-export-")))
+            models = {"device": device, "cloud": cloud}
+            paths = write_programs(directory, models, example, loss=loss, target=target, tell=line.tell)
+            line.tell(f"uploading {decimal(sum(path.stat().st_size for path in paths.values()))}")
+            fields = {
+                "name": name,
+                "labels": list(labels),
+                "batch_size": str(batch_size),
+                "recipe": msgspec.json.encode(recipe_with_loss(recipe, loss)).decode(),
+            }
+            files = {role: stack.enter_context(path.open("rb")) for role, path in paths.items()}
+            pair = self._rest.upload("pairs/", Pair, fields, files)
+            while pair.state == "checking":
+                self._rest.pause()
+                job = next(iter(self._jobs(pair, "preflight")), None)
+                line.tell(_told(job) if job else "waiting for the pre-flight")
+                pair = self.pair(pair.id)
+            line.tell(f"{name} is {pair.state}")
+        if pair.state == "rejected":
+            raise Rejected(pair.reason_code, pair.reason_sentence, pair.reason_fields)
+        return pair
+
+    def pairs(self) -> list[Pair]:
+        """The newest 500 pairs."""
+        return self._rest.page("pairs/", Pair)
+
+    def pair(self, pair: str) -> Pair:
+        """The pair of that identifier, as it stands now."""
+        return self._rest.get(f"pairs/{pair}/", Pair)
+
+    def add_dataset(self, name: str, **arrays: ArrayLike) -> Dataset:
+        """Upload samples, by default `x` and `y`: float32 or int64 [rows, ...]; classes and tokens are int64."""
+        with tempfile.TemporaryFile(suffix=".npz") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for array_name, array in arrays.items():
+                    with archive.open(f"{array_name}.npy", "w", force_zip64=True) as member:
+                        npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            file.seek(0)
+            return self._rest.upload("datasets/", Dataset, {"name": name}, {"file": file})
+
+    def bootstrap(self, pair: Pair, dataset: Dataset, *, progress: bool = True, **options: float) -> Pair:
+        """Train the cloud model on `dataset` and distil the first device version from it; gives the pair as it is then.
+
+        `options` are fields of the request, as ``epochs=20``. Raises JobFailed. Interrupted, the training goes on.
+        """
+        with ProgressLine.wanted(progress) as line:
+            job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options})
+            self._follow(job, line)
+            # The distillation was asked for in the transaction that ended the bootstrap.
+            self._follow(self._jobs(pair, "distill")[0], line)
+        return self.pair(pair.id)
+
+    def federation(
+        self,
+        name: str,
+        pair: Pair,
+        *,
+        plan: Mapping[str, object] | None = None,
+        device_tag: str = "",
+        held_out: Dataset | None = None,
+        cloud_data: Dataset | None = None,
+        tolerance: float = 0.02,
+        rounds: int | None = None,
+    ) -> Federation:
+        """A federation of the devices with `device_tag` (blank: all), which waits to be started.
+
+        `plan` has a kind in each slot (`docs/reference/kinds.md`); what it leaves out has its default. A candidate is
+        judged on `held_out`, where its accuracy may be less by `tolerance`; `cloud_data` are for plans that distil;
+        after `rounds` it ends.
+        """
+        body = {
+            "name": name,
+            "pair": pair.id,
+            "plan": dict(plan or {}),
+            "device_tag": device_tag,
+            "held_out": None if held_out is None else held_out.id,
+            "cloud_data": None if cloud_data is None else cloud_data.id,
+            "tolerance": tolerance,
+            "rounds_wanted": rounds,
+        }
+        return Federation(self._rest, self._rest.post("federations/", FederationRecord, body))
+
+    def enrolment_token(self, label: str, *, uses: int = 1, hours: float = 24, tags: Sequence[str] = ()) -> str:
+        """A secret with which `uses` devices may join within `hours`: ``coterie-agent join URL SECRET``."""
+        expires_at = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
+        body = {"label": label, "uses_allowed": uses, "expires_at": expires_at, "tags": list(tags)}
+        return self._rest.post("enrolment-tokens/", _Secret, body).secret
+
+    def _jobs(self, pair: Pair, kind: str) -> list[Job]:
+        """The newest first."""
+        return self._rest.page("jobs/", Job, pair=pair.id, kind=kind, sort="-created_at")
+
+    def _follow(self, job: Job, line: ProgressLine) -> None:
+        while job.state not in ENDED:
+            line.tell(_told(job))
+            self._rest.pause()
+            job = self._rest.get(f"jobs/{job.id}/", Job)
+        if job.state != "succeeded":
+            code = job.error_code or f"cloud_training.{job.state}"
+            raise JobFailed(code, job.error_sentence or f"The {job.kind} was {job.state}.")
+        line.tell(f"{job.kind} is done")
+
+
+class _About(msgspec.Struct, frozen=True):
+    version: str
+
+
+class _Secret(msgspec.Struct, frozen=True):
+    secret: str
+
+
+def _told(job: Job) -> str:
+    return f"{job.kind} {job.progress:.0%}: {job.progress_sentence or job.state}"

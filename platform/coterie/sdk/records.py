@@ -1,0 +1,81 @@
+"""What a platform tells of pairs, data sets, jobs and rounds, as far as the SDK uses it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.core.errors import Field
+from coterie.learning.pair_report import PairReport
+from coterie.offline.description import describe, plain_text
+from coterie_wire.bundle import ModelSpec
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A model pair. Printing one that was accepted prints the pre-flight's report."""
+
+    id: str
+    name: str
+    state: str
+    """``checking``, ``ready`` or ``rejected``."""
+    spec: ModelSpec | None
+    device_champion: str | None
+    """The device model's version in use; None before a bootstrap."""
+    cloud_champion: str | None
+    reason_code: str
+    reason_sentence: str
+    reason_fields: dict[str, Field]
+    stored_report: msgspec.Raw = msgspec.field(name="report")
+
+    @property
+    def report(self) -> PairReport:
+        """What the pre-flight measured; only of a pair that is ready."""
+        return msgspec.json.decode(self.stored_report, type=PairReport)
+
+    def __str__(self) -> str:
+        if self.state != "ready" or self.spec is None:
+            return f"{self.name} is {self.state}: {self.reason_sentence}".removesuffix(": ")
+        return f"{self.name} is ready\n{plain_text(describe(self.spec, self.report))}"
+
+
+class Dataset(msgspec.Struct, frozen=True):
+    """A data set on the platform."""
+
+    id: str
+    name: str
+    rows: int
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A pre-flight, a bootstrap or a distillation."""
+
+    id: str
+    kind: str
+    state: str
+    progress: Share
+    progress_sentence: str
+    error_code: str
+    error_sentence: str
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A round of a federation."""
+
+    id: int
+    number: int
+    state: str
+    reason_code: str
+    """Why it waits, or was abandoned; blank where it does neither."""
+    reason_sentence: str
+    metrics: dict[str, object] | None
+    """Of a published round: accuracy on the held-out data, where there are some, updates and bytes."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come to a new version, or to nothing."""
+        return self.state in ("published", "abandoned")
+
+    def __str__(self) -> str:
+        return f"round {self.number} is {self.state}: {self.reason_sentence}".removesuffix(": ")

@@ -1,0 +1,112 @@
+"""Requests to a platform's REST API, answered as structs."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TypeVar
+
+import httpx
+import msgspec
+
+from coterie.core.errors import Field
+from coterie.sdk.errors import Refused, Unreachable
+
+T = TypeVar("T")
+PAGE = 500
+PATIENCE_S = 60.0
+"""How long a question is asked again while the platform does not answer, as when it is just being started anew."""
+PAUSE_S = 1.0
+TIMEOUT = httpx.Timeout(30.0, read=300.0, write=300.0)
+NOT_NOW = (502, 503, 504)
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    """RFC 9457, as the platform writes it."""
+
+    code: str
+    detail: str
+    fields: dict[str, Field] = {}
+
+
+class _Page(msgspec.Struct, frozen=True):
+    results: msgspec.Raw
+
+
+class Rest:
+    """One platform with an API token. Every method raises Refused or Unreachable."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`transport` and `sleep` are those of the machine unless others are given."""
+        self.url = url.rstrip("/")
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=f"{self.url}/api/",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=TIMEOUT,
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        """End its connections."""
+        self._http.close()
+
+    def get(self, path: str, struct: type[T], **query: str) -> T:
+        """Ask; a platform that does not answer is asked again for `PATIENCE_S`."""
+        waited_s = 0.0
+        while True:
+            try:
+                answer = self._http.get(path, params=query)
+                if answer.status_code not in NOT_NOW:
+                    break
+                detail = f"it says {answer.status_code}"
+            except httpx.TransportError as error:
+                detail = str(error) or type(error).__name__
+            if waited_s >= PATIENCE_S:
+                raise Unreachable(self.url, detail)
+            self._sleep(PAUSE_S)
+            waited_s += PAUSE_S
+        return _decoded(answer, struct)
+
+    def page(self, path: str, struct: type[T], **query: str) -> list[T]:
+        """The first `PAGE` of many."""
+        page = self.get(path, _Page, page_size=str(PAGE), **query)
+        return msgspec.json.decode(page.results, type=list[struct])  # type: ignore[valid-type] # a type made at run time
+
+    def post(self, path: str, struct: type[T], body: Mapping[str, object]) -> T:
+        """Make or do something, once."""
+        return self._post(path, struct, json=body)
+
+    def upload(
+        self, path: str, struct: type[T], fields: Mapping[str, str | Sequence[str]], files: Mapping[str, IO[bytes]]
+    ) -> T:
+        """Send a form with files, which are read as they are sent."""
+        return self._post(path, struct, data=fields, files={name: (name, file) for name, file in files.items()})
+
+    def pause(self) -> None:
+        """Wait before asking how far something is."""
+        self._sleep(PAUSE_S)
+
+    def _post(self, path: str, struct: type[T], **content: object) -> T:
+        try:
+            answer = self._http.post(path, **content)  # type: ignore[arg-type] # as httpx names them
+        except httpx.TransportError as error:
+            raise Unreachable(self.url, str(error) or type(error).__name__) from error
+        return _decoded(answer, struct)
+
+
+def _decoded(answer: httpx.Response, struct: type[T]) -> T:
+    if answer.is_success:
+        return msgspec.json.decode(answer.content, type=struct)
+    try:
+        problem = msgspec.json.decode(answer.content, type=_Problem)
+    except msgspec.DecodeError as error:
+        asked = f"{answer.request.method} {answer.request.url}"
+        sentence = f"{asked} was answered with status {answer.status_code}, but not by a platform."
+        raise Refused("sdk.unexpected_answer", sentence) from error
+    raise Refused(problem.code, problem.detail, problem.fields)

@@ -1,0 +1,238 @@
+"""What the SDK sends, follows and raises; the notebook's test has a real platform."""
+
+import io
+from email import message_from_bytes
+from typing import Any
+
+import httpx
+import msgspec
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from coterie.sdk.errors import JobFailed, Refused, Rejected, Unreachable
+from coterie.sdk.records import Dataset, Pair
+from coterie.sdk.rest import PATIENCE_S
+from tests.coterie.offline.test_description import REPORT
+from tests.coterie.sdk.scripted_platform import ScriptedPlatform
+from tests.coterie.world import MODEL
+
+EXAMPLE = torch.zeros(1, 4)
+Json = dict[str, Any]
+
+
+def pair(state: str, **more: object) -> Json:
+    return {
+        "id": "p",
+        "name": "digits",
+        "state": state,
+        "spec": msgspec.to_builtins(MODEL) if state == "ready" else None,
+        "report": msgspec.to_builtins(REPORT) if state == "ready" else {},
+        "device_champion": None,
+        "cloud_champion": None,
+        "reason_code": "",
+        "reason_sentence": "",
+        "reason_fields": {},
+        **more,
+    }
+
+
+def job(kind: str, state: str, **more: object) -> Json:
+    told = {"progress": 0.5, "progress_sentence": "epoch 3 of 6", "error_code": "", "error_sentence": ""}
+    return {"id": kind, "kind": kind, "state": state, **told, **more}
+
+
+READY = msgspec.json.decode(msgspec.json.encode(pair("ready")), type=Pair)
+DATASET = Dataset("d", "first", 2)
+
+
+@pytest.fixture
+def scripted() -> ScriptedPlatform:
+    return ScriptedPlatform()
+
+
+@pytest.fixture
+def models() -> dict[str, nn.Module]:
+    return {"device": nn.Linear(4, 3), "cloud": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))}
+
+
+def form(scripted: ScriptedPlatform, request: str) -> dict[str, list[bytes]]:
+    """The fields and files of the only such request."""
+    body = scripted.bodies[scripted.asked.index(request)]
+    boundary = body.split(b"\r\n", 1)[0][2:]
+    parts = message_from_bytes(b"Content-Type: multipart/form-data; boundary=" + boundary + b"\r\n\r\n" + body)
+    found: dict[str, list[bytes]] = {}
+    for part in parts.get_payload():
+        name = part.get_param("name", header="content-disposition")
+        found.setdefault(name, []).append(part.get_payload(decode=True))
+    return found
+
+
+class TestPublish:
+    def test_uploads_both_programs_and_waits_for_the_verdict(
+        self, scripted: ScriptedPlatform, models: dict[str, nn.Module], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        scripted.answers("POST pairs/", pair("checking"), status=201)
+        scripted.answers("GET jobs/", {"results": [job("preflight", "running")]})
+        scripted.answers("GET pairs/p/", pair("checking"), pair("ready"))
+        recipe = {"optimiser": {"kind": "adam"}}
+        found = scripted.platform.publish(
+            "digits", **models, example=EXAMPLE, labels=["a", "b", "c"], recipe=recipe, batch_size=8
+        )
+        assert (found.report, found.spec) == (REPORT, MODEL)
+        assert str(found).startswith("digits is ready\nmodel ")
+        sent = form(scripted, "POST pairs/")
+        assert sent.keys() == {"name", "labels", "batch_size", "recipe", "device", "cloud"}
+        assert sent["labels"] == [b"a", b"b", b"c"]
+        assert msgspec.json.decode(sent["recipe"][0]) == recipe
+        assert all(sent[role][0].startswith(b"PK") for role in models), "they are archives of torch.export.save"
+        assert "preflight 50%: epoch 3 of 6" in capsys.readouterr().err
+
+    def test_raises_what_the_preflight_says(self, scripted: ScriptedPlatform, models: dict[str, nn.Module]) -> None:
+        fields = {"operator": "aten.nonzero.default", "module": "encoder.0", "reason": "weigh them by a mask"}
+        code, sentence = "compile.unsupported_operator", "Operator aten.nonzero.default cannot be compiled."
+        reason = {"reason_code": code, "reason_sentence": sentence, "reason_fields": fields}
+        scripted.answers("POST pairs/", pair("rejected", **reason), status=201)
+        with pytest.raises(Rejected, match="nonzero") as caught:
+            scripted.platform.publish("digits", **models, example=EXAMPLE, progress=False)
+        found = caught.value
+        assert (found.code, found.operator, found.module, found.advice) == (code, *fields.values())
+
+    def test_sends_nothing_that_cannot_be_exported(
+        self, scripted: ScriptedPlatform, models: dict[str, nn.Module]
+    ) -> None:
+        class Branches(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return x if x.sum() > 0 else -x
+
+        with pytest.raises(Rejected) as caught:
+            scripted.platform.publish(
+                "digits", device=nn.Sequential(Branches()), cloud=models["cloud"], example=EXAMPLE
+            )
+        assert (caught.value.code, caught.value.module, caught.value.operator) == ("compile.data_dependent", "0", None)
+        assert "torch.where" in caught.value.advice
+        assert scripted.asked == []
+
+    def test_a_loss_of_ones_own_goes_along_and_running_statistics_stay(self, scripted: ScriptedPlatform) -> None:
+        def huber(output: Tensor, target: Tensor) -> Tensor:
+            return nn.functional.huber_loss(output, target, reduction="none").mean(1)
+
+        norm = nn.BatchNorm1d(4)
+        scripted.answers("POST pairs/", pair("ready"), status=201)
+        models = {"device": norm, "cloud": nn.Linear(4, 4)}
+        given = {"example": torch.ones(2, 4), "loss": huber, "progress": False}
+        scripted.platform.publish("digits", **models, **given, target=torch.zeros(2, 4))
+        sent = form(scripted, "POST pairs/")
+        assert msgspec.json.decode(sent["recipe"][0]) == {"loss": {"kind": "custom"}}
+        assert sent["loss"][0].startswith(b"PK")
+        assert norm.running_mean is not None
+        assert norm.running_mean.tolist() == [0.0] * 4
+        with pytest.raises(ValueError, match="go together"):
+            scripted.platform.publish("digits", **models, **given)
+
+
+class TestBootstrap:
+    def test_follows_both_jobs(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST datasets/", {"id": "d", "name": "first", "rows": 2}, status=201)
+        scripted.answers("POST pairs/p/bootstrap/", job("bootstrap", "queued"), status=201)
+        scripted.answers("GET jobs/bootstrap/", job("bootstrap", "running"), job("bootstrap", "succeeded"))
+        scripted.answers("GET jobs/", {"results": [job("distill", "running")]})
+        scripted.answers("GET jobs/distill/", job("distill", "succeeded"))
+        scripted.answers("GET pairs/p/", pair("ready", device_champion="v"))
+        x = np.asfortranarray(np.arange(8, dtype=np.float32).reshape(2, 4))
+        dataset = scripted.platform.add_dataset("first", x=x, y=torch.tensor([0, 1]))
+        arrays = np.load(io.BytesIO(form(scripted, "POST datasets/")["file"][0]), allow_pickle=False)
+        assert arrays["x"].tolist() == x.tolist()
+        assert arrays["x"].flags.c_contiguous
+        assert arrays["y"].dtype == np.int64
+        found = scripted.platform.bootstrap(READY, dataset, epochs=3)
+        assert found.device_champion == "v"
+        assert scripted.json("POST pairs/p/bootstrap/") == {"dataset": "d", "epochs": 3}
+
+    @pytest.mark.parametrize(
+        ("ended", "code", "sentence"),
+        [
+            (
+                job("bootstrap", "failed", error_code="child.slow", error_sentence="Too slow."),
+                "child.slow",
+                "Too slow.",
+            ),
+            (job("bootstrap", "cancelled"), "cloud_training.cancelled", "The bootstrap was cancelled."),
+        ],
+    )
+    def test_raises_what_a_job_failed_of(
+        self, scripted: ScriptedPlatform, ended: Json, code: str, sentence: str
+    ) -> None:
+        scripted.answers("POST pairs/p/bootstrap/", ended, status=201)
+        with pytest.raises(JobFailed) as caught:
+            scripted.platform.bootstrap(READY, DATASET, progress=False)
+        assert (caught.value.code, caught.value.sentence) == (code, sentence)
+
+
+class TestFederation:
+    def test_from_its_making_to_a_published_round(
+        self, scripted: ScriptedPlatform, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def round_(state: str, reason: str = "") -> Json:
+            told = {"reason_code": "rounds.needs_devices" if reason else "", "reason_sentence": reason, "metrics": None}
+            return {"results": [{"id": 1, "number": 1, "state": state, **told}]}
+
+        record = {"id": "f", "name": "kiosks", "state": "draft", "members": 0}
+        scripted.answers("POST federations/", record, status=201)
+        scripted.answers("POST federations/f/start/", {**record, "state": "running"})
+        scripted.answers("GET federations/f/", {**record, "state": "running"})
+        waiting = round_("planned", "needs 3 devices, 1 eligible")
+        scripted.answers("GET rounds/", {"results": []}, waiting, round_("published"))
+        federation = scripted.platform.federation(
+            "kiosks", READY, plan={"codec": {"kind": "int8"}}, held_out=DATASET, rounds=5
+        )
+        assert scripted.json("POST federations/") == {
+            "name": "kiosks",
+            "pair": "p",
+            "plan": {"codec": {"kind": "int8"}},
+            "device_tag": "",
+            "held_out": "d",
+            "cloud_data": None,
+            "tolerance": 0.02,
+            "rounds_wanted": 5,
+        }
+        federation.start()
+        assert federation.state == "running"
+        assert federation.wait_for_round(1).state == "published"
+        assert "round 1 is planned: needs 3 devices, 1 eligible" in capsys.readouterr().err
+
+    def test_devices_get_a_secret(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST enrolment-tokens/", {"secret": "s3cret"}, status=201)
+        assert scripted.platform.enrolment_token("kiosks", uses=3, tags=["kiosk"]) == "s3cret"
+        assert scripted.json("POST enrolment-tokens/")["uses_allowed"] == 3
+
+
+class TestAnswers:
+    def test_a_refusal_is_raised_with_its_code(self, scripted: ScriptedPlatform) -> None:
+        scripted.refuses("GET pairs/p/", "acting.scope_needed", "make a token that has it", status=403, needed="read")
+        with pytest.raises(Refused, match="make a token that has it") as caught:
+            scripted.platform.pair("p")
+        assert (caught.value.code, caught.value.fields) == ("acting.scope_needed", {"needed": "read"})
+
+    def test_something_that_is_no_platform_is_told(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET pairs/p/", httpx.Response(404, text="<html>nothing here</html>"))
+        with pytest.raises(Refused, match="http://platform/api/pairs/p/ was answered with status 404") as caught:
+            scripted.platform.pair("p")
+        assert caught.value.code == "sdk.unexpected_answer"
+
+    def test_a_question_waits_for_a_platform_that_starts_anew(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET pairs/p/", httpx.ConnectError("refused"), httpx.Response(503), pair("ready"))
+        assert scripted.platform.pair("p").state == "ready"
+
+    def test_in_the_end_it_gives_up(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET pairs/p/", httpx.ConnectError("refused"))
+        with pytest.raises(Unreachable, match="http://platform does not answer: refused"):
+            scripted.platform.pair("p")
+        assert scripted.slept_s == PATIENCE_S
+
+    def test_what_changes_something_is_sent_once(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST enrolment-tokens/", httpx.ReadTimeout("slow"))
+        with pytest.raises(Unreachable):
+            scripted.platform.enrolment_token("kiosks")
+        assert scripted.asked == ["POST enrolment-tokens/"]
