@@ -6,6 +6,7 @@ from coterie_agent.policy import blocks_network
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment
+from coterie_wire.trial import Trial
 
 
 class Facts(NamedTuple):
@@ -22,6 +23,8 @@ class Facts(NamedTuple):
     champion: SignedManifest | None
     """A version that the device should hold and does not."""
     blockers: tuple[Reason, ...]
+    trial: Trial | None = None
+    """What the device is to compare with the candidate that it holds."""
 
 
 class Rest(NamedTuple):
@@ -50,7 +53,11 @@ class Fetch(NamedTuple):
     champion: SignedManifest
 
 
-Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch
+class Compare(NamedTuple):
+    trial: Trial
+
+
+Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare
 
 
 def decide(facts: Facts) -> Action:
@@ -70,4 +77,6 @@ def decide(facts: Facts) -> Action:
         return Accept(facts.assigned)
     if facts.champion is not None and not offline:
         return Fetch(facts.champion)
+    if facts.trial is not None and not facts.blockers:
+        return Compare(facts.trial)
     return Rest()

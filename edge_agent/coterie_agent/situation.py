@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from coterie_agent.errors import AgentError
+from coterie_agent.policy import blocks_network
 from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.journal import Link
 from coterie_wire.bundle import ModelSpec
@@ -95,6 +96,15 @@ class Situation:
         """Until the situation is newer than `edition`, or `timeout_s` seconds have passed."""
         with self._changed:
             self._changed.wait_for(lambda: self.now.edition > edition, timeout_s)
+
+    def rest(self, worked_s: float, *, processor_share: float) -> None:
+        """Leave the processor to others after `worked_s` seconds; whatever changes cuts the rest short."""
+        if processor_share < 1:
+            self.wait(self.now.edition, worked_s * (1 / processor_share - 1))
+
+    def is_offline(self) -> bool:
+        """Whether the agent is to stop, or has no network that it may use."""
+        return self.now.stopping or blocks_network(self.now.blockers)
 
     def _replace(self, **changes: Any) -> None:  # noqa: ANN401  # the fields of Now, passed through to msgspec
         with self._changed:

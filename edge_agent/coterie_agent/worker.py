@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
-from coterie_agent.decide import Accept, Action, Drop, Facts, Fetch, Rest, Train, Upload, decide
+from coterie_agent.decide import Accept, Action, Compare, Drop, Facts, Fetch, Rest, Train, Upload, decide
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
-from coterie_agent.model import fetch_model, parts
-from coterie_agent.policy import blocks_network
+from coterie_agent.model import fetch_model, held_manifest, parts
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
@@ -28,6 +27,7 @@ from coterie_wire.bundle import BlobRef, Manifest, SignedManifest, verify_manife
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
+from coterie_wire.trial import ReportTrial, Trial
 
 if TYPE_CHECKING:  # they load NumPy
     from coterie_agent.training.teaching import Teaching
@@ -54,6 +54,10 @@ class Worker:
     _backoff: Backoff = field(default_factory=Backoff)
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
+    _fault: ReportTrial | None = None
+    """What is to be told of a candidate that turned out to be unusable before it was held."""
+    _tried: str | None = None
+    """The roll-out whose trial is over as far as this device can tell."""
     _reported_at: float = 0.0
 
     def run(self) -> None:
@@ -84,7 +88,16 @@ class Worker:
             assigned=assigned,
             champion=champion,
             blockers=now.blockers,
+            trial=self._due_trial(now),
         )
+
+    def _due_trial(self, now: Now) -> Trial | None:
+        """The trial that the device can bring to its end now."""
+        trial = now.directive.trial if now.directive else None
+        if trial is None or trial.rollout == self._tried:
+            return None
+        failed = self._fault is not None and self._fault.rollout == trial.rollout
+        return trial if failed or trial.candidate == now.version else None
 
     def _attempt(self, action: Action) -> None:
         try:
@@ -102,6 +115,12 @@ class Worker:
             elif isinstance(action, Fetch):
                 log.error("the platform's newest version is not usable: %s [%s]", error.detail, error.code)
                 self._refused = action.champion
+                trial = self._trial()
+                if trial is not None:
+                    self._fault = ReportTrial(rollout=trial.rollout, fault=_reason(error))
+            elif isinstance(action, Compare):
+                log.warning("the candidate cannot be compared here: %s [%s]", error.detail, error.code)
+                self._tried = action.trial.rollout
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Accept):
@@ -115,7 +134,12 @@ class Worker:
         elif isinstance(action, Drop):
             self._finish(action.assignment, "dropped", "the platform has taken the assignment back")
         elif isinstance(action, Fetch):
-            self._fetch(action.champion, stop=self._is_offline)
+            trial = self._trial()
+            # The champion stays beside a candidate: to be compared with, and at hand when it is rolled back.
+            kept = () if trial is None else parts(verify_manifest(trial.champion, self.identity.platform_key))
+            self._fetch(action.champion, stop=self.situation.is_offline, also=kept)
+        elif isinstance(action, Compare):
+            self._compare(action.trial)
 
     def _train(self, assignment: Assignment) -> None:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices rest most of the time.
@@ -140,7 +164,7 @@ class Worker:
             checkpoint_s=self.config.checkpoint_s,
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
-            rest=self._rest,
+            rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         ).run()
         if done:
@@ -182,7 +206,7 @@ class Worker:
         started = time.monotonic()
         outcome = Delivery(
             link=self.link, offer=offer, read=self.store.work.read_payload, chunk_bytes=self.config.chunk_bytes
-        ).run(stop=self._is_offline)
+        ).run(stop=self.situation.is_offline)
         if outcome == "accepted":
             self.store.journal.measure("upload_s", time.monotonic() - started)
             self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")
@@ -206,11 +230,47 @@ class Worker:
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest
 
+    def _trial(self) -> Trial | None:
+        directive = self.situation.now.directive
+        return directive.trial if directive else None
+
+    def _compare(self, trial: Trial) -> None:
+        """Tell the platform how the candidate does against the champion, or why it cannot be used."""
+        report = self._fault
+        if report is None or report.rollout != trial.rollout:
+            report = self._compared(trial)
+        if report is None:
+            return
+        self.link.call(report, Done)
+        self._tried = trial.rollout
+        log.info("told the platform how the new version does: %s", "compared" if report.fault is None else "unusable")
+
+    def _compared(self, trial: Trial) -> ReportTrial | None:
+        """None where something else came between."""
+        from coterie_agent.training.model import Model
+        from coterie_agent.training.trial import run_trial
+
+        champion = verify_manifest(trial.champion, self.identity.platform_key)
+        if not fetch_model(champion, self.blobs, self.link.download, stop=self._may_not_compare):
+            return None
+        return run_trial(
+            trial.rollout,
+            champion=Model(champion, self.blobs),
+            candidate=Model(held_manifest(self.store), self.blobs),
+            samples=self.store.samples,
+            threads=self.config.threads,
+            stop=self._may_not_compare,
+        )
+
+    def _may_not_compare(self) -> bool:
+        now = self.situation.now
+        directive = now.directive
+        return now.stopping or bool(now.blockers) or directive is None or directive.assignment is not None
+
     def _release(self, assignment: Assignment, error: AgentError | WireError) -> None:
         """Give the assignment back, so that the platform need not wait for it."""
-        reason = Reason(code=error.code[:64], sentence=error.detail[:400])
         try:
-            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=reason), Done)
+            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=_reason(error)), Done)
         except AgentError as failure:
             if isinstance(failure, Refused) and failure.is_revoked:
                 self.situation.end(failure)
@@ -258,10 +318,6 @@ class Worker:
         )
         return now.stopping or bool(now.blockers) or taken
 
-    def _is_offline(self) -> bool:
-        now = self.situation.now
-        return now.stopping or blocks_network(now.blockers)
-
     def _report(self, assignment: Assignment, stage: Stage) -> None:
         last = self.situation.now.progress
         done, total = (last.steps_done, last.steps_total) if last else (0, 0)
@@ -270,11 +326,6 @@ class Worker:
             Progress(assignment=assignment.assignment, stage=stage, steps_done=done, steps_total=total)
         )
 
-    def _rest(self, worked_s: float) -> None:
-        """Leave the processor to others as the owner asks; whatever changes cuts the rest short."""
-        if self.config.processor_share < 1:
-            self.situation.wait(self.situation.now.edition, worked_s * (1 / self.config.processor_share - 1))
-
     def _report_steps(self, assignment: Assignment, done: int, total: int) -> None:
         """Not each of hundreds of steps a second: every report wakes the other threads."""
         if done == total or time.monotonic() - self._reported_at >= _PROGRESS_S:
@@ -282,6 +333,10 @@ class Worker:
             self.situation.report(
                 Progress(assignment=assignment.assignment, stage="training", steps_done=done, steps_total=total)
             )
+
+
+def _reason(error: AgentError | WireError) -> Reason:
+    return Reason(code=error.code[:64], sentence=error.detail[:400])
 
 
 def _can_wait(action: Action, error: AgentError) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
@@ -13,7 +13,7 @@ from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.version import SPOKEN
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Dtype = Literal["float32", "int64", "int8"]
+Dtype = Literal["float32", "int64", "int32", "int8", "uint8", "bool"]
 MAX_CLASSES = 1_000_000
 MAX_NAME = 200
 """Characters of a tensor's name."""
@@ -88,7 +88,8 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``next.state.NAME``, and for each slot ``next.NAME``. Slots begin as zeros and stay on the device.
 
     ``predict.onnx`` takes `inputs` with any leading batch axis, ``param.NAME``, ``state.NAME`` and `frozen`, and gives
-    `output` with the same batch axis.
+    `output` with the same batch axis. Where the model has its `own_loss`, it also takes `target`, and gives
+    ``losses`` float32 [batch], by which the model is judged.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -113,6 +114,8 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None where the parameters that belong to one class cannot be told."""
     padding: int | None = None
     """The token that stands where a sequence has ended; of `tokens` alone."""
+    own_loss: Literal[True] | UnsetType = UNSET
+    """Whether the loss is none of those that a `task` has; left out where it is not, as manifests of old do."""
 
     @classmethod
     def of_classifier(

@@ -6,6 +6,10 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 
 DISTILLATION = "distillation_weight"
 """The scalar of those train steps that take a teacher's word."""
+TARGET = "target"
+"""What the graphs call that which the model's output is compared with."""
+LOSSES = "losses"
+"""What the prediction graph of a model with a loss of its own gives beside the output: float32 [batch]."""
 MEASURED = frozenset({"classes", "labels", "tokens"})
 """Tasks whose samples can be right or wrong."""
 
@@ -36,8 +40,20 @@ def train_outputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
 
 
 def predict_inputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
-    """What ``predict.onnx`` takes, by name; `ModelSpec.inputs` have a batch axis of any size before their shape."""
-    return _by_name((*spec.inputs, *_called("param", spec.parameters), *_called("state", gathered(spec)), *spec.frozen))
+    """What ``predict.onnx`` takes, by name; `predict_batched` have a batch axis of any size before their shape."""
+    return _by_name(
+        (*predict_batched(spec), *_called("param", spec.parameters), *_called("state", gathered(spec)), *spec.frozen)
+    )
+
+
+def predict_batched(spec: ModelSpec) -> tuple[TensorSpec, ...]:
+    """What ``predict.onnx`` takes of each sample."""
+    return (*spec.inputs, spec.target) if spec.own_loss else spec.inputs
+
+
+def predict_outputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
+    """What ``predict.onnx`` gives of each sample, by name; the model's output is the first."""
+    return _by_name((spec.output, *([TensorSpec(LOSSES, "float32", ())] if spec.own_loss else [])))
 
 
 def carried(spec: ModelSpec) -> tuple[TensorSpec, ...]:

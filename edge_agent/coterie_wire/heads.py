@@ -46,6 +46,25 @@ def mask_unseen(parameters: Tensors, head: OutputLayer, classes: Sequence[int]) 
     return {**parameters, head.bias: bias}
 
 
+def begin_rows(parameters: Tensors, received: Tensors, model: ModelSpec, scope: Scope, new: Sequence[int]) -> Tensors:
+    """`parameters` with the output rows of classes that are `new` to the device as it `received` them.
+
+    Raises WireError ``plan.no_head``.
+    """
+    if scope.head == "all":
+        return parameters
+    begun = dict(parameters)
+    for name in output_layer(model):
+        begun[name] = parameters[name].copy()
+        begun[name][list(new)] = received[name][list(new)]
+    return begun
+
+
+def masked_classes(parameters: Tensors, head: OutputLayer) -> frozenset[int]:
+    """The classes that `parameters` never predict, because `mask_unseen` has taken them away."""
+    return frozenset(np.flatnonzero(parameters[head.bias] <= UNSEEN_BIAS / 2).tolist())
+
+
 def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
     """The teacher's probabilities [n, all classes] if there were only `classes`; uniform where it knows none."""
     kept = np.zeros_like(probabilities)

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from coterie_wire.bundle import Task
 
-Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.int8]
+Numbers: TypeAlias = (
+    NDArray[np.float32]
+    | NDArray[np.float64]
+    | NDArray[np.int64]
+    | NDArray[np.int32]
+    | NDArray[np.int8]
+    | NDArray[np.uint8]
+    | NDArray[np.bool_]
+)
 Float64: TypeAlias = NDArray[np.float64]
 
 
@@ -15,27 +23,40 @@ class Measured(NamedTuple):
     """Figures of samples, [n] each."""
 
     losses: Float64
-    """Without label smoothing, class weights or a teacher; not finite where the output is not."""
+    """Without label smoothing, class weights or a teacher; not finite where the output is not. Or the model's own."""
     right: Float64 | None
     """Between 0 and 1; None where the task has no right and wrong."""
 
 
-def measure(task: Task, output: Numbers, target: Numbers, *, padding: int | None = None) -> Measured:
-    """`output` [n, *output] against `target` [n, *target]; the tokens that are `padding` do not count."""
+def measure(
+    task: Task, output: Numbers, target: Numbers, *, padding: int | None = None, own: Numbers | None = None
+) -> Measured:
+    """`output` [n, *output] against `target` [n, *target]; the tokens that are `padding` do not count.
+
+    `own` are the losses [n] by a loss of the model's own, where it has one.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
-        match task:
-            case "classes":
-                return Measured(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
-            case "tokens":
-                present, right = target != padding, output.argmax(axis=2) == target
-                return Measured(_mean(_surprise(output, target), present), _mean(right, present))
-            case "labels":
-                wide, wanted = output.astype(np.float64), target.astype(np.float64)
-                losses = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide))) - wanted * wide
-                return Measured(losses.mean(axis=1), ((wide > 0) == (wanted > 0.5)).mean(axis=1))
-            case _:
-                off = output.astype(np.float64) - target.astype(np.float64)
-                return Measured((off * off).reshape(len(off), -1).mean(axis=1), None)
+        if own is None:
+            return _plainly(task, output, target, padding)
+        if task == "values":  # whose targets may have any shape
+            return Measured(own.astype(np.float64), None)
+        return Measured(own.astype(np.float64), _plainly(task, output, target, padding).right)
+
+
+def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) -> Measured:
+    match task:
+        case "classes":
+            return Measured(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
+        case "tokens":
+            present, right = target != padding, output.argmax(axis=2) == target
+            return Measured(_mean(_surprise(output, target), present), _mean(right, present))
+        case "labels":
+            wide, wanted = output.astype(np.float64), target.astype(np.float64)
+            losses = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide))) - wanted * wide
+            return Measured(losses.mean(axis=1), ((wide > 0) == (wanted > 0.5)).mean(axis=1))
+        case _:
+            off = output.astype(np.float64) - target.astype(np.float64)
+            return Measured((off * off).reshape(len(off), -1).mean(axis=1), None)
 
 
 def log_softmax(logits: Numbers) -> Float64:

@@ -25,6 +25,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.message import Count, Identifier, Message, Seconds
+from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.version import SPOKEN
 
 MAX_CLASS_COUNTS = 10_000
@@ -139,6 +140,8 @@ class Directive(Message, frozen=True):
     """How the help request stands that the device told of."""
     serve: Serve | None = None
     """Help another device now."""
+    trial: Trial | None = None
+    """The device is one of a canary group: what it is to compare, until it has told the outcome."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -202,6 +205,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "decline-transfer": Exchange(DeclineTransfer, Done),
     "report-merged": Exchange(ReportMerged, Done),
     "give-verdict": Exchange(GiveVerdict, Done),
+    "report-trial": Exchange(ReportTrial, Done),
     "leave": Exchange(Leave, Done),
 }
 

@@ -30,6 +30,9 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help: Help
     alone_every_s: float | None = None
     """Seconds between two trainings on new samples outside of rounds at least; None: it trains in rounds only."""
+    spares_newest: bool = False
+    """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
+    and each version that comes can be compared on samples that neither was trained on by the device."""
 
 
 def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
@@ -48,6 +51,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
         requirements=slots.requirements,
         help=HELP.parse(slots.help),
         alone_every_s=slots.alone_every_s,
+        spares_newest=slots.spares_newest,
     )
 
 
@@ -58,3 +62,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requirements: Requirements
     help: object
     alone_every_s: Annotated[float, Meta(ge=0, le=1e12)] | None = None
+    spares_newest: bool = False

@@ -16,18 +16,41 @@ from numpy.typing import NDArray
 from coterie_wire.bundle import Dtype, Shape, TensorSpec
 from coterie_wire.errors import UNREADABLE, WireError
 
-Array: TypeAlias = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
+Array: TypeAlias = (
+    NDArray[np.float32]
+    | NDArray[np.int64]
+    | NDArray[np.int32]
+    | NDArray[np.int8]
+    | NDArray[np.uint8]
+    | NDArray[np.bool_]
+)
 
 METADATA = "__metadata__"
 """What no tensor can be called."""
 MAX_HEADER_BYTES = 1 << 20
 ALIGNMENT_BYTES = 8
 
-_StoredDtype = Literal["I64", "F32", "I8"]
-_STORED: Mapping[str, _StoredDtype] = {"int64": "I64", "float32": "F32", "int8": "I8"}
-_READ: Mapping[_StoredDtype, Dtype] = {"I64": "int64", "F32": "float32", "I8": "int8"}
-_NUMPY: Mapping[str, str] = {"int64": "<i8", "float32": "<f4", "int8": "|i1"}
-_ITEM_BYTES: Mapping[_StoredDtype, int] = {"I64": 8, "F32": 4, "I8": 1}
+_StoredDtype = Literal["I64", "I32", "F32", "I8", "U8", "BOOL"]
+_READ: Mapping[_StoredDtype, Dtype] = {
+    "I64": "int64",
+    "F32": "float32",
+    "I32": "int32",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+_PLACES: Mapping[str, int] = {dtype: place for place, dtype in enumerate(_READ.values())}
+"""The library's order of dtypes in a file: the widest first."""
+_STORED: Mapping[str, _StoredDtype] = {dtype: stored for stored, dtype in _READ.items()}
+_NUMPY: Mapping[str, str] = {
+    "int64": "<i8",
+    "int32": "<i4",
+    "float32": "<f4",
+    "int8": "|i1",
+    "uint8": "|u1",
+    "bool": "|b1",
+}
+_ITEM_BYTES: Mapping[_StoredDtype, int] = {"I64": 8, "I32": 4, "F32": 4, "I8": 1, "U8": 1, "BOOL": 1}
 _Offset = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -97,7 +120,7 @@ def read_header(data: bytes | memoryview) -> Header:
 def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
     """Read-only views into `data`, whose `header` was read before, as `decode_tensors` gives them.
 
-    Raises WireError ``tensors.wrong_shape``.
+    Raises WireError ``tensors.wrong_shape`` or ``tensors.malformed``.
     """
     for spec in expected:
         found = header.specs.get(spec.name)
@@ -108,6 +131,11 @@ def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[Te
         unknown = sorted(header.specs.keys() - {spec.name for spec in expected})
         raise _wrong_shape(f"{len(unknown)} tensors that are not expected, the first is {unknown[0]!r}")
     raw = memoryview(data).toreadonly()
+    for spec in expected:
+        if spec.dtype == "bool":
+            start = header.offsets[spec.name]
+            if max(raw[start : start + math.prod(spec.shape)], default=0) > 1:
+                raise _malformed(f"tensor {spec.name} holds a truth value that is neither 0 nor 1")
     return {
         spec.name: np.frombuffer(
             raw, _NUMPY[spec.dtype], count=math.prod(spec.shape), offset=header.offsets[spec.name]
@@ -125,8 +153,8 @@ def check_finite(tensors: Mapping[str, Array]) -> None:
 
 
 def _entries(specs: Sequence[TensorSpec]) -> Mapping[str, _Entry]:
-    """Where each tensor lies, the widest dtype first."""
-    order = sorted(specs, key=lambda spec: (-_ITEM_BYTES[_STORED[spec.dtype]], spec.name))
+    """Where each tensor lies, in the order in which the library lays them out."""
+    order = sorted(specs, key=lambda spec: (_PLACES[spec.dtype], spec.name))
     entries: dict[str, _Entry] = {}
     end = 0
     for spec in order:

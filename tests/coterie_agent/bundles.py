@@ -154,8 +154,10 @@ def parameters(seed: int = 0) -> dict[str, NDArray[np.float32]]:
 SIGNING_KEY = new_signing_key()
 
 
-def make_bundle(*, version: str = "v1", number: int = 1, seed: int = 0) -> Bundle:
-    contents = (train_step_graph(), predict_graph(), encode_tensors(parameters(seed)))
+def make_bundle(
+    *, version: str = "v1", number: int = 1, seed: int = 0, tensors: dict[str, NDArray[np.float32]] | None = None
+) -> Bundle:
+    contents = (train_step_graph(), predict_graph(), encode_tensors(tensors or parameters(seed)))
     refs = [BlobRef(hashlib.sha256(content).hexdigest(), len(content)) for content in contents]
     manifest = Manifest(
         protocol=PROTOCOL,

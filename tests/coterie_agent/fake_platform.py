@@ -34,6 +34,7 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.trial import ReportTrial, Trial
 from tests.coterie_agent.bundles import Bundle
 
 TOKEN, CREDENTIAL = "one-time", "secret"
@@ -65,6 +66,9 @@ class FakePlatform:
         self.received: list[Message] = []
         self.assignment: Assignment | None = None
         self.champion = False
+        self.candidate: Bundle | None = None
+        """What the device is to try against the platform's version, until it tells how it does."""
+        self.reports: list[ReportTrial] = []
         self.sockets_allowed = True
         self.socket_count = 0
         self.uploads: dict[str, bytearray] = {}
@@ -140,8 +144,12 @@ class FakePlatform:
                 )
             case CheckIn():
                 self.check_ins.append(message)
+                if self.candidate is not None and self.assignment is None:
+                    return self._candidate_directive(self.candidate, message.version)
                 manifest = self.bundle.signed if self.champion and message.version != "v1" else None
                 return Directive(check_in_s=self.check_in_s, assignment=self.assignment, manifest=manifest)
+            case ReportTrial():
+                self.reports.append(message)
             case OfferUpdate(assignment=name):
                 if name in self.accepted:
                     return UploadState(offset=message.size_bytes, accepted=True)
@@ -152,6 +160,14 @@ class FakePlatform:
             case Leave():
                 pass
         return Done()
+
+    def _candidate_directive(self, candidate: Bundle, held: str | None) -> Directive:
+        version = candidate.manifest.version
+        return Directive(
+            check_in_s=self.check_in_s,
+            manifest=None if held == version else candidate.signed,
+            trial=None if self.reports else Trial(rollout="r1", candidate=version, champion=self.bundle.signed),
+        )
 
     def receive_chunk(self, name: str, offset: int, chunk: bytes) -> UploadState:
         with self.seen:
@@ -194,7 +210,8 @@ class FakePlatform:
                     self._guarded(self._blob)
 
             def _blob(self) -> bytes:
-                content = platform.bundle.blobs[self.path.removeprefix("/device/v1/blobs/")]
+                blobs = {**platform.bundle.blobs, **(platform.candidate or platform.bundle).blobs}
+                content = blobs[self.path.removeprefix("/device/v1/blobs/")]
                 platform.blob_ranges.append(self.headers.get("Range"))
                 start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
                 return content[start:]

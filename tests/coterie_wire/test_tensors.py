@@ -23,7 +23,8 @@ from coterie_wire.tensors import (
 )
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-arrays = st.one_of(hnp.arrays(np.float32, shapes), hnp.arrays(np.int64, shapes), hnp.arrays(np.int8, shapes))
+DTYPES = (np.float32, np.int64, np.int32, np.int8, np.uint8, np.bool_)
+arrays = st.one_of(*(hnp.arrays(dtype, shapes) for dtype in DTYPES))
 names = st.text(min_size=1, max_size=8).filter(lambda name: name != "__metadata__")
 named_arrays = st.dictionaries(names, arrays, max_size=4)
 
@@ -183,3 +184,10 @@ def test_numbers_that_are_not_finite_are_found(number: float) -> None:
 
 def test_extreme_integers_and_empty_tensors_are_finite() -> None:
     check_finite({"empty": floats(), "large": np.array([2**63 - 1]), "float": floats(3.4e38, -3.4e38)})
+
+
+def test_a_truth_value_that_is_none_is_refused() -> None:
+    content = encode_tensors({"flag": np.array([True, False])})
+    with pytest.raises(WireError) as caught:
+        decode_tensors(content[:-1] + b"\x02", expected=(TensorSpec("flag", "bool", (2,)),))
+    assert caught.value.code == "tensors.malformed"

@@ -14,9 +14,11 @@ from coterie_agent.company.reading import next_batch
 from coterie_agent.errors import AgentError
 from coterie_agent.store.company import Reading
 from coterie_agent.store.samples import Samples
+from coterie_agent.training.customised import Customised
 from coterie_agent.training.graph import Graph
+from coterie_agent.training.model import Parameters
 from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_wire.local import Local, StepWeights
+from coterie_wire.local import Local
 from coterie_wire.plan import DevicePlan
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ class Alone:
     """The train step of one version, ready for batches."""
 
     own: OwnModel
+    received: Parameters
+    """Of the version: where classes that are new to the device begin."""
     graph: Graph
     samples: Samples
     local: Local
@@ -41,7 +45,7 @@ class Alone:
         if plan.alone_every_s is None:
             return None
         graph = train_graph(own.model.train_step(), own.spec, threads=threads)
-        return cls(own, graph, samples, plan.local, plan.alone_every_s)
+        return cls(own, own.model.parameters(), graph, samples, plan.local.alone(), plan.alone_every_s)
 
     def learn(
         self, reading: Reading, *, up_to: int | None, stop: Callable[[], bool], rest: Callable[[float], None]
@@ -66,15 +70,17 @@ class Alone:
 
     def _learn_batch(self, batch: Sequence[int], *, stop: Callable[[], bool], rest: Callable[[float], None]) -> bool:
         """Whether the device is done with the samples numbered `batch`; if not, nothing has changed."""
+        part = Customised.of_device(self.own.spec, self.local.scope(), self.samples.seen())
         trainer = Trainer(
             self.graph,
             self.own.spec,
-            self.own.parameters,
+            part.go_on(self.own.parameters, self.received),
             self.own.model.frozen(),
             samples=self.samples,
             train=batch,
-            weights=self._weights,
+            weights=self.local.weights,
             seed=batch[0],
+            still=part.still(),
         )
         steps = self.local.epochs_wanted() * math.ceil(len(batch) / self.own.spec.batch_size)
         while trainer.steps_done < steps:
@@ -91,7 +97,3 @@ class Alone:
             rest(trainer.train_s - worked_s)
         self.own.take({name: tensor.copy() for name, tensor in trainer.parameters().items()})
         return True
-
-    def _weights(self, step: int) -> StepWeights:
-        """As in a round, but without a teacher: its opinion is part of a round's assignment."""
-        return msgspec.structs.replace(self.local.weights(step), distillation_weight=0.0)

@@ -131,7 +131,10 @@ class BeingHelped:
             samples=len(labels),
         )
         kept = KeptPortion(portion.transfer, msgspec.json.encode(plan), ask.classes, payload) if found.kept else None
-        self.store.judge(verdict, kept, base=own.version, tensors=encode_tensors(dict(merged)))
+        stored = self.store.judge(verdict, kept, before=own.stored, tensors=encode_tensors(dict(merged)))
+        if stored is None:
+            return  # a round has changed the own model meanwhile, so the portion is tried out on that
+        own.stored = stored
         if found.kept:
             own.take(merged)
 

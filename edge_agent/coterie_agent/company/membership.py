@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -11,11 +12,10 @@ from coterie_agent.company.alone import Alone
 from coterie_agent.company.being_helped import BeingHelped
 from coterie_agent.company.helping import Helping
 from coterie_agent.company.own_model import OwnModel, load_own_model
-from coterie_agent.company.reading import begin_reading, found_in, judge_batch, newest_judged, next_batch, watch_of
+from coterie_agent.company.reading import begin_reading, fair_samples, found_in, judge_batch, next_batch, watch_of
 from coterie_agent.config import Config
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
-from coterie_agent.policy import blocks_network
 from coterie_agent.sharing import share_profile
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.company import CompanyStatus, Reading
@@ -56,8 +56,9 @@ class Membership:
     """The directive that a request was sent again on; a later one tells whether it has arrived."""
 
     def is_current(self, standing: Standing, version: str) -> bool:
-        """Whether it is still this plan and this version."""
-        return standing.digest == self.standing.digest and version == self.own.version
+        """Whether it is still this plan and this version, and no round has changed the own model."""
+        same = standing.digest == self.standing.digest and version == self.own.version
+        return same and self.own.stored == self.store.company.own()
 
     def keep_company(self, now: Now) -> bool:
         """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
@@ -74,9 +75,12 @@ class Membership:
         judges = isinstance(self.plan.help, Cartel)
         if self.alone is not None and not now.blockers and self.store.work.current() is None:
             up_to = self._trainable(reading) if judges else None
-            learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=self._rest)
+            rest = partial(self.situation.rest, processor_share=self.config.processor_share)
+            learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
             if learned is not None:
-                self.store.company.trained(learned, base=self.own.version, tensors=self.own.encoded())
+                tensors = self.own.as_stored().tensors
+                stored = self.store.company.trained(learned, before=self.own.stored, tensors=tensors)
+                self.own.stored = stored or self.own.stored
                 return True
         return judges and self._judge(reading)
 
@@ -128,7 +132,7 @@ class Membership:
                 self.situation.wake()
                 return True
             return self.being_helped.end_if_over(asked, news)
-        if not self.being_helped.fetch(news.portion, stop=self._is_offline):
+        if not self.being_helped.fetch(news.portion, stop=self.situation.is_offline):
             return False
         newest = self._fair_samples(cartel)
         known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
@@ -138,20 +142,16 @@ class Membership:
         return True
 
     def _trainable(self, reading: Reading) -> int:
-        """The newest sample to train on: while a request is in hand, the newest batch is kept for judging what comes.
-
-        What a model has trained on speaks for it, so that no help would ever seem to help.
-        """
-        if self.store.company.asked() is None:
+        """The newest sample to train on: while help or a version may come, the newest batch is kept to judge it on."""
+        if self.store.company.asked() is None and not self.plan.spares_newest:
             return reading.judged
         kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
         return kept[0] - 1 if kept else reading.judged
 
     def _fair_samples(self, cartel: Cartel) -> list[StoredRow]:
-        """The newest samples on which the own model has not trained; the newest of all where there are none."""
-        reading = self._reading()
-        newest = newest_judged(self.store.samples, reading, cartel.recent_batches * self.own.spec.batch_size)
-        return [row for row in newest if row.id > reading.trained] or newest
+        """What help is judged on."""
+        count = cartel.recent_batches * self.own.spec.batch_size
+        return fair_samples(self.store.samples, self._reading(), count)
 
     def _has_recovered(self, asked: AskHelp, cartel: Cartel) -> bool:
         """Whether the own model fails no more on the classes that the device has asked about."""
@@ -163,7 +163,7 @@ class Membership:
         serve = now.directive.serve if now.directive else None
         if serve is None or serve.digest != self.standing.digest or self.store.company.has_ended(serve.transfer):
             return False
-        return self.helping.serve(serve, self.own, self.plan, stop=self._is_offline)
+        return self.helping.serve(serve, self.own, self.plan, stop=self.situation.is_offline)
 
     def _ask(self, cartel: Cartel) -> bool:
         reading = self._reading()
@@ -231,14 +231,6 @@ class Membership:
     def _must_stop(self) -> bool:
         return self.situation.now.stopping or bool(self.situation.now.blockers)
 
-    def _is_offline(self) -> bool:
-        return self.situation.now.stopping or blocks_network(self.situation.now.blockers)
-
-    def _rest(self, worked_s: float) -> None:
-        """Leave the processor to others as the owner asks; whatever changes cuts the rest short."""
-        if self.config.processor_share < 1:
-            self.situation.wait(self.situation.now.edition, worked_s * (1 / self.config.processor_share - 1))
-
 
 def join(
     standing: Standing,
@@ -258,8 +250,9 @@ def join(
     plan = parse_device_plan(standing.plan)
     reading, spec = store.company.reading(), manifest.model
     window = plan.help.recent_batches * spec.batch_size if isinstance(plan.help, Cartel) else 0
-    newest = newest_judged(store.samples, reading, window) if reading is not None else []
-    own = load_own_model(Model(manifest, blobs), store.company, newest, threads=config.threads)
+    newest = fair_samples(store.samples, reading, window) if reading is not None else []
+    model, keeps_own = Model(manifest, blobs), plan.local.keeps_own()
+    own = load_own_model(model, store.company, newest, keeps_own=keeps_own, threads=config.threads)
     return Membership(
         standing=standing,
         plan=plan,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie_agent.store.company import CompanyStore
+from coterie_agent.store.own_model import Own, OwnTensors
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
@@ -22,6 +23,8 @@ class OwnModel:
     model: Model
     predictor: Predictor
     parameters: Parameters
+    stored: Own
+    """As what the store knew it when it was last read or written; a round may have changed it since."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -47,34 +50,33 @@ class OwnModel:
                 self.predictor.set_parameters(self.parameters)
         return predicted
 
-    def encoded(self) -> bytes:
-        """The own parameters as they are stored."""
-        return encode_tensors(dict(self.parameters))
+    def as_stored(self) -> OwnTensors:
+        """The own parameters for the store."""
+        return OwnTensors(self.version, encode_tensors(dict(self.parameters)))
 
 
-def load_own_model(model: Model, store: CompanyStore, newest: Sequence[StoredRow], *, threads: int) -> OwnModel:
+def load_own_model(
+    model: Model, store: CompanyStore, newest: Sequence[StoredRow], *, keeps_own: bool, threads: int
+) -> OwnModel:
     """The own model, on the version that the device holds now.
 
-    Where the version is new to it, the device keeps its own parameters only if they do better on its `newest` samples:
-    no version makes a device's model worse, and none is refused for noise.
+    Where the version is new to it and the plan's devices do not keep their own model anyway (`keeps_own`), the device
+    keeps its own parameters only if they do better on its `newest` samples: no version makes a device's model worse,
+    and none is refused for noise.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
-    received = model.parameters()
-    predictor = Predictor(model.predict(), model.manifest.model, received, model.frozen(), threads=threads)
-    own = OwnModel(model, predictor, received)
-    known = store.own()
-    if known is None:
-        store.adopt(own.version, own.encoded())
-        return own
-    kept = read_parameters(store.own_tensors(), own.spec)
-    if known.base == own.version and kept is not None:
+    received, spec = model.parameters(), model.manifest.model
+    predictor = Predictor(model.predict(), spec, received, model.frozen(), threads=threads)
+    known, kept = store.own(), read_parameters(store.own_tensors(), spec)
+    if known is None or kept is None:
+        adopted = store.adopt(OwnTensors(model.manifest.version, encode_tensors(dict(received))))
+        return OwnModel(model, predictor, received, adopted)
+    own = OwnModel(model, predictor, received, known)
+    if known.base == own.version or keeps_own or (newest and _does_better(own, newest, kept)):
         own.take(kept)
-    elif kept is not None and newest and _does_better(own, newest, kept):
-        own.take(kept)
-        store.adopt(own.version, own.encoded())
-    else:
-        store.adopt(own.version, own.encoded())
+    if known.base != own.version:
+        own.stored = store.adopt(own.as_stored())
     return own
 
 

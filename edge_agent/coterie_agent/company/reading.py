@@ -33,6 +33,15 @@ def newest_judged(samples: Samples, reading: Reading, count: int) -> list[Stored
     return samples.load(samples.newest_ids(up_to=reading.judged, count=count))
 
 
+def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
+    """Of the newest `count` that have been judged those that the own model has not trained on by itself, or all.
+
+    What a model has trained on speaks for it, so that nothing else would ever seem to do better.
+    """
+    newest = newest_judged(samples, reading, count)
+    return [row for row in newest if row.id > reading.trained] or newest
+
+
 def watch_of(reading: Reading, cartel: Cartel, classes: int) -> Watch:
     """The watch as it was stored; a fresh one where there is none, or where it belongs to another model or plan."""
     if reading.watch:

@@ -12,12 +12,16 @@ from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.samples import NO_CLASS, Row, Widths
-from coterie_wire.bundle import MAX_CLASSES, ModelSpec
+from coterie_wire.bundle import MAX_CLASSES, Dtype, ModelSpec
 
 Features: TypeAlias = Iterable[float | str] | Mapping[str, Sequence[float]]
 Target: TypeAlias = float | str | Sequence[float | str] | None
 MAX_WHOLE = 2**24 - 1
 """Up to it float32, in which samples are stored, tells whole numbers apart."""
+
+
+WHOLE: Mapping[Dtype, tuple[int, int]] = {"uint8": (0, 255), "bool": (0, 1)}
+"""The least and the greatest number of dtypes that are narrower."""
 
 
 class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,8 +84,9 @@ class RowCheck:
         start = 0
         for tensor in () if self.model is None else self.model.inputs:
             end = start + math.prod(tensor.shape)
-            if tensor.dtype == "int64" and not all(n == int(n) and abs(n) <= MAX_WHOLE for n in x[start:end]):
-                detail = f"input {tensor.name} takes whole numbers, of at most {MAX_WHOLE}"
+            least, most = WHOLE.get(tensor.dtype, (-MAX_WHOLE, MAX_WHOLE))
+            if tensor.dtype != "float32" and not all(n == int(n) and least <= n <= most for n in x[start:end]):
+                detail = f"input {tensor.name} takes whole numbers, {least} to {most}"
                 raise refusal("ingest.not_a_number", f"{where}: {detail}")
             start = end
 
@@ -95,6 +100,12 @@ class RowCheck:
             most = self.model.output.shape[-1]
             if not all(n == int(n) and 0 <= n < most for n in target):
                 raise refusal("ingest.bad_label", f"{where}: the tokens are whole numbers, 0 to {most - 1}")
+        elif (
+            self.model is not None
+            and self.model.target.dtype == "int64"
+            and not all(n == int(n) and abs(n) <= MAX_WHOLE for n in target)
+        ):
+            raise refusal("ingest.bad_label", f"{where}: targets are whole numbers, of at most {MAX_WHOLE}")
         return target
 
     def _label(self, where: str, label: float | str | None) -> int:

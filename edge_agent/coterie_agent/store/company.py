@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from coterie_agent.store.database import Database
+from coterie_agent.store.own_model import Own, OwnTensors, find_own, write_own
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
 
@@ -14,15 +15,6 @@ Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declin
 _KEPT_OUTCOMES = 50
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
-
-
-class Own(NamedTuple):
-    """Which parameters the device predicts with."""
-
-    base: str
-    """Version that they come from."""
-    edition: int
-    """Grows with every change of them."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -88,7 +80,12 @@ class CompanyStore:
         return self._find("standing", Standing)
 
     def stand(self, standing: Standing) -> None:
+        """From now on; in another federation the own model begins anew."""
         with self._database.transaction() as cursor:
+            known = _read(cursor, "standing", Standing)
+            if known is not None and known.federation != standing.federation:
+                cursor.execute("DELETE FROM own_model")
+                cursor.execute("DELETE FROM kept_portion")
             _write(cursor, "standing", standing)
 
     def forget(self) -> None:
@@ -99,8 +96,7 @@ class CompanyStore:
     def own(self) -> Own | None:
         """Which parameters the device predicts with; None: those of the version that it holds."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT base, edition FROM own_model").fetchone()
-        return Own(*row) if row else None
+            return find_own(cursor)
 
     def own_tensors(self) -> bytes | None:
         """The parameters themselves, as safetensors."""
@@ -108,10 +104,10 @@ class CompanyStore:
             row = cursor.execute("SELECT tensors FROM own_model").fetchone()
         return row[0] if row else None
 
-    def adopt(self, base: str, tensors: bytes) -> None:
-        """Predict with `tensors` from now on."""
+    def adopt(self, own: OwnTensors) -> Own:
+        """Predict with `own` from now on."""
         with self._database.transaction() as cursor:
-            _write_own(cursor, base, tensors)
+            return _replace_own(cursor, own)
 
     def reading(self) -> Reading | None:
         return self._find("reading", Reading)
@@ -121,11 +117,16 @@ class CompanyStore:
         with self._database.transaction() as cursor:
             _write(cursor, "reading", reading)
 
-    def trained(self, reading: Reading, *, base: str, tensors: bytes) -> None:
-        """The own model has trained on samples that were judged before."""
+    def trained(self, reading: Reading, *, before: Own, tensors: bytes) -> Own | None:
+        """The own model has trained on samples that were judged before.
+
+        None, and nothing has changed, where the own model is not what it was `before`.
+        """
         with self._database.transaction() as cursor:
+            if find_own(cursor) != before:
+                return None
             _write(cursor, "reading", reading)
-            _write_own(cursor, base, tensors)
+            return _replace_own(cursor, OwnTensors(before.base, tensors))
 
     def asked(self) -> AskHelp | None:
         """The help request in hand."""
@@ -149,13 +150,17 @@ class CompanyStore:
         """What the device has found and not yet told."""
         return self._find("verdict", GiveVerdict)
 
-    def judge(self, verdict: GiveVerdict, kept: KeptPortion | None, *, base: str, tensors: bytes) -> None:
-        """A portion was judged; one that is kept changes the own model to `tensors`, in the same moment."""
+    def judge(self, verdict: GiveVerdict, kept: KeptPortion | None, *, before: Own, tensors: bytes) -> Own | None:
+        """A portion was judged; one that is kept changes the own model to `tensors`, in the same moment.
+
+        None, and nothing has changed, where the own model is not what it was `before`.
+        """
         with self._database.transaction() as cursor:
+            if find_own(cursor) != before:
+                return None
             _write(cursor, "verdict", verdict)
             if kept is None:
-                return
-            _write_own(cursor, base, tensors)
+                return before
             content = msgspec.json.encode(_Terms(kept.plan, kept.classes))
             row = (kept.transfer, content, kept.payload)
             cursor.execute("INSERT OR REPLACE INTO kept_portion VALUES (?, ?, ?, NULL)", row)
@@ -164,6 +169,7 @@ class CompanyStore:
                 " (SELECT transfer FROM kept_portion ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_PORTIONS,),
             )
+            return _replace_own(cursor, OwnTensors(before.base, tensors))
 
     def portions_for(self, assignment: str) -> tuple[KeptPortion, ...]:
         """The portions that the update of `assignment` starts from, oldest first: always the same for one assignment.
@@ -174,11 +180,12 @@ class CompanyStore:
             known = cursor.execute("SELECT 1 FROM kept_portion WHERE assignment = ?", (assignment,)).fetchone()
             if known is None:
                 cursor.execute("UPDATE kept_portion SET assignment = ?", (assignment,))
-            rows = cursor.execute(
-                "SELECT transfer, content, payload FROM kept_portion WHERE assignment = ? ORDER BY rowid", (assignment,)
-            ).fetchall()
-        found = ((transfer, msgspec.json.decode(content, type=_Terms), payload) for transfer, content, payload in rows)
-        return tuple(KeptPortion(transfer, terms.plan, terms.classes, payload) for transfer, terms, payload in found)
+            return _portions(cursor, "assignment = ?", assignment)
+
+    def portions_after(self, assignment: str) -> tuple[KeptPortion, ...]:
+        """Those that were kept later than the ones that the update of `assignment` starts from, oldest first."""
+        with self._database.reading() as cursor:
+            return _portions(cursor, "assignment IS NOT ?", assignment)
 
     def serving(self) -> OfferPortion | None:
         """The offer of the portion that is being uploaded."""
@@ -225,6 +232,19 @@ class _Terms(msgspec.Struct, frozen=True):
     classes: tuple[int, ...]
 
 
+def _replace_own(cursor: sqlite3.Cursor, own: OwnTensors) -> Own:
+    write_own(cursor, own)
+    found = find_own(cursor)
+    assert found is not None, "it has just been written"
+    return found
+
+
+def _portions(cursor: sqlite3.Cursor, condition: str, value: str) -> tuple[KeptPortion, ...]:
+    query = f"SELECT transfer, content, payload FROM kept_portion WHERE {condition} ORDER BY rowid"  # noqa: S608
+    found = ((row[0], msgspec.json.decode(row[1], type=_Terms), row[2]) for row in cursor.execute(query, (value,)))
+    return tuple(KeptPortion(transfer, terms.plan, terms.classes, payload) for transfer, terms, payload in found)
+
+
 def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
     row = cursor.execute("SELECT content FROM company WHERE name = ?", (name,)).fetchone()
     return msgspec.json.decode(row[0], type=kind) if row else None
@@ -232,14 +252,6 @@ def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
 
 def _write(cursor: sqlite3.Cursor, name: str, value: msgspec.Struct) -> None:
     cursor.execute("INSERT OR REPLACE INTO company VALUES (?, ?)", (name, msgspec.json.encode(value)))
-
-
-def _write_own(cursor: sqlite3.Cursor, base: str, tensors: bytes) -> None:
-    cursor.execute(
-        "INSERT INTO own_model VALUES (1, ?, 1, ?)"
-        " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
-        (base, tensors),
-    )
 
 
 def _record(cursor: sqlite3.Cursor, helped: Helped) -> None:

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from coterie_agent.store.database import Database
+from coterie_agent.store.own_model import OwnTensors, write_own
 from coterie_agent.store.samples import Snapshot
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
@@ -76,9 +77,16 @@ class WorkStore:
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?)", row)
 
-    def spool(self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes) -> None:
-        """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update."""
+    def spool(
+        self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes, own: OwnTensors | None = None
+    ) -> None:
+        """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update.
+
+        The device predicts with `own` from now on, where it goes on with what it trained.
+        """
         with self._database.transaction() as cursor:
+            if own is not None:
+                write_own(cursor, own)
             cursor.execute("DELETE FROM checkpoint")
             row = (pair, msgspec.json.encode(offer), payload, residual)
             cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?, ?)", row)

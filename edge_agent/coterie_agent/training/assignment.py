@@ -10,13 +10,14 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.opened import Store
+from coterie_agent.store.own_model import OwnTensors
 from coterie_agent.store.samples import Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_agent.training.batches import Split, split, steps_per_epoch
 from coterie_agent.training.customised import Customised
 from coterie_agent.training.epochs import Epochs
 from coterie_agent.training.halt import Halt
-from coterie_agent.training.model import Model, Parameters
+from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.start import with_portions
 from coterie_agent.training.teaching import Teaching
@@ -25,6 +26,7 @@ from coterie_agent.training.update import make_update
 from coterie_wire.codec import Tensors
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.plan import DevicePlan
+from coterie_wire.tensors import encode_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +63,22 @@ class Training:
             return False
         stopping = local.stopping()
         parts = split(ids) if stopping is None else split(ids, share=stopping.validation_share)
-        part = Customised(spec, local.scope(), checkpoint.progress.classes if checkpoint else self._classes())
-        own, frozen = part.begin(received), self.model.frozen()
-        predictor = Predictor(self.model.predict(), spec, own, frozen, threads=self.threads)
+        part = (
+            Customised(spec, local.scope(), checkpoint.progress.classes)
+            if checkpoint
+            else Customised.of_device(spec, local.scope(), self.store.samples.seen())
+        )
+        begun, frozen = part.begin(received), self.model.frozen()
+        predictor = Predictor(self.model.predict(), spec, begun, frozen, threads=self.threads)
         before = self._before(checkpoint, predictor, ids, parts, snapshot, part.classes)
         if before is None:
             return False
-        start = own if checkpoint else part.begin(self._start(received))
+        start = begun if checkpoint else self._start(received, part)
         graph = train_graph(self.model.train_step(), spec, threads=self.threads)
         trainer = Trainer(
             graph,
             spec,
-            own,
+            begun,
             frozen,
             start=start,
             samples=self.store.samples,
@@ -111,25 +117,31 @@ class Training:
             self._save(trainer, before, run)
             return False
         update = part.end(received, trained)
-        self._spool(received, update, trainer, before, after, samples=len(parts.train), total=total)
+        own = self._with_late_portions(trained) if local.keeps_own() else None
+        self._spool(received, update, own, trainer, before, after, samples=len(parts.train), total=total)
         return True
 
-    def _start(self, received: Parameters) -> Parameters:
-        """What was received, with what other devices have taught this one since its last update."""
-        known = [label for label, count in enumerate(self.store.samples.class_counts()) if count]
+    def _start(self, received: Parameters, part: Customised) -> Tensors:
+        """What was received, with what other devices have taught this one since its last update; or the own model."""
         portions = self.store.company.portions_for(self.assignment.assignment)
-        return with_portions(received, self.model.manifest.model, portions, known)
+        if self.plan.local.keeps_own():
+            own = read_parameters(self.store.company.own_tensors(), self.model.manifest.model)
+            if own is not None:
+                return part.go_on(own, received)
+        return part.begin(with_portions(received, self.model.manifest.model, portions, self._known()))
+
+    def _with_late_portions(self, trained: Tensors) -> Tensors:
+        """The own model after the round, with what other devices have taught it meanwhile."""
+        late = self.store.company.portions_after(self.assignment.assignment)
+        return with_portions(trained, self.model.manifest.model, late, self._known())
+
+    def _known(self) -> list[int]:
+        return [label for label, count in enumerate(self.store.samples.class_counts()) if count]
 
     def _snapshot(self) -> Snapshot:
         """The samples that the plan learns from: those of its period."""
         period_s = self.plan.local.period_s()
         return self.store.samples.snapshot(since=None if period_s is None else time.time() - period_s)
-
-    def _classes(self) -> tuple[int, ...]:
-        """The classes that the device's output layer has from now on; empty where it has all."""
-        if self.plan.local.scope().head == "all":
-            return ()
-        return tuple(label for label in self.store.samples.seen() if label < self.model.manifest.model.classes)
 
     def _before(
         self,
@@ -191,6 +203,7 @@ class Training:
         self,
         received: Parameters,
         trained: Tensors,
+        own: Tensors | None,
         trainer: Trainer,
         before: TrainingProgress,
         after: Measure,
@@ -221,4 +234,10 @@ class Training:
             train_s=trainer.train_s,
             classes=before.classes,
         )
-        self.store.work.spool(offer, pair=manifest.pair, payload=update.payload, residual=update.residual)
+        self.store.work.spool(
+            offer,
+            pair=manifest.pair,
+            payload=update.payload,
+            residual=update.residual,
+            own=None if own is None else OwnTensors(manifest.version, encode_tensors(dict(own))),
+        )

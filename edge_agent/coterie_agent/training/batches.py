@@ -11,9 +11,9 @@ import numpy as np
 from coterie_agent.errors import AgentError
 from coterie_agent.model import features
 from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
-from coterie_agent.training.graph import Array
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32
+from coterie_wire.tensors import Array
 
 HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10
@@ -77,24 +77,32 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
 
     Raises AgentError ``data.does_not_fit``.
     """
+    weight = np.zeros(size, dtype=np.float32)
+    weight[: len(rows)] = 1
+    return Batch(make_inputs(rows, spec, size=size), _targets(rows, spec, size=size), weight)
+
+
+def make_inputs(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Mapping[str, Array]:
+    """What the model takes of `rows`, padded with zeros to `size`.
+
+    Raises AgentError ``data.does_not_fit``.
+    """
     width = features(spec)
     for row in rows:
         if len(row.x) != width * FLOAT_BYTES:
             detail = f"samples have {len(row.x) // FLOAT_BYTES} features, the model takes {width}"
             raise AgentError("data.does_not_fit", detail)
     x = np.zeros((size, width), dtype=np.float32)
-    weight = np.zeros(size, dtype=np.float32)
     if rows:
         x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
-        weight[: len(rows)] = 1
     inputs: dict[str, Array] = {}
     start = 0
     for tensor in spec.inputs:
         end = start + math.prod(tensor.shape)
         part = x[:, start:end].reshape(size, *tensor.shape)
-        inputs[tensor.name] = part if tensor.dtype == "float32" else part.astype(np.int64)
+        inputs[tensor.name] = part.astype(tensor.dtype, copy=False)
         start = end
-    return Batch(inputs, _targets(rows, spec, size=size), weight)
+    return inputs
 
 
 def _targets(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Array:
@@ -111,7 +119,7 @@ def _targets(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Array:
                 raise AgentError("data.does_not_fit", detail)
         stored = np.frombuffer(b"".join(row.target for row in rows), dtype=np.float32)
         target[: len(rows)] = stored.reshape(len(rows), *spec.target.shape)
-    if target.dtype == np.int64 and (target.min() < 0 or target.max() >= spec.output.shape[-1]):
+    if spec.task in ("classes", "tokens") and (target.min() < 0 or target.max() >= spec.output.shape[-1]):
         last, found = spec.output.shape[-1] - 1, target.max() if target.min() >= 0 else target.min()
         raise AgentError("data.does_not_fit", f"a label is {found}, the model's classes end at {last}")
     return target

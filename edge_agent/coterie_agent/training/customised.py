@@ -1,10 +1,12 @@
 """The part of the model that a device trains: all of it, a head of the classes that it has seen, or the head alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Tensors
-from coterie_wire.heads import mask_unseen, output_layer, take_over
+from coterie_wire.heads import begin_rows, mask_unseen, masked_classes, output_layer, take_over
 from coterie_wire.local import Scope
 
 
@@ -17,9 +19,21 @@ class Customised:
     classes: tuple[int, ...]
     """Those that its output layer has; empty where it has all."""
 
+    @classmethod
+    def of_device(cls, model: ModelSpec, scope: Scope, seen: Sequence[int]) -> Self:
+        """The model of a device that has samples of the classes `seen`, ascending."""
+        return cls(model, scope, () if scope.head == "all" else tuple(label for label in seen if label < model.classes))
+
     def begin(self, received: Tensors) -> Tensors:
         """What training starts from: the rows of classes that are new to the device are the platform's."""
         return mask_unseen(received, output_layer(self.model), self.classes) if self.classes else received
+
+    def go_on(self, own: Tensors, received: Tensors) -> Tensors:
+        """What training starts from where the device goes on with its `own` model: only new classes are received."""
+        if not self.classes:
+            return own
+        new = sorted(masked_classes(own, output_layer(self.model)) & set(self.classes))
+        return self.begin(begin_rows(own, received, self.model, self.scope, new))
 
     def still(self) -> frozenset[str]:
         """The names of the parameters and statistics that no step changes."""

@@ -6,11 +6,9 @@ from functools import cache
 
 import numpy as np
 import onnxruntime as ort
-from numpy.typing import NDArray
 
 from coterie_agent.errors import AgentError
-
-Array = NDArray[np.float32] | NDArray[np.int64] | NDArray[np.int8]
+from coterie_wire.tensors import Array
 
 
 class Graph:
@@ -47,10 +45,34 @@ class Graph:
             raise AgentError("model.broken", f"the graph failed: {error}") from error
         return values
 
+    def bind(self, inputs: Mapping[str, ort.OrtValue], outputs: Mapping[str, ort.OrtValue]) -> ort.IOBinding:
+        """What `run_bound` reads and writes; further inputs can be bound to it before each run."""
+        binding = self._session.io_binding()
+        for name, tensor in inputs.items():
+            binding.bind_ortvalue_input(name, tensor)
+        for name, tensor in outputs.items():
+            binding.bind_ortvalue_output(name, tensor)
+        return binding
+
+    def run_bound(self, binding: ort.IOBinding) -> None:
+        """Writes the outputs bound; what else the graph gives is dropped.
+
+        Raises AgentError ``model.broken``.
+        """
+        try:
+            self._session.run_with_iobinding(binding)
+        except Exception as error:  # onnxruntime's exceptions share no base class
+            raise AgentError("model.broken", f"the graph failed: {error}") from error
+
 
 def value(array: Array) -> ort.OrtValue:
     """`array` for a graph; on the processor both share the memory."""
-    return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+    return ort.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
+
+
+def room(shape: Sequence[int]) -> ort.OrtValue:
+    """Memory for a float32 tensor of `shape`, aligned as onnxruntime likes it; what is in it is not defined."""
+    return ort.OrtValue.ortvalue_from_shape_and_type(list(shape), np.float32)
 
 
 @cache

@@ -1,20 +1,21 @@
 """Prediction, and what it says about a set of samples: loss and accuracy."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples, StoredRow
-from coterie_agent.training.batches import Batch, make_batch
+from coterie_agent.training.batches import make_batch, make_inputs
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.contract import MEASURED, predict_inputs, version_names
+from coterie_wire.contract import MEASURED, predict_inputs, predict_outputs, version_names
 from coterie_wire.measure import log_softmax, measure
+from coterie_wire.tensors import Array
 
 _ROWS = 32
 
@@ -36,10 +37,11 @@ class Predictor:
 
         Raises AgentError ``model.contract`` or ``model.broken``.
         """
-        inputs, outputs = frozenset(predict_inputs(spec)), frozenset({spec.output.name})
+        inputs, outputs = frozenset(predict_inputs(spec)), frozenset(predict_outputs(spec))
         self._graph = Graph(content, inputs=inputs, outputs=outputs, threads=threads)
         self._spec, self._roles = spec, version_names(spec)
         self._frozen = {name: value(tensor) for name, tensor in frozen.items()}
+        self._outputs = list(predict_outputs(spec))
         self.set_parameters(received)
 
     def set_parameters(self, tensors: Tensors) -> None:
@@ -48,7 +50,8 @@ class Predictor:
 
     def outputs(self, rows: Sequence[StoredRow]) -> Float32:
         """What the model gives for `rows`, [rows, *output]."""
-        return self._run(make_batch(rows, self._spec, size=len(rows)))
+        target = np.zeros((len(rows), *self._spec.target.shape), self._spec.target.dtype)
+        return self._run(make_inputs(rows, self._spec, size=len(rows)), target)[0]
 
     def probabilities(self, rows: Sequence[StoredRow]) -> Float32:
         """[rows, classes], each row summing to 1."""
@@ -69,7 +72,8 @@ class Predictor:
                 return None
             rows = samples.load(loss_of[start : start + _ROWS])
             batch = make_batch(rows, self._spec, size=len(rows))
-            found = measure(self._spec.task, self._run(batch), batch.target, padding=self._spec.padding)
+            output, own = self._run(batch.inputs, batch.target)
+            found = measure(self._spec.task, output, batch.target, padding=self._spec.padding, own=own)
             loss, seen = loss + float(found.losses.sum()), seen + len(rows)
             if found.right is not None:
                 chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
@@ -80,7 +84,10 @@ class Predictor:
         has_accuracy = self._spec.task in MEASURED
         return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
 
-    def _run(self, batch: Batch) -> Float32:
-        inputs = {name: value(array) for name, array in batch.inputs.items()}
-        (output,) = self._graph.run([self._spec.output.name], {**inputs, **self._version, **self._frozen})
-        return cast(Float32, output.numpy())
+    def _run(self, inputs: Mapping[str, Array], target: Array) -> tuple[Float32, Float32 | None]:
+        """The output, and the samples' losses where the model has a loss of its own."""
+        samples = {**inputs, self._spec.target.name: target} if self._spec.own_loss else inputs
+        given = {name: value(array) for name, array in samples.items()}
+        found = self._graph.run(self._outputs, {**given, **self._version, **self._frozen})
+        output, *own = (cast(Float32, one.numpy()) for one in found)
+        return output, own[0] if own else None

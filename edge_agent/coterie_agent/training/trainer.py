@@ -1,7 +1,7 @@
 """The training loop: optimisation steps over the store's samples, interruptible between any two of them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from coterie_agent.store.samples import Samples
 from coterie_agent.training.batches import Batch, batch_ids, make_batch
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
+from coterie_agent.training.steps import Steps
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.contract import DISTILLATION, carried, train_inputs, train_outputs, version_names
@@ -48,20 +49,19 @@ class Trainer:
 
         No step changes the tensors `still` of a version. `teacher` gives the probabilities [n, classes] of n samples.
         """
-        self._graph, self._spec, self._samples, self._train = graph, spec, samples, train
+        self._spec, self._samples, self._train = spec, samples, train
         self._weights, self._seed = weights, seed
         self._roles = version_names(spec)
-        self._still = frozenset(self._roles[name] for name in still)
         self._ask = teacher if DISTILLATION in spec.scalars else None
         self._carried = [tensor.name for tensor in carried(spec)]
-        self._fixed = {f"anchor.{tensor.name}": value(received[tensor.name]) for tensor in spec.parameters}
-        self._fixed.update({name: value(tensor) for name, tensor in frozen.items()})
+        fixed = {f"anchor.{tensor.name}": value(received[tensor.name]) for tensor in spec.parameters}
+        fixed.update({name: value(tensor) for name, tensor in frozen.items()})
         if DISTILLATION in spec.scalars:
-            self._fixed["teacher"] = value(np.zeros((spec.batch_size, *spec.output.shape), dtype=np.float32))
+            fixed["teacher"] = value(np.zeros((spec.batch_size, *spec.output.shape), dtype=np.float32))
         begin = received if start is None else start
-        self._state = {role: value(begin[name]) for name, role in self._roles.items()}
-        self._state.update({slot.name: value(np.zeros(slot.shape, dtype=np.float32)) for slot in spec.slots})
-        self._outputs = ["loss", *(f"next.{name}" for name in self._carried)]
+        state = {role: begin[name] for name, role in self._roles.items()}
+        state.update({slot.name: np.zeros(slot.shape, dtype=np.float32) for slot in spec.slots})
+        self._steps = Steps(graph, state, fixed, still=frozenset(self._roles[name] for name in still))
         self._step_s: list[float] = []
         self.steps_done = 0
         self.train_s = 0.0
@@ -76,16 +76,15 @@ class Trainer:
         ids = batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._spec.batch_size)
         rows = self._samples.load(ids)
         batch = make_batch(rows, self._spec, size=self._spec.batch_size)
+        feeds = self._feeds(batch)
         if self._ask is not None and rows:
             teacher = np.zeros((self._spec.batch_size, *self._spec.output.shape), dtype=np.float32)
             teacher[: len(rows)] = self._ask([row.id for row in rows])
-            self._fixed["teacher"] = value(teacher)
-        loss, *tensors = self._graph.run(self._outputs, self._feeds(batch))
-        if not np.isfinite(loss.numpy()):
+            feeds["teacher"] = value(teacher)
+        if not np.isfinite(self._steps.run(feeds)):
             detail = f"the loss of step {self.steps_done} is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
-        moved = zip(self._carried, tensors, strict=True)
-        self._state = {name: self._state[name] if name in self._still else tensor for name, tensor in moved}
+        self._steps.advance()
         self.steps_done += 1
         elapsed = time.perf_counter() - started
         self.train_s += elapsed
@@ -93,7 +92,7 @@ class Trainer:
 
     def parameters(self) -> Tensors:
         """The tensors of a version, parameters and statistics, after the steps done."""
-        return {name: cast(Float32, self._state[role].numpy()) for name, role in self._roles.items()}
+        return {name: self._steps.read(role) for name, role in self._roles.items()}
 
     def step_s(self) -> float | None:
         """Median duration of the latest steps, in seconds; None before the first."""
@@ -101,7 +100,7 @@ class Trainer:
 
     def save(self) -> bytes:
         """Parameters, statistics and what the optimiser remembers, as safetensors."""
-        return encode_tensors({name: self._state[name].numpy() for name in self._carried})
+        return encode_tensors({name: self._steps.read(name) for name in self._carried})
 
     def restore(self, saved: bytes, *, steps_done: int, train_s: float) -> None:
         """Continue from what `save` gave after `steps_done` steps and `train_s` seconds.
@@ -110,18 +109,16 @@ class Trainer:
         """
         tensors = decode_tensors(saved, expected=carried(self._spec))
         check_finite(tensors)
-        self._state = {name: value(cast(Float32, tensor)) for name, tensor in tensors.items()}
+        self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
         self.steps_done, self.train_s = steps_done, train_s
 
-    def _feeds(self, batch: Batch) -> Mapping[str, ort.OrtValue]:
+    def _feeds(self, batch: Batch) -> dict[str, ort.OrtValue]:
         scalars = self._weights(self.steps_done).scalars(self._spec.scalars, step=self.steps_done)
         feeds = {
             self._spec.target.name: value(batch.target),
             "sample_weight": value(batch.sample_weight),
             **{name: value(np.asarray(number, dtype=np.float32)) for name, number in scalars.items()},
             **{name: value(array) for name, array in batch.inputs.items()},
-            **self._fixed,
-            **self._state,
         }
         if self._spec.seeded:
             feeds["seed"] = value(np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64))

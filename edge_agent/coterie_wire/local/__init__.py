@@ -98,6 +98,10 @@ class Local(Kind, frozen=True):
         """
         return False
 
+    def alone(self) -> "Local":
+        """How the device learns a batch of new samples outside of rounds."""
+        return self
+
     def needs_teacher(self) -> bool:
         """Whether the device learns from the cloud model's probabilities too."""
         return False

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from coterie_wire.local import Local, Scope, StepWeights, Stopping
@@ -25,7 +26,12 @@ class Distill(Local, frozen=True, tag="distill"):
         int, Meta(ge=1, le=1000, description="epochs without a lower loss on the samples held back before it stops")
     ] = 20
     validation_share: Annotated[
-        float, Meta(gt=0, lt=1, description="share of the samples that is held back to stop by")
+        float,
+        Meta(
+            ge=0,
+            lt=1,
+            description="share of the samples that is held back to stop by; 0: all are learned from and stopped by",
+        ),
     ] = 0.2
     period_days: Annotated[
         float, Meta(gt=0, le=3650, description="days back within which samples must have come to be learned from")
@@ -57,6 +63,10 @@ class Distill(Local, frozen=True, tag="distill"):
 
     def keeps_own(self) -> bool:
         return True
+
+    def alone(self) -> "Distill":
+        """Once through and from labels alone: outside of rounds is no teacher, and too little to stop early by."""
+        return msgspec.structs.replace(self, lambda_d=1.0, epochs=1)
 
     def needs_teacher(self) -> bool:
         return self.lambda_d < 1

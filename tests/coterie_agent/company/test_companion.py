@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home
 from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
+from coterie_agent.store.own_model import OwnTensors
 from coterie_agent.training.model import read_parameters
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.help.none import NoHelp
@@ -21,13 +23,26 @@ from coterie_wire.helping import (
     ReportProfile,
     WithdrawHelp,
 )
+from coterie_wire.local.distill import Distill
 from coterie_wire.portions.payload import Terms, decode_portion
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
-from tests.coterie_agent.company.world import CARTEL, GOOD, Device, batch, plan, refused, rows, serve, unreachable
+from tests.coterie_agent.company.world import (
+    CARTEL,
+    GOOD,
+    Device,
+    batch,
+    plan,
+    refused,
+    rows,
+    serve,
+    standing,
+    unreachable,
+)
 
 KNOWN, NEW = (0, 1, 0, 1), (0, 1, 2, 2)
 NO_TRAINING = plan(alone_every_s=None)
+BETWEEN_ROUNDS = plan(spares_newest=True)
 OFFLINE = Reason("conditions.offline", "no network")
 ON_BATTERY = Reason("conditions.on_battery", "on battery")
 
@@ -39,7 +54,7 @@ def new_device(home: Home, joined: Store, bundle: Bundle) -> Callable[..., Devic
     def make(**settings: object) -> Device:
         half = {"weight": GOOD["weight"].copy(), "bias": GOOD["bias"].copy()}
         half["weight"][2] = -half["weight"][2]
-        joined.company.adopt("v1", encode_tensors(half))
+        joined.company.adopt(OwnTensors("v1", encode_tensors(half)))
         return Device(home, joined, bundle, settings)
 
     return make
@@ -310,6 +325,72 @@ def test_a_new_version_is_taken_unless_the_own_parameters_do_better(new_device: 
     device.live()
     assert device.store.company.own().base == "v2"
     np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+
+
+def receive(device: Device, number: int, parameters: dict[str, np.ndarray]) -> None:
+    """A round has ended, and the device has its version."""
+    device.bundle = make_bundle(version=f"v{number}", number=number, tensors=parameters)
+    Device(device.home, device.store, device.bundle, {})
+    device.start()
+    device.direct(BETWEEN_ROUNDS)
+    device.live()
+
+
+def test_between_rounds_it_learns_all_but_the_newest_batch(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(BETWEEN_ROUNDS)
+    device.take(KNOWN, KNOWN, KNOWN)
+    reading = device.store.company.reading()
+    assert (reading.judged, reading.trained) == (12, 8)
+    assert device.store.company.own().edition == 3
+
+
+def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device()
+    device.direct(BETWEEN_ROUNDS)
+    device.take(KNOWN, KNOWN, NEW)
+    learned = own_parameters(device)
+    receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
+    assert device.store.company.own().base == "v2"
+    np.testing.assert_array_equal(own_parameters(device)["weight"], learned["weight"])
+    receive(device, 3, GOOD)
+    np.testing.assert_array_equal(own_parameters(device)["weight"], GOOD["weight"])
+
+
+def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    keeps = plan(NoHelp(), alone_every_s=None, local=Distill(head="all"))
+    device.direct(keeps)
+    device.take(NEW, NEW)
+    before = own_parameters(device)
+    device.bundle = make_bundle(version="v2", number=2, tensors=GOOD)
+    Device(device.home, device.store, device.bundle, {})
+    device.start()
+    device.direct(keeps)
+    device.live()
+    assert device.store.company.own().base == "v2"
+    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+
+
+def test_what_a_round_makes_of_the_own_model_is_not_undone(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(plan())
+    device.take(KNOWN)
+    device.store.company.adopt(OwnTensors("v1", encode_tensors(GOOD)))
+    device.take(KNOWN)
+    moved = np.abs(own_parameters(device)["weight"] - GOOD["weight"]).max()
+    assert 0 < moved < 1, "it went on from there"
+
+
+def test_another_federation_begins_with_its_own_version(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.live()
+    elsewhere = msgspec.structs.replace(standing(plan()), federation="elsewhere")
+    device.store.company.stand(elsewhere)
+    assert device.store.company.own() is None
 
 
 def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[..., Device]) -> None:

@@ -22,6 +22,7 @@ from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.help import Help
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, Standing
+from coterie_wire.local import Local
 from coterie_wire.local.sgd import Sgd
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Problem, UploadState
@@ -35,14 +36,21 @@ GOOD = {"weight": 3 * CENTRES, "bias": np.zeros(CLASSES, np.float32)}
 """Parameters that know every class."""
 
 
-def plan(help_: Help = CARTEL, *, alone_every_s: float | None = 0.0) -> DevicePlan:
+def plan(
+    help_: Help = CARTEL,
+    *,
+    alone_every_s: float | None = 0.0,
+    spares_newest: bool = False,
+    local: Local = Sgd(epochs=1, learning_rate=0.5),  # noqa: B008 - frozen
+) -> DevicePlan:
     return DevicePlan(
-        local=Sgd(epochs=1, learning_rate=0.5),
+        local=local,
         codec=Float32Codec(),
         privacy=NoPrivacy(),
         requirements=Requirements(),
         help=help_,
         alone_every_s=alone_every_s,
+        spares_newest=spares_newest,
     )
 
 

@@ -11,6 +11,7 @@ from coterie_agent.home import Home
 from coterie_agent.store.company import KeptPortion, Reading
 from coterie_agent.store.database import _FIRST, SCHEMA_VERSION, Database
 from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.own_model import OwnTensors
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
 from coterie_wire.messages import Assignment
 from tests.coterie_agent.bundles import Bundle
@@ -19,8 +20,10 @@ ASK = AskHelp("00000000-0000-0000-0000-000000000001", "digits", (2,), Profile(ba
 
 
 def keep(store: Store, transfer: str) -> None:
+    before = store.company.own() or store.company.adopt(OwnTensors("v1", b"before"))
     verdict = GiveVerdict(transfer, True, 0.5, 0.9, 8)
-    store.company.judge(verdict, KeptPortion(transfer, b"{}", (2,), b"bytes"), base="v1", tensors=b"tensors")
+    kept = KeptPortion(transfer, b"{}", (2,), b"bytes")
+    assert store.company.judge(verdict, kept, before=before, tensors=b"tensors") == store.company.own()
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         connection.commit()
     with open_store(home) as store:
         assert store.journal.measured("train_step_s") == 0.5
-        store.company.adopt("v1", b"tensors")
+        store.company.adopt(OwnTensors("v1", b"tensors"))
         assert store.company.own() == ("v1", 1)
 
 
@@ -53,7 +56,7 @@ def test_a_newer_store_is_left_alone(home: Home) -> None:
 
 
 def test_a_verdict_and_the_model_that_it_changes_are_one_step(store: Store) -> None:
-    store.company.adopt("v1", b"before")
+    store.company.adopt(OwnTensors("v1", b"before"))
     store.company.ask(ASK, Reading(judged=8, trained=4))
     keep(store, "t-1")
     assert store.company.own() == ("v1", 2)
@@ -92,7 +95,7 @@ def test_a_portion_under_way_is_read_in_pieces(store: Store) -> None:
 
 
 def test_where_nothing_stands_the_model_stays(store: Store) -> None:
-    store.company.adopt("v1", b"tensors")
+    store.company.adopt(OwnTensors("v1", b"tensors"))
     store.company.ask(ASK, Reading(judged=8, trained=4))
     store.company.forget()
     assert (store.company.asked(), store.company.reading()) == (None, None)
