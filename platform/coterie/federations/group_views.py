@@ -86,10 +86,25 @@ class SplitSerializer(serializers.ModelSerializer[Split]):
     silhouettes = serializers.DictField(
         child=serializers.FloatField(), read_only=True, help_text="by number of groups: how well they are separated"
     )
+    distances = serializers.DictField(
+        child=serializers.DictField(child=serializers.FloatField()),
+        read_only=True,
+        help_text="by two groups' names: how far apart their models are on average, in nats; of one: among themselves",
+    )
 
     class Meta:
         model = Split
-        fields = ["id", "federation", "round_number", "groups", "silhouettes", "reason_code", "reason_sentence", "at"]
+        fields = [
+            "id",
+            "federation",
+            "round_number",
+            "groups",
+            "silhouettes",
+            "distances",
+            "reason_code",
+            "reason_sentence",
+            "at",
+        ]
         read_only_fields = fields
 
 

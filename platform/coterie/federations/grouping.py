@@ -19,6 +19,7 @@ def record_split(
     round_number: int,
     lines: Mapping[UUID, str],
     silhouettes: Mapping[str, float],
+    distances: Mapping[str, Mapping[str, float]],
     reason: Reason,
     now: datetime,
 ) -> None:
@@ -34,6 +35,7 @@ def record_split(
         defaults={
             "groups": max(1, len(names)),
             "silhouettes": dict(silhouettes),
+            "distances": {name: dict(others) for name, others in distances.items()},
             "reason_code": reason.code,
             "reason_sentence": reason.sentence[:400],
             "at": now,

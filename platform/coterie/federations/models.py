@@ -72,6 +72,8 @@ class Split(models.Model):
     """How many; one is the base alone."""
     silhouettes = models.JSONField(default=dict)
     """By number of groups, how well the best division into so many separates the models, -1 to 1."""
+    distances = models.JSONField(default=dict)
+    """By two groups' names, how far apart their models are on average, in nats; of one, how far among themselves."""
     reason_code = models.CharField(max_length=64)
     reason_sentence = models.CharField(max_length=400)
     """Why there are so many."""

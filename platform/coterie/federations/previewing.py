@@ -19,6 +19,7 @@ WORDS: Mapping[str, str] = {
     "merge": "Updates become a version by another rule",
     "help": "Devices whose model fails are helped otherwise",
     "groups": "The split into groups follows another rule",
+    "rollout": "New versions come to the devices in another way",
 }
 
 

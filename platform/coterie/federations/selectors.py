@@ -37,6 +37,11 @@ def federations_of(device: Device) -> QuerySet[Federation]:
     ).select_related("pair", "held_out")
 
 
+def followed_federation(device: Device) -> Federation | None:
+    """The one whose model the device has: of those that go on the oldest, else the youngest that has finished."""
+    return federations_of(device).first() or finished_federation_of(device)
+
+
 def line_of(federation: Federation, device: Device) -> str:
     """The line of versions that serves the device: its group's name, or blank for the base."""
     return lines_of(federation, [device.pk], plan=federation.parsed_plan()).get(device.pk, BASE)

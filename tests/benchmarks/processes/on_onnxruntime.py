@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie_agent.training.graph import Graph, value
+from coterie_agent.training.steps import Steps as BoundSteps
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.memory import peak_bytes
 
@@ -19,17 +20,19 @@ class Steps:
     """A train step's graph with all that it takes; what a step gives is what the next one takes."""
 
     def __init__(self, content: bytes, feeds: Mapping[str, Array], outputs: Sequence[str], *, threads: int) -> None:
-        self._graph = Graph(content, inputs=frozenset(feeds), outputs=frozenset(outputs), threads=threads)
-        self._feeds = {name: value(array) for name, array in feeds.items()}
-        self._next = [name for name in outputs if name.startswith("next.")]
+        graph = Graph(content, inputs=frozenset(feeds), outputs=frozenset(outputs), threads=threads)
+        carried = {name.removeprefix("next.") for name in outputs if name.startswith("next.")}
+        # As the agent does, what belongs to one step is handed over with it; anchors and frozen tensors are not.
+        fixed = {name for name in feeds if name.startswith(("anchor.", "frozen."))}
+        state = {name: feeds[name].astype(np.float32) for name in carried}
+        self._steps = BoundSteps(graph, state, {name: value(feeds[name]) for name in fixed})
+        self._given = {name: array for name, array in feeds.items() if name not in carried | fixed}
 
     def step(self) -> float:
         """The loss."""
-        loss, *tensors = self._graph.run(["loss", *self._next], self._feeds)
-        self._feeds.update(
-            (name.removeprefix("next."), tensor) for name, tensor in zip(self._next, tensors, strict=True)
-        )
-        return float(loss.numpy())
+        loss = self._steps.run({name: value(array) for name, array in self._given.items()})
+        self._steps.advance()
+        return loss
 
 
 def main(directory: Path, steps: int, threads: int) -> None:

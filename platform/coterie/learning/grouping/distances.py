@@ -34,3 +34,17 @@ def model_distances(outputs: Said) -> Distances:
     # Rounding may leave less than nothing between equals.
     found: Distances = np.maximum(distances, 0).astype(np.float32)
     return found
+
+
+def group_distances(distances: Distances, labels: NDArray[np.int64]) -> Distances:
+    """Mean distance of the models of two groups, [groups, groups]; on the diagonal of two different ones of a group.
+
+    `labels` [models] are the groups, numbered from 0; a model alone in its group is at no distance from it.
+    """
+    groups = int(labels.max()) + 1
+    member = np.zeros((len(labels), groups), np.float32)
+    member[np.arange(len(labels)), labels] = 1
+    sizes = member.sum(axis=0)
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    found: Distances = (member.T @ distances @ member / np.maximum(pairs, 1)).astype(np.float32)
+    return found

@@ -23,6 +23,8 @@ class Grouping(NamedTuple):
     """By number of groups, how well the best division into so many separates them, -1 to 1."""
     reason: str
     """Why there are so many groups, in a sentence."""
+    distances: tuple[tuple[float, ...], ...] = ()
+    """[groups, groups]: how far apart models are on average, of two groups or of one; empty: it was not measured."""
 
 
 class Groups(Kind, frozen=True):

@@ -1,10 +1,12 @@
 """Colla's groups: affinity propagation on what models say about the cloud data (Lu et al. 2019, SEC, grouping).
 
 The paper chooses among 2, 3, 5 and 10 groups by the highest silhouette. Affinity propagation takes no number of
-groups, so its preference is swept; one group is the answer where no division is worth its name.
+groups, so its preference is swept. One group is the answer where no division has silhouette enough, or where halves of
+the models would be divided otherwise: what personal habits and noise make of a single behaviour looks like groups too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -12,8 +14,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from coterie.learning.grouping.affinity_propagation import jittered, no_messages, propagate
-from coterie.learning.grouping.distances import Distances, model_distances
+from coterie.learning.grouping.distances import Distances, group_distances, model_distances
 from coterie.learning.grouping.silhouette import mean_silhouette
+from coterie.learning.grouping.stability import Divided, prediction_strength
 from coterie.learning.groups import Grouping, Groups, Said
 
 SWEEP_FACTOR = 1.5
@@ -30,6 +33,10 @@ class Affinity(Groups, frozen=True, tag="affinity"):
     least_silhouette: Annotated[
         float, Meta(ge=0, le=1, description="mean silhouette under which a division is not worth its name: one group")
     ] = 0.2
+    least_strength: Annotated[
+        float,
+        Meta(ge=0, le=1, description="prediction strength under which a division is one of chance: one group; 0: any"),
+    ] = 0.8
     least_members: Annotated[
         int, Meta(ge=1, le=1_000_000, description="devices that a group needs; the rest join the nearest other one")
     ] = 3
@@ -42,10 +49,7 @@ class Affinity(Groups, frozen=True, tag="affinity"):
         models = len(distances)
         found: dict[int, _Division] = {}
         if models >= 2 * self.least_members and self.most_groups > 1:
-            for division in self._divisions(distances):
-                count = len(division.exemplars)
-                if count not in found or division.silhouette > found[count].silhouette:
-                    found[count] = division
+            found = _best(self._divisions(distances, least_members=self.least_members))
         silhouettes = {count: found[count].silhouette for count in sorted(found)}
         if not silhouettes:
             return _one(distances, {}, _too_alike(models, self.least_members))
@@ -53,12 +57,27 @@ class Affinity(Groups, frozen=True, tag="affinity"):
         if silhouettes[best] < self.least_silhouette:
             sentence = f"one group: {best} would be told apart best, with silhouette {silhouettes[best]:.2f}"
             return _one(distances, silhouettes, f"{sentence}, and {self.least_silhouette:.2f} is the least that counts")
+        strength = prediction_strength(distances, found[best].labels, lambda half: self._into(best, half))
+        if strength < self.least_strength:
+            sentence = f"one group: {best} would be told apart best, with silhouette {silhouettes[best]:.2f}, but"
+            sentence += f" halves of the models are divided otherwise: prediction strength {strength:.2f}"
+            return _one(distances, silhouettes, f"{sentence}, and {self.least_strength:.2f} is the least that counts")
         others = ", ".join(f"{value:.2f} with {count}" for count, value in silhouettes.items() if count != best)
-        reason = f"{best} groups: silhouette {silhouettes[best]:.2f}" + (f", against {others}" if others else "")
-        return _numbered(found[best], silhouettes, reason)
+        told = f"prediction strength {strength:.2f}, silhouette {silhouettes[best]:.2f}"
+        reason = f"{best} groups: {told}" + (f", against {others}" if others else "")
+        return _numbered(found[best], distances, silhouettes, reason)
 
-    def _divisions(self, distances: Distances) -> "Iterator[_Division]":
+    def _into(self, count: int, distances: Distances) -> Divided | None:
+        """The best division of a part of the models into `count` groups of any size."""
+        divisions = self._divisions(distances, least_members=1)
+        enough = takewhile(lambda division: len(division.exemplars) >= count, divisions)
+        division = _best(enough).get(count)
+        return None if division is None else Divided(division.labels, division.exemplars)
+
+    def _divisions(self, distances: Distances, *, least_members: int) -> "Iterator[_Division]":
         """By falling preference, each from where the last one settled, until one group is left."""
+        if len(distances) < 2:
+            return
         similarities = jittered(-distances)
         messages = no_messages(len(distances))
         scale = float(distances.mean())
@@ -71,18 +90,18 @@ class Affinity(Groups, frozen=True, tag="affinity"):
             messages = found.messages
             if len(found.exemplars) == 1:
                 return
-            division = self._division(distances, found.exemplars)
+            division = self._division(distances, found.exemplars, least_members)
             if division is not None:
                 yield division
 
-    def _division(self, distances: Distances, exemplars: NDArray[np.int64]) -> "_Division | None":
+    def _division(self, distances: Distances, exemplars: NDArray[np.int64], least_members: int) -> "_Division | None":
         """The groups around `exemplars`, without those that are too small; None if that leaves one, or too many."""
         while len(exemplars) > 1:
             labels = distances[:, exemplars].argmin(axis=1)
             labels[exemplars] = np.arange(len(exemplars))
             sizes = np.bincount(labels, minlength=len(exemplars))
             smallest = int(sizes.argmin())
-            if sizes[smallest] >= self.least_members:
+            if sizes[smallest] >= least_members:
                 if len(exemplars) > self.most_groups:
                     return None
                 return _Division(labels, exemplars, mean_silhouette(distances, labels))
@@ -98,6 +117,16 @@ class _Division(NamedTuple):
     silhouette: float
 
 
+def _best(divisions: Iterable[_Division]) -> dict[int, _Division]:
+    """By number of groups, the one with the highest silhouette."""
+    found: dict[int, _Division] = {}
+    for division in divisions:
+        count = len(division.exemplars)
+        if count not in found or division.silhouette > found[count].silhouette:
+            found[count] = division
+    return found
+
+
 def _one(distances: Distances, silhouettes: dict[int, float], reason: str) -> Grouping:
     middle = (int(distances.sum(axis=1).argmin()),) if len(distances) else ()
     return Grouping((0,) * len(distances), middle, silhouettes, reason)
@@ -109,12 +138,14 @@ def _too_alike(models: int, least_members: int) -> str:
     return "one group: the models are too alike to be told apart"
 
 
-def _numbered(division: _Division, silhouettes: dict[int, float], reason: str) -> Grouping:
+def _numbered(division: _Division, distances: Distances, silhouettes: dict[int, float], reason: str) -> Grouping:
     order = list(dict.fromkeys(division.labels.tolist()))
     number = {label: place for place, label in enumerate(order)}
+    labels = np.array([number[label] for label in division.labels.tolist()], np.int64)
     return Grouping(
-        tuple(number[label] for label in division.labels.tolist()),
+        tuple(labels.tolist()),
         tuple(int(division.exemplars[label]) for label in order),
         silhouettes,
         reason,
+        tuple(map(tuple, group_distances(distances, labels).tolist())),
     )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coterie.learning.grouping import distances as module
-from coterie.learning.grouping.distances import FLOOR, model_distances
+from coterie.learning.grouping.distances import FLOOR, group_distances, model_distances
 from coterie.learning.grouping.silhouette import mean_silhouette
 
 
@@ -34,3 +34,9 @@ def test_silhouettes_by_hand() -> None:
     widths = [(10 - 1) / 10, (9 - 1) / 9, 0]
     distances = np.abs(points[:, None] - points[None, :]).astype(np.float32)
     assert mean_silhouette(distances, np.array([0, 0, 1])) == pytest.approx(np.mean(widths))
+
+
+def test_distances_of_groups_by_hand() -> None:
+    points = np.array([0.0, 2.0, 10.0])
+    distances = np.abs(points[:, None] - points[None, :]).astype(np.float32)
+    assert group_distances(distances, np.array([0, 0, 1])).tolist() == [[2, 9], [9, 0]]

@@ -30,6 +30,13 @@ def test_as_many_groups_as_behaviours_are_found_and_pure(behaviours: int, seed: 
     assert grouping.reason.startswith(f"{behaviours} groups" if behaviours > 1 else "one group")
 
 
+def test_models_are_further_from_other_groups_than_from_their_own() -> None:
+    distances = np.array(Affinity().split(outputs(12, 3)).distances)
+    assert distances.shape == (3, 3)
+    assert np.allclose(distances, distances.T)
+    assert (distances > np.diag(distances)[:, None]).sum() == 6
+
+
 def test_there_are_no_more_groups_than_allowed() -> None:
     assert set(Affinity(most_groups=4).split(outputs(30, 6)).labels) <= set(range(4))
 
@@ -48,6 +55,18 @@ def test_too_few_models_are_one_group() -> None:
 
 def test_equal_models_are_one_group() -> None:
     assert set(Affinity().split(np.repeat(outputs(1, 1), 12, axis=0)).labels) == {0}
+
+
+def test_what_a_single_behaviour_varies_in_makes_no_groups() -> None:
+    """Models that lie along a line divide with a fair silhouette wherever they are cut, and each half elsewhere."""
+    sure = outputs(1, 1, noise=0)
+    weights = np.random.default_rng(0).beta(4, 4, size=40)[:, None, None]
+    along = (weights * sure + (1 - weights) / CLASSES).astype(np.float32)
+    found = Affinity().split(along)
+    assert max(found.silhouettes.values()) > Affinity().least_silhouette
+    assert set(found.labels) == {0}
+    assert "halves of the models are divided otherwise: prediction strength 0." in found.reason
+    assert set(Affinity(least_strength=0).split(along).labels) != {0}
 
 
 def test_models_that_differ_in_how_sure_they_are_alone_are_told_apart() -> None:
