@@ -44,7 +44,7 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
             logger.info("%s was cancelled", job)
             return
         except CoterieError as error:
-            _fail(job, lease, Reason(error.code, str(error)[:400]), clock())
+            _fail(job, lease, error, clock())
             return
         with transaction.atomic():
             if succeed(job_id, lease, clock()):
@@ -75,11 +75,12 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", heartbeat: Heartbeat
 
 
 @transaction.atomic
-def _fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> None:
+def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
     """What a program does to its pre-flight is the program's fault, also that it crashes or takes too much."""
+    reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
     if fail(job.pk, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
-        reject_pair(pair=job.pair, reason=reason)
+        reject_pair(pair=job.pair, reason=reason, fields=error.fields)
 
 
 class _Shown:

@@ -14,7 +14,7 @@ from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
 from coterie.learning.jobs.distill import DistillArguments, DistillResult
 from coterie.learning.jobs.preflight import PreflightArguments, PreflightResult
 from coterie.registry.content import BLOBS
-from coterie.registry.models import Blob, ModelVersion, Role
+from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import accept_pair, keep_file, publish_version
 
@@ -36,6 +36,7 @@ def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments
         teacher=str(directory / "teacher.onnx"),
         frozen=str(directory / "frozen"),
         recipe=job.pair.recipe,
+        loss=_loss(job.pair, directory),
     )
 
 
@@ -56,13 +57,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
         teacher_predict=teacher,
         teacher_parameters=result.teacher.parameters if result.teacher else (),
         frozen=frozen,
-        report={
-            "device_parameters": result.device_parameters,
-            "cloud_parameters": result.cloud_parameters,
-            "step_s": result.step_s,
-            "peak_memory_bytes": result.peak_memory_bytes,
-            "teacher_problem": result.teacher_problem,
-        },
+        report=result.report,
     )
 
 
@@ -74,6 +69,7 @@ def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments
         cloud=_path(job.pair.cloud_program, directory),
         dataset=_path(job.dataset.blob, directory),
         recipe=job.pair.recipe,
+        loss=_loss(job.pair, directory),
         output=str(directory / "parameters"),
         epochs=options.epochs,
         learning_rate=options.learning_rate,
@@ -96,6 +92,7 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
             metrics=_known(
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
+                class_accuracy=result.class_accuracy or None,
                 epochs=result.epochs,
             ),
             now=now,
@@ -123,6 +120,7 @@ def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
         dataset=_path(job.dataset.blob, directory),
         frozen=None if pair.frozen is None else _path(pair.frozen, directory),
         recipe=pair.recipe,
+        loss=_loss(pair, directory),
         output=str(directory / "parameters"),
         epochs=options.distil_epochs,
         learning_rate=options.distil_learning_rate,
@@ -145,6 +143,7 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
             metrics=_known(
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
+                class_accuracy=result.class_accuracy or None,
                 teacher_accuracy=result.teacher_accuracy,
                 epochs=result.epochs,
             ),
@@ -154,9 +153,14 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
     return finish
 
 
-def _known(**figures: float | None) -> dict[str, float]:
+def _known(**figures: Metric | None) -> dict[str, Metric]:
     """Those figures that the task has."""
     return {name: value for name, value in figures.items() if value is not None}
+
+
+def _loss(pair: ModelPair, directory: Path) -> str | None:
+    """The program of a loss of the pair's own."""
+    return None if pair.loss_program is None else _path(pair.loss_program, directory)
 
 
 def _path(blob: Blob, directory: Path) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.datasets import read_model_dataset
-from coterie.learning.evaluate import open_session, predict_logits, read_frozen, score
+from coterie.learning.evaluate import ask, open_session, read_frozen, score
 from coterie.learning.jobs.merge import (
     HeldOut,
     MergeArguments,
@@ -156,8 +156,9 @@ def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Tenso
     dataset = read_model_dataset(Path(held_out.dataset), model)
     session = open_session(Path(held_out.predict).read_bytes())
     frozen = read_frozen(held_out.frozen, model)
+    answers = (ask(session, tensors, dataset, frozen) for tensors in models)
     found = [
-        score(predict_logits(session, tensors, dataset, frozen), dataset.labels, task=model.task, padding=model.padding)
-        for tensors in models
+        score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
+        for answer in answers
     ]
-    return [Quality(accuracy=one.accuracy, loss=one.loss) for one in found]
+    return [Quality(accuracy=one.accuracy, loss=one.loss, class_accuracy=one.class_accuracy) for one in found]

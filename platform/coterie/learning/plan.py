@@ -8,16 +8,18 @@ from typing import TypeAlias
 
 import msgspec
 
-from coterie.learning import groups, merge, pace
+from coterie.learning import groups, merge, pace, rollout
 from coterie.learning.groups import Groups
 from coterie.learning.groups.one import One
 from coterie.learning.merge import Merge
 from coterie.learning.merge.distill import DistillMerge
 from coterie.learning.pace import Pace
+from coterie.learning.rollout import Rollout
 from coterie_wire.codec import Codec
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
 from coterie_wire.help import Help
+from coterie_wire.help.cartel import Cartel
 from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
@@ -29,6 +31,7 @@ Document: TypeAlias = dict[str, object]
 PACE = Registry("pace", pace, Pace)
 MERGE = Registry("merge", merge, Merge)
 GROUPS = Registry("groups", groups, Groups)
+ROLLOUT = Registry("rollout", rollout, Rollout)
 PRESETS = Path(__file__).parent / "presets"
 
 
@@ -43,24 +46,32 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: Merge
     help: Help
     groups: Groups
+    rollout: Rollout
 
     @property
     def device(self) -> DevicePlan:
-        """The device's part of it."""
+        """The device's part of it.
+
+        Where devices help each other they learn by themselves between rounds too: what drifts is the own model.
+        """
+        holds_rounds, helps = self.pace.holds_rounds(), isinstance(self.help, Cartel)
+        between_s = 0.0 if helps else None
         return DevicePlan(
             local=self.local,
             codec=self.codec,
             privacy=self.privacy,
             requirements=self.requirements,
             help=self.help,
-            alone_every_s=None if self.pace.holds_rounds() else self.pace.rest_s(),
+            alone_every_s=between_s if holds_rounds else self.pace.rest_s(),
+            spares_newest=holds_rounds and helps,
         )
 
 
 def parse_plan(raw: object) -> Plan:
     """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
 
-    A slot that is left out has sgd, int8, sync, fed_avg or nothing; requirements have the defaults of their fields.
+    A slot that is left out has sgd, int8, sync, fed_avg, at_once or nothing; requirements have the defaults of their
+    fields.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
@@ -77,10 +88,17 @@ def parse_plan(raw: object) -> Plan:
         merge=MERGE.parse(slots.merge),
         help=HELP.parse(slots.help),
         groups=GROUPS.parse(slots.groups),
+        rollout=ROLLOUT.parse(slots.rollout),
     )
     if not isinstance(plan.groups, One) and not isinstance(plan.merge, DistillMerge):
         detail = (
             f"slot groups: {plan.groups.name} compares outputs on the cloud data, which only merge distill computes"
+        )
+        raise WireError("plan.invalid", detail)
+    if plan.rollout.is_staged() and isinstance(plan.merge, DistillMerge):
+        detail = (
+            "slot rollout: a merge by distillation publishes a cloud model and every group's device model together, "
+            f"which {plan.rollout.name} cannot try one by one; leave it at_once and start roll-outs of versions by hand"
         )
         raise WireError("plan.invalid", detail)
     return plan
@@ -93,7 +111,7 @@ def plan_document(plan: Plan) -> Document:
 
 def plan_schema() -> Mapping[str, Document]:
     """JSON schema by slot and kind, for validation elsewhere and for drawing forms; `requirements` has no kinds."""
-    slots = (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS)
+    slots = (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
     kinds: dict[str, Document] = {slot.slot: dict(slot.schema()) for slot in slots}
     return kinds | {"requirements": msgspec.json.schema(Requirements)}
 
@@ -113,3 +131,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: object = msgspec.field(default_factory=lambda: {"kind": "fed_avg"})
     help: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})
+    rollout: object = msgspec.field(default_factory=lambda: {"kind": "at_once"})

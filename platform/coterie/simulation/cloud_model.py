@@ -115,18 +115,8 @@ class CloudModel:
 
     def first_pair(self, learner: NeuralLearner, data: Dataset, *, seed: int) -> Pair:
         """Stages 1 and 2."""
-        given = self._bootstrap
         state = self.bootstrap(data, seed=seed)
-        course = Course(
-            epochs=given.device_epochs,
-            patience=given.patience,
-            learning_rate=given.device_learning_rate,
-            momentum=given.device_momentum,
-            label_weight=given.device_label_weight,
-            validation_share=given.validation_share,
-            best_by="loss",
-            seed=seed,
-        )
+        course = Course.of(self._bootstrap, seed=seed)
         return Pair(state, self.compress(state, learner, data, course))
 
 

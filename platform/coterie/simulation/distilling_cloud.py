@@ -112,16 +112,7 @@ class DistillingCloud:
         data, merge = self._world.drawn.cloud, self._merge
         line = self._lines.get(name, self._lines[BASE])
         state = self._model.update(line.cloud, data, wanted, merge, seed=seed)
-        course = Course(
-            epochs=merge.device_epochs,
-            patience=merge.patience,
-            learning_rate=merge.device_learning_rate,
-            momentum=merge.device_momentum,
-            label_weight=merge.device_label_weight,
-            validation_share=merge.validation_share,
-            best_by="loss",
-            seed=seed,
-        )
+        course = Course.of(merge, seed=seed)
         self._lines[name] = self._line(Pair(state, self._model.compress(state, line.version.learner, data, course)))
 
     def _line(self, pair: Pair) -> _Line:

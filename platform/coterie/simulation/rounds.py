@@ -15,10 +15,10 @@ from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.training import begin_rows, steps_wanted, train
+from coterie.simulation.training import steps_wanted, train
 from coterie.simulation.world import World
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.heads import pick, place, update_specs
+from coterie_wire.heads import begin_rows, pick, place, update_specs
 
 LOOK_S = 600.0
 """A round looks so often for devices that have become ready."""

@@ -14,7 +14,7 @@ from coterie.learning.evaluate import predict_logits, score
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.heads import mask_unseen, output_layer, renormalise, take_over
-from coterie_wire.local import Local, Scope, Stopping
+from coterie_wire.local import Local, Stopping
 from coterie_wire.stopping import Watched, judge_epoch
 
 FEWEST_TO_SPLIT = 10
@@ -93,22 +93,11 @@ def train(
     return Trained(take_over(start, trained, graphs.spec, scope, seen), done)
 
 
-def begin_rows(parameters: Tensors, received: Tensors, model: ModelSpec, scope: Scope, new: Sequence[int]) -> Tensors:
-    """`parameters` with the output rows of classes that are `new` to the device as it `received` them."""
-    if scope.head == "all":
-        return parameters
-    begun = dict(parameters)
-    for name in output_layer(model):
-        begun[name] = parameters[name].copy()
-        begun[name][list(new)] = received[name][list(new)]
-    return begun
-
-
 def _split(
     samples: int, stopping: Stopping | None, generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     everything = np.arange(samples)
-    if stopping is None or samples < FEWEST_TO_SPLIT:
+    if stopping is None or not stopping.validation_share or samples < FEWEST_TO_SPLIT:
         return everything, everything
     order = generator.permutation(samples)
     held = max(1, round(samples * stopping.validation_share))

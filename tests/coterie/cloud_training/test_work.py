@@ -2,19 +2,38 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from coterie.cloud_training import work
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair, check_pair
+from coterie.learning.device_classes import DeviceEstimate
 from coterie.learning.jobs.bootstrap import BootstrapResult
 from coterie.learning.jobs.distill import DistillResult
 from coterie.learning.jobs.preflight import PreflightResult
+from coterie.learning.pair_report import PairReport
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie_wire.bundle import BlobRef
 from tests.coterie.world import MODEL, later, make_dataset, make_pair
+
+REPORT = PairReport(
+    device_parameters=15,
+    cloud_parameters=99,
+    teacher_problem="no graph",
+    operators={"MatMul": 3, "Add": 2},
+    train_step_bytes=900,
+    predict_bytes=300,
+    parameters_bytes=200,
+    frozen_bytes=0,
+    step_s=0.001,
+    step_memory_bytes=1 << 20,
+    process_memory_bytes=1 << 26,
+    gflops=40.0,
+    devices=(DeviceEstimate("Raspberry Pi 4", memory_bytes=1 << 30, fits=True, step_s=0.007),),
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -39,12 +58,8 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
         predict=written(arguments.predict),
         parameters=written(arguments.parameters),
         frozen=None,
-        device_parameters=15,
-        cloud_parameters=99,
         teacher=None,
-        teacher_problem="no graph",
-        step_s=0.001,
-        peak_memory_bytes=1 << 28,
+        report=REPORT,
     )
     finish = work.accept(job, arguments, result, later(1))
     pair.refresh_from_db()
@@ -54,7 +69,7 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
     assert (pair.state, pair.model_spec()) == ("ready", MODEL)
     assert (pair.train_step_id, pair.predict_id) == (result.train_step.sha256, result.predict.sha256)
     assert pair.initial_parameters_id == result.parameters.sha256
-    assert pair.report["device_parameters"] == 15
+    assert msgspec.convert(pair.report, PairReport) == REPORT
 
 
 def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
@@ -63,21 +78,32 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     job = bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0))
     train = work.bootstrap_arguments(job, tmp_path)
     assert (train.epochs, train.seed) == (3, 7)
-    trained = BootstrapResult(written(train.output), epochs=2, validation_accuracy=0.9, validation_loss=0.3)
+    trained = BootstrapResult(
+        written(train.output), epochs=2, validation_accuracy=0.9, validation_loss=0.3, class_accuracy=(0.8, None, 1.0)
+    )
     finish = work.publish_cloud(job, train, trained, later(1))
     TrainingJob.objects.update(state="succeeded")
     finish(later(1))
     assert newest(pair, Role.CLOUD) == (1, "bootstrap", trained.parameters.sha256)
+    cloud = champion(pair.pk, Role.CLOUD)
+    assert cloud is not None and cloud.metrics["class_accuracy"] == [0.8, None, 1.0]
 
     job = TrainingJob.objects.get(kind="distill")
     distil = work.distill_arguments(job, tmp_path)
     assert (distil.epochs, distil.seed) == (4, 7)
     assert Path(distil.cloud_parameters).read_bytes() == train.output.encode()
     distilled = DistillResult(
-        written(distil.output), epochs=4, validation_accuracy=0.8, validation_loss=0.5, teacher_accuracy=0.9
+        written(distil.output),
+        epochs=4,
+        validation_accuracy=0.8,
+        validation_loss=0.5,
+        class_accuracy=(),
+        teacher_accuracy=0.9,
     )
     work.publish_device(job, distil, distilled, later(2))(later(2))
     assert newest(pair, Role.DEVICE) == (1, "distillation", distilled.parameters.sha256)
+    device = champion(pair.pk, Role.DEVICE)
+    assert device is not None and "class_accuracy" not in device.metrics, "of a task without classes"
 
 
 def newest(pair: ModelPair, role: Role) -> tuple[int, str, str]:

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch import nn
 from coterie.core.errors import CoterieError
 from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
-from coterie.learning.compile.errors import UnsafeUpload
 from coterie.learning.compile.preflight import preflight_stored
 from coterie.learning.compile.program import export_module
 from coterie.learning.jobs import bootstrap, distill, evaluate, preflight
@@ -57,15 +55,23 @@ def arguments(directory: Path, *, labels: tuple[str, ...] = LABELS, cloud: str =
 def accepted(directory: Path) -> PreflightResult:
     seen: list[Progress] = []
     result = run_child(preflight.JOB, arguments(directory), limits=preflight.LIMITS, on_progress=seen.append)
-    assert [line.stage for line in seen] == ["loading", "compiling", "training", "cloud model"]
+    assert [line.stage for line in seen] == ["loading", "compiling", "training", "cloud model", "measuring"]
     return result
 
 
 def test_preflight_measures_and_writes(directory: Path, accepted: PreflightResult) -> None:
     assert accepted.model.classes == 3
-    assert accepted.device_parameters == 4 * 16 + 16 + 16 * 3 + 3
-    assert accepted.cloud_parameters == 4 * 64 + 64 + 2 * 64 + 64 * 3 + 3
-    assert 0 < accepted.step_s < 1
+    report = accepted.report
+    assert report.device_parameters == 4 * 16 + 16 + 16 * 3 + 3
+    assert report.cloud_parameters == 4 * 64 + 64 + 2 * 64 + 64 * 3 + 3
+    assert 0 < report.step_s < 1
+    assert report.gflops > 0
+    assert 0 < report.step_memory_bytes < report.process_memory_bytes < 200 << 20, "PyTorch is not in it"
+    assert [device.fits for device in report.devices] == [True] * len(report.devices)
+    assert (report.train_step_bytes, report.predict_bytes) == (
+        accepted.train_step.size_bytes,
+        accepted.predict.size_bytes,
+    )
     for name, blob in (
         ("train_step.onnx", accepted.train_step),
         ("predict.onnx", accepted.predict),
@@ -75,7 +81,7 @@ def test_preflight_measures_and_writes(directory: Path, accepted: PreflightResul
 
 
 def test_pair_learns_from_upload_to_device(directory: Path, accepted: PreflightResult) -> None:
-    shared = {"cloud": str(directory / "cloud.pt2"), "dataset": str(directory / "data.npz"), "recipe": {}}
+    shared = {"cloud": str(directory / "cloud.pt2"), "dataset": str(directory / "data.npz"), "recipe": {}, "loss": None}
     cloud = run_child(
         bootstrap.JOB,
         bootstrap.BootstrapArguments(**shared, output=str(directory / "cloud.safetensors"), learning_rate=0.01),
@@ -120,15 +126,6 @@ def test_what_does_not_fit_is_refused(directory: Path, labels: tuple[str, ...], 
     with pytest.raises(CoterieError) as caught:
         preflight_stored(arguments(directory, labels=labels, cloud=cloud), lambda _: None)
     assert caught.value.code == code
-
-
-def test_hostile_upload_comes_back_with_its_code(directory: Path) -> None:
-    with pytest.raises(UnsafeUpload):
-        run_child(
-            preflight.JOB,
-            msgspec.structs.replace(arguments(directory), device=str(directory / "data.npz")),
-            limits=preflight.LIMITS,
-        )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS ignores the limit")

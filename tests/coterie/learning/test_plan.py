@@ -18,6 +18,23 @@ def test_a_written_plan_says_everything() -> None:
     assert document["merge"] == {"kind": "fed_avg", "weight_by": "samples", "learning_rate": 1.0}
 
 
+@pytest.mark.parametrize(
+    ("pace", "help_", "alone_every_s", "spares_newest"),
+    [
+        ("sync", "none", None, False),
+        ("sync", "cartel", 0.0, True),
+        ("alone", "none", 60.0, False),
+        ("alone", "cartel", 60.0, False),
+    ],
+)
+def test_where_devices_help_each_other_they_learn_between_rounds_too(
+    pace: str, help_: str, alone_every_s: float | None, spares_newest: bool
+) -> None:
+    settings = {"period_s": 60.0} if pace == "alone" else {}
+    device = parse_plan({"pace": {"kind": pace, **settings}, "help": {"kind": help_}}).device
+    assert (device.alone_every_s, device.spares_newest) == (alone_every_s, spares_newest)
+
+
 def test_a_device_reads_its_part() -> None:
     plan = parse_plan({})
     assert parse_device_plan(msgspec.json.encode(plan.device)) == plan.device
@@ -36,6 +53,8 @@ def test_a_device_reads_its_part() -> None:
         ({"pace": {"kind": "sync", "target_updates": 2, "min_updates": 3}}, "plan.invalid"),
         ({"merge": {"kind": "fed_avg", "weight_by": "age"}}, "plan.invalid"),
         ({"local": {"kind": "sgd", "learning_rate": float("nan")}}, "plan.invalid"),
+        ({"rollout": {"kind": "canary", "share": 0}}, "plan.invalid"),
+        ({"rollout": {"kind": "canary"}, "merge": {"kind": "distill"}}, "plan.invalid"),
     ],
 )
 def test_what_does_not_fit_is_refused(raw: object, code: str) -> None:
@@ -46,7 +65,7 @@ def test_what_does_not_fit_is_refused(raw: object, code: str) -> None:
 
 def test_the_schema_names_every_slot_and_kind() -> None:
     schema = plan_schema()
-    assert sorted(schema) == ["codec", "groups", "help", "local", "merge", "pace", "privacy", "requirements"]
+    assert sorted(schema) == ["codec", "groups", "help", "local", "merge", "pace", "privacy", "requirements", "rollout"]
     assert sorted(schema["local"]) == ["distill", "prox", "sgd"]
 
 

@@ -9,8 +9,8 @@ from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.epochs import batches, run_epochs, split
 from coterie.learning.cloud.program import CloudProgram, as_tensors
 from coterie.learning.compile.losses import judge
-from coterie.learning.compile.upload import load_upload
-from coterie.learning.datasets import Dataset, read_dataset
+from coterie.learning.compile.upload import load_criterion, load_upload
+from coterie.learning.datasets import Dataset, choices, read_dataset
 from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
 from coterie.learning.recipe import parse_recipe
 from coterie_wire.bundle import BlobRef
@@ -22,13 +22,14 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
     Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
     """
     torch.manual_seed(arguments.seed)
-    cloud = CloudProgram(load_upload(Path(arguments.cloud)), parse_recipe(arguments.recipe).loss)
+    loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)), loss)
     signature = cloud.signature
     dataset = read_dataset(
         Path(arguments.dataset),
         inputs=signature.inputs,
         target=signature.target,
-        choices=signature.output.shape[-1],
+        choices=choices(signature.task, signature.output),
     )
     rows = split(len(dataset.labels), share=arguments.validation_share, seed=arguments.seed)
     held_back = dataset.take(rows.validation)
@@ -53,6 +54,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
         epochs=best.epochs,
         validation_accuracy=best.evaluation.accuracy,
         validation_loss=best.evaluation.loss,
+        class_accuracy=best.evaluation.class_accuracy,
     )
 
 

@@ -5,7 +5,7 @@ temperature 1): Colla's stage 2, and the end of its stage 4.
 """
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from coterie.learning.cloud.checkpoints import Stored, read_checkpoint, write_ch
 from coterie.learning.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epochs, split
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps, decode_training, encode_training
-from coterie.learning.evaluate import Frozen, open_session, predict_logits, score_taught
+from coterie.learning.evaluate import Evaluation, Frozen, ask, open_session, score_taught
 from coterie.learning.selection import derive_seed
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
@@ -32,6 +32,23 @@ class Student(NamedTuple):
     frozen: Frozen
 
 
+class Stage(Protocol):
+    """Of a plan, where it has a cloud model taught and a device model made of it: what it says of the latter."""
+
+    @property
+    def device_epochs(self) -> int: ...
+    @property
+    def patience(self) -> int: ...
+    @property
+    def device_learning_rate(self) -> float: ...
+    @property
+    def device_momentum(self) -> float: ...
+    @property
+    def device_label_weight(self) -> float: ...
+    @property
+    def validation_share(self) -> float: ...
+
+
 class Course(NamedTuple):
     """How it learns."""
 
@@ -45,6 +62,20 @@ class Course(NamedTuple):
     best_by: Literal["accuracy", "loss"]
     """Of the samples held back: on the labels, or of what is learned, which the labels may contradict."""
     seed: int
+
+    @classmethod
+    def of(cls, stage: Stage, *, seed: int) -> Self:
+        """The epoch is kept that follows the cloud model best."""
+        return cls(
+            epochs=stage.device_epochs,
+            patience=stage.patience,
+            learning_rate=stage.device_learning_rate,
+            momentum=stage.device_momentum,
+            label_weight=stage.device_label_weight,
+            validation_share=stage.validation_share,
+            best_by="loss",
+            seed=seed,
+        )
 
 
 def compress(
@@ -86,18 +117,23 @@ def compress(
         if checkpoint is not None:
             write_checkpoint(checkpoint, Stored(standing, encode_training(training, student.model)))
 
-    return run_epochs(
-        epochs=course.epochs,
-        patience=course.patience,
-        train=train,
-        judge=lambda: score_taught(
-            predict_logits(predict, training.parameters, held_back, student.frozen),
+    def judge() -> Evaluation:
+        answer = ask(predict, training.parameters, held_back, student.frozen)
+        return score_taught(
+            answer.output,
             held_back.labels,
             teacher[rows.validation],
             label_weight=course.label_weight,
             task=student.model.task,
             padding=student.model.padding,
-        ),
+            own=answer.own,
+        )
+
+    return run_epochs(
+        epochs=course.epochs,
+        patience=course.patience,
+        train=train,
+        judge=judge,
         save=lambda: encode_tensors(training.parameters),
         report=report,
         best_by=course.best_by,

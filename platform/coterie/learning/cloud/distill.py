@@ -5,7 +5,7 @@ from pathlib import Path
 from coterie.learning.child.job import ReportProgress
 from coterie.learning.cloud.compression import Course, Student, compress
 from coterie.learning.cloud.program import CloudProgram
-from coterie.learning.compile.upload import load_upload
+from coterie.learning.compile.upload import load_criterion, load_upload
 from coterie.learning.datasets import read_model_dataset
 from coterie.learning.evaluate import read_frozen
 from coterie.learning.jobs.distill import DistillArguments, DistillResult
@@ -46,11 +46,13 @@ def distill_stored(arguments: DistillArguments, report: ReportProgress) -> Disti
         epochs=best.epochs,
         validation_accuracy=best.evaluation.accuracy,
         validation_loss=best.evaluation.loss,
+        class_accuracy=best.evaluation.class_accuracy,
         teacher_accuracy=cloud.score(dataset).accuracy,
     )
 
 
 def _teacher(arguments: DistillArguments) -> CloudProgram:
-    cloud = CloudProgram(load_upload(Path(arguments.cloud)), parse_recipe(arguments.recipe).loss)
+    loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)), loss)
     cloud.load(Path(arguments.cloud_parameters).read_bytes())
     return cloud

@@ -9,11 +9,13 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 
+from coterie.learning.compile.dtypes import DTYPES
+from coterie.learning.compile.errors import UnsupportedParameter
+from coterie.learning.compile.loss_program import Criterion, LossProgram
 from coterie.learning.compile.losses import teach
 from coterie.learning.compile.signature import Signature, check_signature, in_service
 from coterie.learning.datasets import Dataset
 from coterie.learning.evaluate import Evaluation, score
-from coterie.learning.recipe.loss import Loss
 from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 from coterie.learning.recipe.loss.next_token import NextToken
 from coterie_wire.bundle import TensorSpec
@@ -27,9 +29,12 @@ CLASSIFIER = CrossEntropy()
 class CloudProgram:
     """Parameters and buffers are tensors of its own; training changes them in place."""
 
-    def __init__(self, program: ExportedProgram, loss: Loss = CLASSIFIER) -> None:
-        """Raises UnsupportedSignature, LossMismatch or FixedBatch."""
+    def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER) -> None:
+        """Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch."""
         self.loss = loss
+        for name, tensor in program.state_dict.items():
+            if tensor.dtype not in DTYPES:
+                raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
         self.signature: Signature = check_signature(program, loss)
         self._training = program.graph_module
         self._service = in_service(program.graph_module)
@@ -54,7 +59,10 @@ class CloudProgram:
     def score(self, dataset: Dataset) -> Evaluation:
         """How good it is on `dataset`, as in service."""
         padding = self.loss.padding if isinstance(self.loss, NextToken) else None
-        return score(self.logits(dataset).numpy(), dataset.labels, task=self.loss.task, padding=padding)
+        output, own = self.logits(dataset), None
+        if isinstance(self.loss, LossProgram):
+            own = self.loss.losses(output, torch.from_numpy(dataset.labels)).numpy()
+        return score(output.numpy(), dataset.labels, task=self.loss.task, padding=padding, own=own)
 
     def probabilities(self, dataset: Dataset) -> Float32:
         """The teacher's word on each sample, [n, classes]."""
@@ -73,10 +81,7 @@ class CloudProgram:
 
     def tensor_specs(self) -> tuple[TensorSpec, ...]:
         """What the state's file holds."""
-        return tuple(
-            TensorSpec(name, "int64" if tensor.dtype == torch.int64 else "float32", tuple(tensor.shape))
-            for name, tensor in self.state.items()
-        )
+        return tuple(TensorSpec(name, DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in self.state.items())
 
     def _run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
         remaining = iter(inputs)

@@ -81,6 +81,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
         judged=tuple(judged[index] for index in range(len(models))),
         lines=tuple(made),
         silhouettes={str(count): value for count, value in grouping.silhouettes.items()},
+        distances=_by_name(grouping, names),
         reason=grouping.reason,
     )
 
@@ -101,6 +102,12 @@ def _grouped(
     if len(grouping.exemplars) == 1:
         return grouping, (BASE,)
     return grouping, name_groups(grouping.labels, former, named=arguments.groups_named)
+
+
+def _by_name(grouping: Grouping, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    if len(grouping.exemplars) < 2:
+        return {}
+    return {one: dict(zip(names, row, strict=True)) for one, row in zip(names, grouping.distances, strict=True)}
 
 
 class _Workshop(NamedTuple):
@@ -146,16 +153,7 @@ class _Workshop(NamedTuple):
             report=self._told(f"teaching the cloud model of {shown}"),
         )
         cloud.load(taught.state)
-        course = Course(
-            epochs=merge.device_epochs,
-            patience=merge.patience,
-            learning_rate=merge.device_learning_rate,
-            momentum=merge.device_momentum,
-            label_weight=merge.device_label_weight,
-            validation_share=merge.validation_share,
-            best_by="loss",
-            seed=seed,
-        )
+        course = Course.of(merge, seed=seed)
         before = read_parameters(Path(line.device), arguments.model)
         compressed = compress(
             self.student,
@@ -210,7 +208,7 @@ class _Workshop(NamedTuple):
 def _quality(logits: Float32, dataset: Dataset) -> Quality:
     found = score(logits, dataset.labels)
     assert found.accuracy is not None, "classes are right or wrong"
-    return Quality(accuracy=found.accuracy, loss=found.loss)
+    return Quality(accuracy=found.accuracy, loss=found.loss, class_accuracy=found.class_accuracy)
 
 
 def _written(path: Path, content: bytes) -> BlobRef:

@@ -4,25 +4,23 @@ import torch
 from torch.export import ExportedProgram
 
 from coterie.learning.cloud.program import CloudProgram
+from coterie.learning.compile.dtypes import TORCH_TYPES
 from coterie.learning.compile.errors import NotTrainable
+from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.losses import judge
-from coterie.learning.recipe.loss import Loss
 
 SAMPLES = 2
 
 
-def try_cloud(program: ExportedProgram, loss: Loss) -> CloudProgram:
+def try_cloud(program: ExportedProgram, loss: Criterion) -> CloudProgram:
     """The cloud model, after one step on made-up samples.
 
     Raises UnsupportedSignature, LossMismatch, FixedBatch or NotTrainable.
     """
     cloud = CloudProgram(program, loss)
-    inputs = [
-        torch.zeros(SAMPLES, *spec.shape, dtype=torch.int64 if spec.dtype == "int64" else torch.float32)
-        for spec in cloud.signature.inputs
-    ]
+    inputs = [torch.zeros(SAMPLES, *spec.shape, dtype=TORCH_TYPES[spec.dtype]) for spec in cloud.signature.inputs]
     wanted = cloud.signature.target
-    target = torch.zeros(SAMPLES, *wanted.shape, dtype=torch.int64 if wanted.dtype == "int64" else torch.float32)
+    target = torch.zeros(SAMPLES, *wanted.shape, dtype=TORCH_TYPES[wanted.dtype])
     try:
         output = cloud.train_logits(inputs)
         judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)

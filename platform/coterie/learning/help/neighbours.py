@@ -124,6 +124,20 @@ class NeighbourIndex:
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
 
+    def nearest(self, prior: Float64, *, limit: int, exclude: Collection[str] = ()) -> tuple[Match, ...]:
+        """The `limit` devices whose class shares are most like `prior` [classes], whether they can help or not.
+
+        Raises ValueError where `prior` is of another number of classes.
+        """
+        if prior.shape != (self._classes,):
+            raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
+        known = np.logical_or.reduce(self._prior[:, : len(self._devices)] > 0, axis=0)
+        known[[self._columns[device] for device in exclude if device in self._columns]] = False
+        candidates = np.flatnonzero(known)
+        divergence = self._divergence(prior, candidates)
+        best = self._best(candidates, divergence, limit)
+        return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
+
     def _best(self, candidates: NDArray[np.int64], divergence: NDArray[np.float32], limit: int) -> list[int]:
         """The first `limit` rows in the order of `search`; names are compared only where the rest ties at the limit."""
         serving = self._serving[candidates]

@@ -31,6 +31,8 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The pair's frozen tensors, if it has any."""
     recipe: Document
     """How the pair is trained, as `coterie.learning.recipe` writes it."""
+    loss: str | None
+    """The program of the recipe's loss, where it has one of its own."""
     output: str
     """Where to write the device model's parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -53,6 +55,8 @@ class DistillResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many were run."""
     validation_accuracy: float | None
     validation_loss: float
+    class_accuracy: tuple[float | None, ...]
+    """Of a classifier, over the samples of each class that were held back; None where there are none."""
     teacher_accuracy: float | None
     """Of the cloud model on all samples."""
 

@@ -87,6 +87,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     accuracy: float
     loss: float
+    class_accuracy: tuple[float | None, ...] = ()
+    """Over the samples of each class; None where there are none."""
 
 
 class NewLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,6 +118,8 @@ class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """The base first."""
     silhouettes: dict[str, float]
     """By number of groups."""
+    distances: dict[str, dict[str, float]]
+    """By the names of two groups, how far their models are apart on average, in nats; empty: there is one group."""
     reason: str
     """Why there are so many groups."""
 

@@ -67,6 +67,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accuracy: float | None
     """None where the task has no right and wrong."""
     loss: float
+    class_accuracy: tuple[float | None, ...] = ()
+    """Of a classifier, over the samples of each class; None where there are none."""
 
 
 class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

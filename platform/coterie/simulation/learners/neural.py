@@ -14,8 +14,9 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
-from coterie.simulation.training import Graphs, begin_rows, steps_wanted, train
+from coterie.simulation.training import Graphs, steps_wanted, train
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.heads import begin_rows
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.local import Local
 from coterie_wire.local.distill import Distill

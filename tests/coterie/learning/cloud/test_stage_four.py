@@ -115,6 +115,7 @@ def test_the_cloud_model_learns_from_good_devices_and_the_device_model_from_it(p
     assert base.device_before is not None and base.device_after is not None
     assert base.cloud_after.accuracy > base.cloud_before.accuracy
     assert base.device_after.accuracy > base.device_before.accuracy
+    assert all(share is not None and 0 <= share <= 1 for share in base.device_after.class_accuracy)
     assert base.strangeness_after < base.strangeness_before
     assert (base.models, sum(judged.kept for judged in result.judged)) == (3, 3)
 

@@ -59,6 +59,21 @@ def test_the_nearest_that_does_well_comes_first() -> None:
     assert found[1].divergence == pytest.approx(jensen_shannon(EVEN, np.array([0.3, 0.3, 0.4, 0])), abs=1e-6)
 
 
+def test_the_nearest_are_found_whether_they_can_help_or_not() -> None:
+    index = index_of(
+        own=Neighbour(counts([1, 1, 1, 0])),
+        drifting=Neighbour(counts([5, 5, 5, 0]), drifting=True),
+        unlike=Neighbour(counts([0, 0, 1, 99])),
+        untold=Neighbour(counts([0, 0, 0, 0])),
+        nearer=Neighbour(counts([3, 3, 4, 0], [3, 3, 4, 0]), willing=False),
+    )
+    found = index.nearest(EVEN, limit=9, exclude={"own"})
+    assert [match.device for match in found] == ["drifting", "nearer", "unlike"]
+    assert [match.device for match in index.nearest(EVEN, limit=1)] == ["drifting"], "the first by name of two alike"
+    with pytest.raises(ValueError, match="prior of shape"):
+        index.nearest(EVEN[:2], limit=1)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
