@@ -34,7 +34,7 @@ class AliasAdmin(ReadOnlyAdmin):
 class DatasetAdmin(ReadOnlyAdmin):
     """Data sets."""
 
-    list_display = ["name", "rows", "feature_shape", "classes", "created_at"]
+    list_display = ["name", "rows", "classes", "created_at"]
     search_fields = ["name"]
 
 

@@ -56,7 +56,10 @@ class BadDataset(CoterieError):
 
     code = "registry.bad_dataset"
     kind = ErrorKind.INVALID
-    sentence = "The data set must be an .npz of x and y, float32 or int64, one row a sample, classes int64: {problem}"
+    sentence = (
+        "The data set must be an .npz of y, float32 or int64, and x or an array by the name of each input (float32, "
+        "int64, int32, uint8 or bool), one row a sample: {problem}"
+    )
 
 
 class UploadTooLarge(CoterieError):
@@ -65,6 +68,17 @@ class UploadTooLarge(CoterieError):
     code = "registry.upload_too_large"
     kind = ErrorKind.TOO_LARGE
     sentence = "{what} has {size_bytes} bytes, at most {limit_bytes} are taken."
+
+
+class LossProgramMismatch(CoterieError):
+    """Fields: loss (the recipe's kind)."""
+
+    code = "registry.loss_program"
+    kind = ErrorKind.INVALID
+    sentence = (
+        'A loss of your own takes both its program in the file "loss" and {{"kind": "custom"}} as the recipe\'s loss; '
+        "the recipe's is {loss}."
+    )
 
 
 class BadLabels(CoterieError):

@@ -55,6 +55,16 @@ def figures_of(first: ModelVersion, second: ModelVersion) -> list[Figure]:
     return [Figure(name, own.get(name), other.get(name)) for name in {**own, **other}]
 
 
+def class_figures_of(first: ModelVersion, second: ModelVersion) -> list[Figure]:
+    """Accuracy by class, under the classes' names; empty where it was measured of neither, or the pairs differ."""
+    own, other = (version.metrics.get("class_accuracy", []) for version in (first, second))
+    if first.pair_id != second.pair_id or not (own or other):
+        return []
+    labels = first.pair.labels
+    missing = [None] * len(labels)
+    return [Figure(name, *values) for name, *values in zip(labels, own or missing, other or missing, strict=True)]
+
+
 def is_champion(version: ModelVersion) -> bool:
     """Whether it is the one in use."""
     return any(alias.name == Alias.Name.CHAMPION for alias in version.aliases.all())

@@ -1,7 +1,8 @@
 """What a fleet learns: pairs of a cloud and a device model, their versions, and the data sets given by operators."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 from django.db import models
@@ -42,11 +43,13 @@ class ModelPair(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
-    slug = models.SlugField(max_length=100, unique=True)
+    slug = models.SlugField(max_length=100)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CHECKING)
     reason_code = models.CharField(max_length=64, blank=True)
     reason_sentence = models.TextField(blank=True)
     """Why it was rejected."""
+    reason_fields = models.JSONField(default=dict, blank=True)
+    """What the sentence is about, by the names that the error gives it: operator, module, reason."""
     labels = models.JSONField()
     """What each class is called: a list of strings."""
     batch_size = models.PositiveIntegerField()
@@ -67,6 +70,8 @@ class ModelPair(models.Model):
     """A `coterie.learning.recipe.Recipe` with every setting written out: what the train step is compiled for."""
     frozen = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The tensors of the device model that no training changes, if there are any."""
+    loss_program = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The loss that the recipe calls `custom`, as a program; none where it has another."""
     report = models.JSONField(default=dict, blank=True)
     """What the pre-flight measured."""
     created_at = models.DateTimeField()
@@ -74,6 +79,8 @@ class ModelPair(models.Model):
     class Meta:
         ordering = ["-created_at", "slug"]
         constraints = [
+            # A rejected pair leaves its name to the next attempt.
+            models.UniqueConstraint(fields=["slug"], condition=~Q(state="rejected"), name="pair_slug_once"),
             models.CheckConstraint(condition=Q(state__in=["checking", "ready", "rejected"]), name="pair_state_known"),
             models.CheckConstraint(
                 condition=~Q(state="ready")
@@ -110,6 +117,10 @@ BASE = ""
 """The line of versions that serves every device without a group; a group's line has the group's name."""
 
 
+Metric: TypeAlias = float | Sequence[float | None]
+"""A figure of a version; of ``class_accuracy``, one for each class, None where it was not measured."""
+
+
 class ModelVersion(models.Model):
     """One set of parameters in a lineage. Its row never changes."""
 
@@ -132,7 +143,7 @@ class ModelVersion(models.Model):
     origin = models.CharField(max_length=15, choices=Origin.choices)
     parameters = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     metrics = models.JSONField(default=dict, blank=True)
-    """Figures by name, e.g. ``{"accuracy": 0.93}``."""
+    """Each a `Metric`, by name: ``{"accuracy": 0.93, "class_accuracy": [0.9, 0.96]}``."""
     created_at = models.DateTimeField()
 
     class Meta:
@@ -211,9 +222,8 @@ class Dataset(models.Model):
     name = models.CharField(max_length=100)
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     rows = models.PositiveBigIntegerField()
-    feature_shape = models.JSONField()
-    """Shape of one sample, without the batch axis: a list of integers."""
-    feature_dtype = models.CharField(max_length=10)
+    inputs = models.JSONField()
+    """A list of `coterie_wire.bundle.TensorSpec`, of one sample: ``x``, or each input of a model by its name."""
     target_shape = models.JSONField(default=list)
     """Shape of one sample's target: empty for a class."""
     target_dtype = models.CharField(max_length=10, default="int64")
@@ -226,3 +236,7 @@ class Dataset(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def input_specs(self) -> Mapping[str, TensorSpec]:
+        """What a sample has, by name."""
+        return {spec.name: spec for spec in msgspec.convert(self.inputs, tuple[TensorSpec, ...])}

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -17,9 +17,11 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet
+from coterie.learning.recipe import recipe_schema
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
@@ -60,6 +62,9 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
     """A pair, and which of its versions are in use."""
 
     labels = serializers.ListField(child=serializers.CharField(max_length=100), read_only=True)
+    reason_fields = serializers.DictField(
+        read_only=True, help_text="what the sentence is about, such as operator, module and reason"
+    )
     device_champion = serializers.SerializerMethodField()
     cloud_champion = serializers.SerializerMethodField()
 
@@ -72,6 +77,7 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
             "state",
             "reason_code",
             "reason_sentence",
+            "reason_fields",
             "labels",
             "batch_size",
             "recipe",
@@ -108,11 +114,14 @@ class GraphSerializer(serializers.Serializer[Graph]):
 
 
 class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
-    """A pair to be checked, as a form with two files written by `torch.export.save`."""
+    """A pair to be checked, as a form with files written by `torch.export.save`."""
 
     name = serializers.CharField(max_length=100)
     device = serializers.FileField(help_text="the device model's program, .pt2")
     cloud = serializers.FileField(help_text="the cloud model's program, .pt2")
+    loss = serializers.FileField(
+        required=False, default=None, help_text="the loss as a program, .pt2, where the recipe's is custom"
+    )
     labels = serializers.ListField(
         child=serializers.CharField(max_length=100),
         default=list,
@@ -120,8 +129,18 @@ class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
     )
     batch_size = serializers.IntegerField(min_value=1, max_value=4096, default=32)
     recipe = serializers.JSONField(
-        default=dict, help_text="the loss, the optimiser and what trains, as JSON; what is left out has its default"
+        default=dict,
+        help_text="the loss, the optimiser and what trains, as JSON; see recipe-schema. The rest has its default",
     )
+
+
+class RecipeSchemaView(APIView):
+    """What a recipe may say."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """JSON schema of every kind of loss, optimiser and what trains, and of the recipe's other fields."""
+        return Response(recipe_schema())
 
 
 class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
@@ -154,7 +173,9 @@ class PairViewSet(ListedViewSet[ModelPair]):
         submitted = SubmittedPairSerializer(data=request.data)
         submitted.is_valid(raise_exception=True)
         given = submitted.validated_data
-        with _on_disk(given["device"]) as device, _on_disk(given["cloud"]) as cloud:
+        with ExitStack() as files:
+            device, cloud = (files.enter_context(_on_disk(given[name])) for name in ("device", "cloud"))
+            loss = files.enter_context(_on_disk(given["loss"])) if given["loss"] else None
             pair = services.submit_pair(
                 name=given["name"],
                 device_program=device,
@@ -162,6 +183,7 @@ class PairViewSet(ListedViewSet[ModelPair]):
                 labels=given["labels"],
                 batch_size=given["batch_size"],
                 recipe=given["recipe"],
+                loss_program=loss,
                 now=timezone.now(),
             )
         return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
@@ -222,10 +244,18 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
         return FileResponse(archive(version), as_attachment=True, filename=name)
 
 
+class TensorSpecSerializer(serializers.Serializer[None]):
+    """A tensor of one sample."""
+
+    name = serializers.CharField(read_only=True)
+    dtype = serializers.ChoiceField(["float32", "int64", "int32", "uint8", "bool"], read_only=True)
+    shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+
+
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     """A data set."""
 
-    feature_shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+    inputs = TensorSpecSerializer(many=True, read_only=True)
     target_shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
@@ -234,8 +264,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
             "id",
             "name",
             "rows",
-            "feature_shape",
-            "feature_dtype",
+            "inputs",
             "target_shape",
             "target_dtype",
             "classes",
@@ -248,7 +277,10 @@ class SubmittedDatasetSerializer(serializers.Serializer[Dataset]):
     """A data set as a form with a file."""
 
     name = serializers.CharField(max_length=100)
-    file = serializers.FileField(help_text="an .npz with x and y (float32 or int64, a row a sample); classes are int64")
+    file = serializers.FileField(
+        help_text="an .npz with y (float32 or int64; classes are int64) and x, or an array by the name of each input "
+        "(float32, int64, int32, uint8 or bool); a row a sample"
+    )
 
 
 class DatasetViewSet(ListedViewSet[Dataset]):

@@ -1,15 +1,18 @@
 """What the registry knows."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from uuid import UUID
 
+import msgspec
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.core.identity import signing_key
+from coterie.learning.datasets import choices
 from coterie.registry.errors import UnknownBlob
 from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
-from coterie_wire.bundle import Manifest, SignedManifest, sign_manifest
+from coterie_wire.bundle import Manifest, SignedManifest, TensorSpec, sign_manifest
 from coterie_wire.teacher import Teacher, sign_teacher
 from coterie_wire.version import PROTOCOL
 
@@ -26,16 +29,24 @@ def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None
 def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
     """Why the models of a ready pair cannot take the samples of a data set; None: they can."""
     model = pair.model_spec()
-    inputs, target = model.inputs, model.target
-    if len(inputs) != 1 or (list(inputs[0].shape), inputs[0].dtype) != (dataset.feature_shape, dataset.feature_dtype):
-        taken = ", ".join(f"{tensor.dtype} {list(tensor.shape)}" for tensor in inputs)
-        return f"its samples are {dataset.feature_dtype} {dataset.feature_shape}, the model takes {taken}"
+    inputs, target, given = model.inputs, model.target, dataset.input_specs()
+    wanted = {tensor.name: tensor for tensor in inputs}
+    if len(inputs) == 1 and set(given) == {"x"}:
+        wanted = {"x": msgspec.structs.replace(inputs[0], name="x")}
+    if wanted != given:
+        found, taken = (_shown(tensors.values()) for tensors in (given, wanted))
+        return f"its samples are {found}, the model takes {taken}"
     if (list(target.shape), target.dtype) != (dataset.target_shape, dataset.target_dtype):
         found = f"{dataset.target_dtype} {dataset.target_shape}"
         return f"its targets are {found}, the model learns {target.dtype} {list(target.shape)}"
-    if dataset.classes > model.output.shape[-1]:
-        return f"it has {dataset.classes} classes, the model knows {model.output.shape[-1]}"
+    known = choices(model.task, model.output)
+    if known is not None and dataset.classes > known:
+        return f"it has {dataset.classes} classes, the model knows {known}"
     return None
+
+
+def _shown(tensors: Iterable[TensorSpec]) -> str:
+    return ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in tensors)
 
 
 def lineage(version: ModelVersion) -> list[ModelVersion]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 from uuid import UUID
 
@@ -13,11 +14,15 @@ from django.db.models import Max
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
+from coterie.core.errors import Field
 from coterie.core.events import tell_consoles
+from coterie.learning.pair_report import PairReport
 from coterie.learning.recipe import parse_recipe, recipe_document
+from coterie.learning.recipe.loss.custom import Custom
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
+    LossProgramMismatch,
     NameTaken,
     NothingToRollBackTo,
     NotReady,
@@ -25,7 +30,7 @@ from coterie.registry.errors import (
     UploadTooLarge,
 )
 from coterie.registry.jobs import CHECK_PAIR
-from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
+from coterie.registry.models import BASE, Alias, Blob, Dataset, Metric, ModelPair, ModelVersion, Role, TeacherWeights
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
 from coterie.registry.selectors import champion
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
@@ -34,6 +39,7 @@ from coterie_wire.teacher import quantise_weights
 from coterie_wire.tensors import decode_tensors, read_header
 
 MAX_PROGRAM_BYTES = 1 << 30
+NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
 
 def keep_file(*, path: Path, now: datetime) -> Blob:
@@ -50,18 +56,23 @@ def submit_pair(
     labels: Sequence[str],
     batch_size: int,
     recipe: object = None,
+    loss_program: Path | None = None,
     now: datetime,
 ) -> ModelPair:
     """Take a pair of uploaded `torch.export` programs and have them checked. They are not opened here.
 
-    `recipe` is JSON as `coterie.learning.recipe` reads it; none is cross-entropy and SGD over all parameters. Raises
-    WireError ``recipe.invalid``, BadLabels, UploadTooLarge or NameTaken.
+    `recipe` is JSON as `coterie.learning.recipe` reads it; none is cross-entropy and SGD over all parameters.
+    `loss_program` is the loss where the recipe's is `custom`. Raises WireError ``recipe.invalid``, LossProgramMismatch,
+    BadLabels, UploadTooLarge or NameTaken.
     """
     parsed = parse_recipe({} if recipe is None else recipe)
     _check_labels(labels, parsed.loss.task)
-    for program in (device_program, cloud_program):
+    if isinstance(parsed.loss, Custom) != (loss_program is not None):
+        raise LossProgramMismatch(loss=parsed.loss.name)
+    programs = [device_program, cloud_program, *([loss_program] if loss_program else [])]
+    for program in programs:
         _check_size("The program", program, MAX_PROGRAM_BYTES)
-    kept = [keep_file(path=program, now=now) for program in (device_program, cloud_program)]
+    kept = [keep_file(path=program, now=now) for program in programs]
     slug = slugify(name)[:100] or "pair"
     try:
         with transaction.atomic():
@@ -73,6 +84,7 @@ def submit_pair(
                 recipe=recipe_document(parsed),
                 device_program=kept[0],
                 cloud_program=kept[1],
+                loss_program=kept[2] if loss_program else None,
                 created_at=now,
             )
             CHECK_PAIR.send(pair=str(pair.id))
@@ -92,7 +104,7 @@ def accept_pair(
     frozen: Blob | None = None,
     teacher_predict: Blob | None = None,
     teacher_parameters: Sequence[TensorSpec] = (),
-    report: Mapping[str, object],
+    report: PairReport,
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
     tell_consoles("registry")
@@ -105,16 +117,22 @@ def accept_pair(
         teacher_predict=teacher_predict,
         teacher_parameters=None if teacher_predict is None else msgspec.to_builtins(teacher_parameters),
         frozen=frozen,
-        report=dict(report),
+        report=msgspec.to_builtins(report),
     )
 
 
 @transaction.atomic
-def reject_pair(*, pair: ModelPair, reason: Reason) -> None:
-    """The pair failed its pre-flight; nothing happens if it was judged before."""
+def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] = NO_FIELDS) -> None:
+    """The pair failed its pre-flight; nothing happens if it was judged before.
+
+    `fields` are those of the error, as the operator and the module that it names.
+    """
     tell_consoles("registry")
     ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
-        state=ModelPair.State.REJECTED, reason_code=reason.code, reason_sentence=reason.sentence
+        state=ModelPair.State.REJECTED,
+        reason_code=reason.code,
+        reason_sentence=reason.sentence,
+        reason_fields=dict(fields),
     )
 
 
@@ -126,11 +144,15 @@ def publish_version(
     origin: ModelVersion.Origin,
     parent: ModelVersion | None,
     parameters: Blob,
-    metrics: Mapping[str, float],
+    metrics: Mapping[str, Metric],
     now: datetime,
     line: str = BASE,
+    in_use: bool = True,
 ) -> ModelVersion:
-    """Add the next version of a model and make it the champion of its line. Raises NotReady."""
+    """Add the next version of a model and, where it is to be `in_use`, make it the champion of its line.
+
+    Raises NotReady.
+    """
     pair = ModelPair.objects.select_for_update().get(pk=pair_id)
     if pair.state != ModelPair.State.READY:
         raise NotReady(pair=pair.slug, state=pair.state)
@@ -146,7 +168,10 @@ def publish_version(
         metrics=dict(metrics),
         created_at=now,
     )
-    move_champion(version=version, now=now)
+    if in_use:
+        move_champion(version=version, now=now)
+    else:
+        tell_consoles("registry")
     return version
 
 
@@ -215,8 +240,7 @@ def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
         name=name,
         blob=keep_file(path=path, now=now),
         rows=facts.rows,
-        feature_shape=list(facts.feature_shape),
-        feature_dtype=facts.feature_dtype,
+        inputs=msgspec.to_builtins(facts.inputs),
         target_shape=list(facts.target_shape),
         target_dtype=facts.target_dtype,
         classes=facts.classes,

@@ -3,20 +3,12 @@
 import pytest
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.services import publish_version
 from tests.coterie.world import START, keep, make_device, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 def test_the_graph_has_every_version_and_what_it_came_of(api: APIClient) -> None:
@@ -28,7 +20,7 @@ def test_the_graph_has_every_version_and_what_it_came_of(api: APIClient) -> None
         origin=ModelVersion.Origin.MERGE,
         parent=first,
         parameters=keep(b"second"),
-        metrics={"accuracy": 0.5},
+        metrics={"accuracy": 0.5, "class_accuracy": [0.25, None, 1.0]},
         now=START,
     )
     told = api.get(f"/api/pairs/{pair.pk}/graph/").json()
@@ -39,6 +31,9 @@ def test_the_graph_has_every_version_and_what_it_came_of(api: APIClient) -> None
     compared = api.get(f"/api/versions/{first.pk}/compare/{second.pk}/").json()
     figures = {line["name"]: (line["first"], line["second"], line["difference"]) for line in compared["figures"]}
     assert figures["accuracy"] == (None, 0.5, None)
+    classes = [(line["name"], line["first"], line["second"]) for line in compared["classes"]]
+    assert classes == [("a", None, 0.25), ("b", None, None), ("c", None, 1.0)]
+    assert api.get(f"/api/versions/{first.pk}/compare/{cloud.pk}/").json()["classes"] == [], "measured of neither"
     assert figures["size_bytes"][1] == len(b"second")
     assert figures["size_bytes"][2] == len(b"second") - figures["size_bytes"][0]
     assert figures["devices_holding"] == (1, 0, -1)

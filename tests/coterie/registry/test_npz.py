@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from coterie.registry.errors import BadDataset
 from coterie.registry.npz import inspect_dataset
+from coterie_wire.bundle import TensorSpec
 
 X = np.zeros((6, 1, 4, 4), np.float32)
 Y = np.array([0, 1, 2, 0, 1, 2])
@@ -38,23 +39,35 @@ def zipped(directory: Path, **members: bytes) -> Path:
 
 def test_a_data_set_is_described(tmp_path: Path) -> None:
     facts = inspect_dataset(saved(tmp_path, x=X, y=Y))
-    assert facts == (6, (1, 4, 4), "float32", (), "int64", 3)
+    assert facts == (6, (TensorSpec("x", "float32", (1, 4, 4)),), (), "int64", 3)
 
 
 def test_targets_may_be_numbers_or_rows(tmp_path: Path) -> None:
-    assert inspect_dataset(saved(tmp_path, x=X, y=X[:, 0]))[3:] == ((4, 4), "float32", 0)
-    assert inspect_dataset(saved(tmp_path, x=X, y=np.tile(Y[:, None], 5)))[3:] == ((5,), "int64", 3)
+    assert inspect_dataset(saved(tmp_path, x=X, y=X[:, 0]))[2:] == ((4, 4), "float32", 0)
+    assert inspect_dataset(saved(tmp_path, x=X, y=np.tile(Y[:, None], 5)))[2:] == ((5,), "int64", 3)
 
 
-def test_whole_numbers_are_features_too(tmp_path: Path) -> None:
-    assert inspect_dataset(saved(tmp_path, x=np.zeros((6, 9), np.int64), y=Y)).feature_dtype == "int64"
+def test_several_inputs_have_names_and_dtypes(tmp_path: Path) -> None:
+    arrays = {"image": X.astype(np.uint8), "lit": Y > 0, "place": Y.astype(np.int32), "user": Y}
+    facts = inspect_dataset(saved(tmp_path, **arrays, y=Y))
+    assert {spec.name: (spec.dtype, spec.shape) for spec in facts.inputs} == {
+        "image": ("uint8", (1, 4, 4)),
+        "lit": ("bool", ()),
+        "place": ("int32", ()),
+        "user": ("int64", ()),
+    }
 
 
 @pytest.mark.parametrize(
     "arrays",
     [
         {"x": X},
-        {"x": X, "y": Y, "z": Y},
+        {"x": X, "y": Y, "z": Y[:5]},
+        {"x": X, "z": Y},
+        {"y": Y},
+        {"x": X.astype(np.float16), "y": Y},
+        {"x": X, "y": Y > 0},
+        {"x" * 201: X, "y": Y},
         {"x": X.astype(np.float64), "y": Y},
         {"x": np.asfortranarray(np.zeros((6, 4), np.float32)), "y": Y},
         {"x": X, "y": Y.astype(np.int32)},
@@ -76,6 +89,12 @@ def test_a_member_that_claims_more_than_it_holds_is_refused(tmp_path: Path) -> N
     claim = npy(np.zeros((6, 4), np.float32)).replace(b"(6, 4)", b"(9, 4)")
     with pytest.raises(BadDataset):
         inspect_dataset(zipped(tmp_path, x=claim, y=npy(Y)))
+
+
+def test_a_truth_value_that_is_none_is_refused(tmp_path: Path) -> None:
+    broken = npy(Y > 0)[:-1] + b"\x02"
+    with pytest.raises(BadDataset, match="neither"):
+        inspect_dataset(zipped(tmp_path, x=broken, y=npy(Y)))
 
 
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:

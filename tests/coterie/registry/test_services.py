@@ -2,7 +2,15 @@ import pytest
 
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
-from coterie.registry.errors import BadLabels, Immutable, NameTaken, NothingToRollBackTo, NotReady, UnknownVersion
+from coterie.registry.errors import (
+    BadLabels,
+    Immutable,
+    LossProgramMismatch,
+    NameTaken,
+    NothingToRollBackTo,
+    NotReady,
+    UnknownVersion,
+)
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest
 from coterie.registry.services import publish_version, roll_back, submit_pair
@@ -117,12 +125,20 @@ class TestSubmission:
         )
         assert (pair.state, pair.slug, pair.spec) == ("checking", "digits", None)
 
-    def test_takes_a_name_once(self, program) -> None:
+    def test_takes_a_name_once_until_it_is_rejected(self, program) -> None:
+        def submit() -> ModelPair:
+            labels = ["a", "b"]
+            return submit_pair(
+                name="Digits", device_program=program, cloud_program=program, labels=labels, batch_size=8, now=START
+            )
+
         make_pair("digits")
         with pytest.raises(NameTaken):
-            submit_pair(
-                name="Digits", device_program=program, cloud_program=program, labels=["a", "b"], batch_size=8, now=START
-            )
+            submit()
+        ModelPair.objects.update(state="rejected")
+        assert submit().slug == "digits"
+        with pytest.raises(NameTaken):
+            submit()
 
     def test_keeps_its_recipe_with_every_setting(self, program) -> None:
         recipe = {"loss": {"kind": "mean_squared_error"}, "optimiser": {"kind": "adam"}}
@@ -134,6 +150,18 @@ class TestSubmission:
         with pytest.raises(WireError) as caught:
             submit_pair(name="Others", labels=["a", "b"], recipe={"loss": {"kind": "hinge"}}, **given)
         assert caught.value.code == "recipe.invalid"
+
+    def test_keeps_the_program_of_a_loss_of_its_own(self, program, tmp_path) -> None:
+        loss = tmp_path / "loss.pt2"
+        loss.write_bytes(b"a loss")
+        given = {"device_program": program, "cloud_program": program, "batch_size": 8, "labels": [], "now": START}
+        custom = {"loss": {"kind": "custom"}}
+        pair = submit_pair(name="Digits", recipe=custom, loss_program=loss, **given)
+        assert pair.loss_program is not None
+        assert pair.loss_program.size_bytes == len(b"a loss")
+        for recipe, file in ((custom, None), ({"loss": {"kind": "mean_squared_error"}}, loss)):
+            with pytest.raises(LossProgramMismatch):
+                submit_pair(name="Others", recipe=recipe, loss_program=file, **given)
 
     @pytest.mark.parametrize("labels", [[], ["a"], ["a", "a"], ["a", ""]])
     def test_needs_labels(self, program, labels: list[str]) -> None:

@@ -1,0 +1,147 @@
+"""Does whatever a federation's roll-out is due for; anybody may ask at any time, and asking twice changes nothing."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.learning.rollout import Rollout as Terms
+from coterie.learning.rollout import Standing
+from coterie.learning.rollout.comparison import compare
+from coterie.learning.selection import choose, derive_seed
+from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.registry.services import move_champion
+from coterie.rollouts import reasons
+from coterie.rollouts.models import Rollout, Trial
+from coterie.rollouts.selectors import active_rollout, available_devices
+from coterie.rollouts.transitions import end, explain, step
+from coterie_wire.conditions import Reason
+
+State = Rollout.State
+
+
+def plan_rollout(*, federation: Federation, version: ModelVersion, terms: Terms, now: datetime) -> Rollout:
+    """A roll-out that waits to begin, after those that were planned before."""
+    return Rollout.objects.create(
+        federation=federation,
+        version=version,
+        terms=msgspec.to_builtins(terms),
+        created_at=now,
+        due_at=now + timedelta(seconds=terms.patience_s()),
+    )
+
+
+def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -> Rollout | None:
+    """Take the federation's roll-out as far as it goes now; the one that is still planned or under way.
+
+    It begins only where the caller says that no round is held. The caller holds the federation's row.
+    """
+    rollout = active_rollout(federation, lock=True)
+    if rollout is None:
+        return None
+    ModelPair.objects.select_for_update().get(pk=federation.pair_id)  # the champion that it is judged against stays
+    if rollout.state == State.PLANNED:
+        _begin_if_due(rollout, may_begin, now)
+    if rollout.state == State.MEASURING:
+        if is_outdated(rollout):
+            end(rollout, State.CANCELLED, reason=reasons.CHAMPION_MOVED, now=now)
+        else:
+            _judge(rollout, now)
+    return rollout if rollout.state in Rollout.ACTIVE else None
+
+
+def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
+    """End it well: the candidate is the champion. The caller holds the rows of federation, roll-out and pair."""
+    if not end(rollout, State.PROMOTED, reason=reason, now=now):
+        return False
+    move_champion(version=rollout.version, now=now)
+    return True
+
+
+def is_outdated(rollout: Rollout) -> bool:
+    """Whether the champion that a roll-out compares with is not the champion any more."""
+    return rollout.champion is not None and rollout.champion != _in_use(rollout)
+
+
+def _in_use(rollout: Rollout) -> ModelVersion | None:
+    return champion(rollout.version.pair_id, Role.DEVICE, rollout.version.line)
+
+
+def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
+    if not may_begin:
+        explain(rollout, reasons.AFTER_ROUND)
+        return
+    against = _in_use(rollout)
+    if against == rollout.version:
+        end(rollout, State.CANCELLED, reason=reasons.IN_USE, now=now)
+        return
+    terms = rollout.parsed_terms()
+    available = available_devices(rollout, now=now)
+    if len(available) < terms.reports_needed():
+        reason = reasons.needs_devices(needed=terms.reports_needed(), available=len(available))
+        if now >= rollout.due_at:
+            end(rollout, State.ROLLED_BACK, reason=reason, now=now)
+        else:
+            explain(rollout, reason)
+        return
+    group = choose(
+        map(str, available),
+        count=terms.group_size(len(available)),
+        seed=derive_seed(rollout.federation.seed, "rollout", str(rollout.pk)),
+    )
+    Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device) for device in group)
+    step(
+        rollout,
+        State.MEASURING,
+        reason=reasons.measuring(group=len(group), reports=0),
+        champion=against,
+        begun_at=now,
+        due_at=now + timedelta(seconds=terms.patience_s()),
+        figures={"devices": len(group), "reports": 0, "faults": 0},
+    )
+
+
+def _judge(rollout: Rollout, now: datetime) -> None:
+    assert rollout.begun_at is not None, "it is measuring"
+    terms = rollout.parsed_terms()
+    trials = list(rollout.trials.select_related("device"))
+    told = [trial for trial in trials if trial.reported_at is not None]
+    faulty = [trial for trial in told if trial.fault_code]
+    comparison = compare([(c.champion, c.candidate) for trial in told if (c := trial.compared()) is not None])
+    # A device that has left cannot report any more, and nobody waits for it.
+    group = len(rollout.trials.filter(Q(reported_at__isnull=False) | Q(device__state=Device.State.ENROLLED)))
+    figures: dict[str, object] = {"devices": len(trials), "reports": len(told), "faults": len(faulty)}
+    if comparison is not None:
+        what = "loss" if comparison.is_loss else "error"
+        figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
+    if figures != rollout.figures:
+        Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
+        rollout.figures = figures
+    verdict = terms.verdict(
+        Standing(
+            group=group,
+            reports=len(told),
+            faults=len(faulty),
+            excess=0.0 if comparison is None else comparison.excess,
+            elapsed_s=(now - rollout.begun_at).total_seconds(),
+        )
+    )
+    match verdict:
+        case "wait":
+            explain(rollout, reasons.measuring(group=group, reports=len(told)))
+        case "promote":
+            assert comparison is not None, "faults alone do not promote"
+            promote(rollout, reason=reasons.no_worse(comparison), now=now)
+        case "worse":
+            assert comparison is not None, "nothing is worse than nothing"
+            end(rollout, State.ROLLED_BACK, reason=reasons.worse(comparison), now=now)
+        case "unusable":
+            example = faulty[-1].fault_sentence
+            reason = reasons.unusable(faults=len(faulty), reports=len(told), example=example)
+            end(rollout, State.ROLLED_BACK, reason=reason, now=now)
+        case "too_few_reports":
+            reason = reasons.too_few_reports(reports=len(told), needed=terms.reports_needed())
+            end(rollout, State.ROLLED_BACK, reason=reason, now=now)

@@ -1,0 +1,120 @@
+"""A roll-out and its trials.
+
+A roll-out goes planned → measuring → promoted or rolled_back; an operator may promote or cancel it before. Every step
+is one compare-and-set on its row, so that any number of workers may try.
+"""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.learning.plan import ROLLOUT
+from coterie.learning.rollout import Rollout as Terms
+from coterie.registry.models import ModelVersion
+from coterie_wire.conditions import Reason
+from coterie_wire.trial import Compared, Fit
+
+
+class Rollout(models.Model):
+    """A version on its way to the devices of a federation."""
+
+    class State(models.TextChoices):
+        """What it waits for."""
+
+        PLANNED = "planned"
+        """The end of the round that is held, or enough devices."""
+        MEASURING = "measuring"
+        """Reports of the canary group, which holds the candidate."""
+        PROMOTED = "promoted"
+        """The candidate is the champion of its line."""
+        ROLLED_BACK = "rolled_back"
+        CANCELLED = "cancelled"
+
+    ACTIVE = ("planned", "measuring")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="rollouts")
+    version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="rollouts")
+    """The candidate."""
+    champion = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """The version that was in use when it began, with which it is compared."""
+    terms = models.JSONField()
+    """A kind of slot ``rollout`` with every hyperparameter written out."""
+    state = models.CharField(max_length=12, choices=State.choices, default=State.PLANNED)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=400, blank=True)
+    """Why it waits, or how it ended."""
+    created_at = models.DateTimeField()
+    begun_at = models.DateTimeField(null=True, blank=True)
+    """When the canary group was given the candidate."""
+    due_at = models.DateTimeField()
+    """When it is judged by what there is."""
+    ended_at = models.DateTimeField(null=True, blank=True)
+    figures = models.JSONField(default=dict, blank=True)
+    """By name: devices, reports, faults, and the champion's and the candidate's error, or loss."""
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["federation"],
+                condition=Q(state="measuring"),
+                name="one_measuring_rollout_a_federation",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["planned", "measuring", "promoted", "rolled_back", "cancelled"]),
+                name="rollout_state_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="measuring") | Q(begun_at__isnull=False, champion__isnull=False),
+                name="measuring_rollout_has_begun",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"roll-out of {self.version}"
+
+    def parsed_terms(self) -> Terms:
+        """By what it is judged."""
+        return ROLLOUT.parse(self.terms)
+
+    def reason(self) -> Reason | None:
+        """Why it waits, or how it ended."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+
+class Trial(models.Model):
+    """One device's part in a roll-out: it holds the candidate, and tells how it does."""
+
+    rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="trials")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="trials")
+    reported_at = models.DateTimeField(null=True, blank=True)
+    """None: not yet."""
+    samples = models.PositiveBigIntegerField(null=True, blank=True)
+    champion_loss = models.FloatField(null=True, blank=True)
+    champion_accuracy = models.FloatField(null=True, blank=True)
+    candidate_loss = models.FloatField(null=True, blank=True)
+    candidate_accuracy = models.FloatField(null=True, blank=True)
+    fault_code = models.CharField(max_length=64, blank=True)
+    fault_sentence = models.CharField(max_length=400, blank=True)
+    """Why the device cannot use the candidate."""
+
+    class Meta:
+        ordering = ["rollout", "id"]
+        constraints = [models.UniqueConstraint(fields=["rollout", "device"], name="device_once_a_rollout")]
+
+    def __str__(self) -> str:
+        return f"{self.device} in {self.rollout}"
+
+    def compared(self) -> Compared | None:
+        """Both versions on the device's samples; None where it has not told them."""
+        if self.samples is None or self.champion_loss is None or self.candidate_loss is None:
+            return None
+        return Compared(
+            samples=self.samples,
+            champion=Fit(self.champion_loss, self.champion_accuracy),
+            candidate=Fit(self.candidate_loss, self.candidate_accuracy),
+        )

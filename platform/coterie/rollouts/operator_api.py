@@ -1,0 +1,163 @@
+"""Roll-outs in the operators' REST API."""
+
+from typing import cast
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from coterie.core.listing import Asked, ListedViewSet
+from coterie.registry.models import ModelVersion
+from coterie.rollouts import services
+from coterie.rollouts.models import Rollout, Trial
+
+
+class TrialSerializer(serializers.ModelSerializer[Trial]):
+    """One device's part in a roll-out."""
+
+    device_name = serializers.CharField(source="device.name", read_only=True)
+
+    class Meta:
+        model = Trial
+        fields = [
+            "id",
+            "device",
+            "device_name",
+            "reported_at",
+            "samples",
+            "champion_loss",
+            "champion_accuracy",
+            "candidate_loss",
+            "candidate_accuracy",
+            "fault_code",
+            "fault_sentence",
+        ]
+        read_only_fields = fields
+
+
+class RolloutSerializer(serializers.ModelSerializer[Rollout]):
+    """A version on its way to the devices of a federation."""
+
+    federation_slug = serializers.CharField(source="federation.slug", read_only=True)
+    pair = serializers.UUIDField(source="version.pair_id", read_only=True)
+    version_number = serializers.IntegerField(source="version.number", read_only=True)
+    champion_number = serializers.IntegerField(source="champion.number", read_only=True, allow_null=True, default=None)
+    terms = serializers.DictField(read_only=True, help_text="a kind of slot rollout")
+    figures = serializers.DictField(
+        read_only=True, help_text="devices, reports, faults; champion_error and candidate_error, or …_loss"
+    )
+
+    class Meta:
+        model = Rollout
+        fields = [
+            "id",
+            "federation",
+            "federation_slug",
+            "pair",
+            "version",
+            "version_number",
+            "champion",
+            "champion_number",
+            "terms",
+            "state",
+            "reason_code",
+            "reason_sentence",
+            "created_at",
+            "begun_at",
+            "due_at",
+            "ended_at",
+            "figures",
+        ]
+        read_only_fields = fields
+
+
+class RolloutDetailSerializer(RolloutSerializer):
+    """A roll-out with every device's part in it."""
+
+    trials = TrialSerializer(many=True, read_only=True)
+
+    class Meta(RolloutSerializer.Meta):
+        fields = [*RolloutSerializer.Meta.fields, "trials"]
+        read_only_fields = fields
+
+
+class StartRolloutSerializer(serializers.Serializer[None]):
+    """What to roll out, and how."""
+
+    version = serializers.PrimaryKeyRelatedField(
+        queryset=ModelVersion.objects.select_related("pair"), help_text="of a device model"
+    )
+    terms = serializers.DictField(
+        default=dict,
+        help_text="settings of kind canary (share, tag, reports, threshold, within_s); others as it has them",
+    )
+
+
+class RolloutFilter(serializers.Serializer[None]):
+    """Which roll-outs to list."""
+
+    federation = serializers.UUIDField(required=False)
+    pair = serializers.UUIDField(required=False, source="version__pair")
+    version = serializers.UUIDField(required=False)
+    state = serializers.ChoiceField(Rollout.State.choices, required=False)
+    active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
+
+
+class RolloutViewSet(ListedViewSet[Rollout]):
+    """Roll-outs, youngest first."""
+
+    queryset = Rollout.objects.select_related("federation", "version", "champion")
+    serializer_class = RolloutSerializer
+    filters = RolloutFilter
+    sorts = {name: name for name in ("created_at", "begun_at", "ended_at")}
+    searched = ("federation__slug", "reason_sentence")
+
+    def narrowed(self, rows: QuerySet[Rollout], asked: Asked) -> QuerySet[Rollout]:
+        """By federation, pair, version and state."""
+        rows = rows.filter(**{name: value for name, value in asked.items() if name != "active"})
+        if "active" not in asked:
+            return rows
+        return (rows.filter if asked["active"] else rows.exclude)(state__in=Rollout.ACTIVE)
+
+    @extend_schema(responses=RolloutDetailSerializer)
+    def retrieve(self, request: Request, *args: object, **kwargs: object) -> Response:
+        """A roll-out with every device's part in it."""
+        return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(request=StartRolloutSerializer, responses={201: RolloutSerializer})
+    def create(self, request: Request) -> Response:
+        """Have a canary group try a version; it begins when the round that is held has ended."""
+        wanted = StartRolloutSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        version = cast(ModelVersion, wanted.validated_data["version"])
+        rollout = services.start_rollout(version=version, terms=wanted.validated_data["terms"], now=timezone.now())
+        return Response(RolloutSerializer(rollout).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses=RolloutSerializer)
+    @action(detail=True, methods=["post"])
+    def promote(self, _request: Request, **_: str) -> Response:
+        """Make the candidate the champion without waiting for the reports."""
+        rollout = self.get_object()
+        services.promote_rollout(rollout=rollout, now=timezone.now())
+        return Response(RolloutSerializer(rollout).data)
+
+    @extend_schema(request=None, responses=RolloutSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, _request: Request, **_: str) -> Response:
+        """Stop it; the canary group goes back to the champion."""
+        rollout = self.get_object()
+        services.cancel_rollout(rollout=rollout, now=timezone.now())
+        return Response(RolloutSerializer(rollout).data)
+
+    def get_serializer_class(self) -> type[RolloutSerializer]:
+        """Lists leave the trials out."""
+        return RolloutDetailSerializer if self.action == "retrieve" else RolloutSerializer
+
+    def get_queryset(self) -> QuerySet[Rollout]:
+        """A single roll-out comes with every device's part."""
+        rows = super().get_queryset()
+        return rows.prefetch_related("trials__device") if self.action == "retrieve" else rows

@@ -1,0 +1,49 @@
+"""Why roll-outs wait, and how they ended: stable codes, and sentences made of figures."""
+
+from coterie.learning.rollout.comparison import Comparison
+from coterie_wire.conditions import Reason
+
+AFTER_ROUND = Reason("rollouts.after_round", "begins when the round that is held has ended")
+CHAMPION_MOVED = Reason("rollouts.moved", "the champion was moved meanwhile, so what was measured says nothing")
+IN_USE = Reason("rollouts.in_use", "the version came into use before it could be tried")
+BY_OPERATOR = Reason("rollouts.by_operator", "an operator promoted it without waiting for the reports")
+STOPPED = Reason("rollouts.stopped", "an operator stopped it")
+NEEDS_DEVICES = "rollouts.needs_devices"
+
+
+def needs_devices(*, needed: int, available: int) -> Reason:
+    """Too few devices could try the candidate now."""
+    return Reason(NEEDS_DEVICES, f"needs {needed} devices that are there to try it, {available} are")
+
+
+def measuring(*, group: int, reports: int) -> Reason:
+    """The canary group is at it."""
+    return Reason("rollouts.measuring", f"{reports} of {group} devices have told how it does")
+
+
+def no_worse(comparison: Comparison) -> Reason:
+    """It is promoted."""
+    return Reason("rollouts.no_worse", _figures(comparison))
+
+
+def worse(comparison: Comparison) -> Reason:
+    """It is rolled back for its errors."""
+    return Reason("rollouts.worse", _figures(comparison))
+
+
+def unusable(*, faults: int, reports: int, example: str) -> Reason:
+    """It is rolled back because devices could not use it."""
+    return Reason("rollouts.unusable", f"{faults} of {reports} devices could not use it: {example}"[:400])
+
+
+def too_few_reports(*, reports: int, needed: int) -> Reason:
+    """It is rolled back because nobody knows how it does."""
+    return Reason("rollouts.too_few_reports", f"needs {needed} reports, {reports} came in time")
+
+
+def _figures(comparison: Comparison) -> str:
+    if comparison.is_loss:
+        return (
+            f"loss {comparison.candidate:.4g} on the devices' samples against the champion's {comparison.champion:.4g}"
+        )
+    return f"error {comparison.candidate:.2%} on the devices' samples against the champion's {comparison.champion:.2%}"

@@ -1,0 +1,72 @@
+"""What devices of a canary group tell, and what they are told to do."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from coterie.core.events import tell_consoles
+from coterie.federations.jobs import ADVANCE
+from coterie.fleet.models import Device
+from coterie.registry.selectors import signed_manifest
+from coterie.rollouts.errors import ImplausibleTrial, UnknownTrial
+from coterie.rollouts.models import Rollout, Trial
+from coterie_wire.contract import MEASURED
+from coterie_wire.trial import ReportTrial
+from coterie_wire.trial import Trial as TrialMessage
+
+
+def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None:
+    """Keep the outcome of a device's trial; the first stands, and what comes after the end is passed over.
+
+    Raises UnknownTrial or ImplausibleTrial.
+    """
+    try:
+        key = UUID(report.rollout)
+    except ValueError as error:
+        raise UnknownTrial(rollout=report.rollout) from error
+    trial = Trial.objects.select_related("rollout__version__pair").filter(rollout=key, device=device).first()
+    if trial is None:
+        raise UnknownTrial(rollout=report.rollout)
+    _check(trial.rollout, report)
+    with transaction.atomic():
+        open_trial = Trial.objects.filter(pk=trial.pk, reported_at=None, rollout__state=Rollout.State.MEASURING)
+        if open_trial.update(reported_at=now, **_columns(report)):
+            tell_consoles("rollouts")
+            ADVANCE.send(federation=str(trial.rollout.federation_id))
+
+
+def message_of(trial: Trial | None) -> TrialMessage | None:
+    """What the device is to compare; None: nothing, or it has told the outcome."""
+    if trial is None or trial.reported_at is not None:
+        return None
+    rollout = trial.rollout
+    assert rollout.champion_id is not None, "it has begun"
+    return TrialMessage(
+        rollout=str(rollout.pk), candidate=str(rollout.version_id), champion=signed_manifest(rollout.champion_id)
+    )
+
+
+def _check(rollout: Rollout, report: ReportTrial) -> None:
+    """Whether the figures are of the model's task."""
+    if report.compared is None:
+        return
+    has_accuracy = rollout.version.pair.model_spec().task in MEASURED
+    for fit in (report.compared.champion, report.compared.candidate):
+        if (fit.accuracy is not None) != has_accuracy:
+            problem = "it lacks an accuracy" if has_accuracy else "it tells an accuracy where nothing is right or wrong"
+            raise ImplausibleTrial(problem=problem)
+
+
+def _columns(report: ReportTrial) -> dict[str, object]:
+    if report.compared is None:
+        assert report.fault is not None, "a report holds one of the two"
+        return {"fault_code": report.fault.code, "fault_sentence": report.fault.sentence}
+    champion, candidate = report.compared.champion, report.compared.candidate
+    return {
+        "samples": report.compared.samples,
+        "champion_loss": champion.loss,
+        "champion_accuracy": champion.accuracy,
+        "candidate_loss": candidate.loss,
+        "candidate_accuracy": candidate.accuracy,
+    }

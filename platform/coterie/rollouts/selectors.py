@@ -1,0 +1,45 @@
+"""What is known of roll-outs."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import followed_federation, lines_of
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import present_devices, with_tag
+from coterie.registry.models import BASE
+from coterie.rollouts.models import Rollout, Trial
+
+
+def active_rollout(federation: Federation, *, lock: bool = False) -> Rollout | None:
+    """The one that is under way, else the one that is next. With `lock` its row is held."""
+    active = federation.rollouts.filter(state__in=Rollout.ACTIVE).select_related("federation", "version__pair")
+    active = active.order_by("state", "created_at", "id")  # measuring comes before planned
+    return (active.select_for_update(of=("self",)) if lock else active).first()
+
+
+def active_rollouts() -> QuerySet[Rollout]:
+    """All that are planned or under way."""
+    return Rollout.objects.filter(state__in=Rollout.ACTIVE)
+
+
+def trial_of(device: Device, federation: Federation) -> Trial | None:
+    """The trial that the device takes part in now, with its roll-out; a device that is pinned takes part in none."""
+    if device.pinned_version:
+        return None
+    trials = Trial.objects.filter(device=device, rollout__federation=federation, rollout__state=Rollout.State.MEASURING)
+    return trials.select_related("rollout").first()
+
+
+def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
+    """Devices that could try the candidate now: they are there, not held back, and would get it once it is promoted."""
+    federation = rollout.federation
+    present = present_devices(now=now, tag=federation.device_tag).filter(paused_at=None, pinned_version="")
+    devices = list(with_tag(present, rollout.parsed_terms().group_tag()).only("pk", "tags"))
+    by_tags = {tuple(device.tags): device for device in devices}
+    following = {tags for tags, device in by_tags.items() if followed_federation(device) == federation}
+    candidates = [device.pk for device in devices if tuple(device.tags) in following]
+    lines = lines_of(federation, candidates, plan=federation.parsed_plan())
+    return [pk for pk in candidates if lines.get(pk, BASE) == rollout.version.line]

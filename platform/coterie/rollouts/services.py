@@ -1,0 +1,86 @@
+"""What operators decide about roll-outs: start one by hand, promote it before its time, or stop it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from coterie.audit.recording import audited
+from coterie.federations.jobs import ADVANCE
+from coterie.federations.models import Federation
+from coterie.fleet.services import checked_tags
+from coterie.learning.plan import ROLLOUT
+from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.rollouts import reasons
+from coterie.rollouts.advancing import is_outdated, plan_rollout, promote
+from coterie.rollouts.errors import (
+    AlreadyChampion,
+    ChampionMoved,
+    HasEnded,
+    NoFederation,
+    NotADeviceVersion,
+    RolloutUnderWay,
+)
+from coterie.rollouts.models import Rollout
+from coterie.rollouts.selectors import active_rollout
+from coterie.rollouts.transitions import end
+
+
+@audited("rollouts.start_rollout")
+def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: datetime) -> Rollout:
+    """Have a canary group try a version of a device model; `terms` are the settings of kind ``canary``.
+
+    It begins when the round that is held has ended, and no other begins before it has ended. Raises WireError
+    ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, AlreadyChampion or RolloutUnderWay.
+    """
+    parsed = ROLLOUT.parse({**terms, "kind": "canary"})
+    if parsed.group_tag():
+        checked_tags([parsed.group_tag()])
+    if version.role != Role.DEVICE:
+        raise NotADeviceVersion(version=str(version.pk))
+    active = ("running", "paused")
+    federation = Federation.objects.select_for_update().filter(pair=version.pair_id, state__in=active).first()
+    if federation is None:
+        raise NoFederation(pair=version.pair.slug)
+    if active_rollout(federation) is not None:
+        raise RolloutUnderWay(federation=federation.slug)
+    if champion(version.pair_id, Role.DEVICE, version.line) == version:
+        raise AlreadyChampion(version=str(version.pk))
+    rollout = plan_rollout(federation=federation, version=version, terms=parsed, now=now)
+    ADVANCE.send(federation=str(federation.pk))
+    return rollout
+
+
+@audited("rollouts.promote_rollout", subject="rollout")
+def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
+    """Make the candidate the champion without waiting for the reports. Raises HasEnded or ChampionMoved."""
+    held = _held(rollout)
+    ModelPair.objects.select_for_update().get(pk=held.version.pair_id)
+    if is_outdated(held):
+        raise ChampionMoved(rollout=str(held.pk))
+    promote(held, reason=reasons.BY_OPERATOR, now=now)
+    _ended(rollout)
+
+
+@audited("rollouts.cancel_rollout", subject="rollout")
+def cancel_rollout(*, rollout: Rollout, now: datetime) -> None:
+    """Stop it: the canary group goes back to the champion. Raises HasEnded."""
+    end(_held(rollout), Rollout.State.CANCELLED, reason=reasons.STOPPED, now=now)
+    _ended(rollout)
+
+
+def _held(rollout: Rollout) -> Rollout:
+    """It as it is now, with its federation's row and its own held, in this order. Raises HasEnded."""
+    assert transaction.get_connection().in_atomic_block, "an audited service is"
+    Federation.objects.select_for_update().get(pk=rollout.federation_id)
+    rows = Rollout.objects.select_for_update(of=("self",)).select_related("federation", "version__pair")
+    held = rows.get(pk=rollout.pk)
+    if held.state not in Rollout.ACTIVE:
+        raise HasEnded(rollout=str(held.pk), state=held.get_state_display().lower())
+    return held
+
+
+def _ended(rollout: Rollout) -> None:
+    rollout.refresh_from_db()
+    ADVANCE.send(federation=str(rollout.federation_id))
