@@ -1,6 +1,7 @@
 """The accounts' tables in Django's admin, to look at; changes go through services, which record them."""
 
 from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin  # noqa: F401 - registers groups, which are taken out below
 from django.contrib.auth.models import Group
 
 from coterie.accounts.models import ApiToken, Operator, SavedFilter

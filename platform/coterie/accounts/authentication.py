@@ -15,7 +15,7 @@ class ApiTokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer cot_…``."""
 
     def authenticate(self, request: Request) -> tuple[Operator, ApiToken] | None:
-        """The operator and his token; None when the request bears none. Raises ApiTokenInvalid."""
+        """The operator and their token; None when the request bears none. Raises ApiTokenInvalid."""
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != SCHEME:
             return None

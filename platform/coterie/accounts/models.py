@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models import Q
 
+from coterie.audit.recording import audited
 from coterie.core.acting import OperatorRole, Scope
 
 
@@ -17,6 +18,7 @@ def every_scope() -> list[str]:
 class OperatorManager(UserManager["Operator"]):
     """Operators; who is made with a shell on the platform's machine is an administrator."""
 
+    @audited("accounts.create_operator")
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **more: object
     ) -> "Operator":
@@ -31,6 +33,9 @@ class Operator(AbstractUser):
         max_length=15, choices=[(role.value, role.value) for role in OperatorRole], default=OperatorRole.VIEWER
     )
     """What services let the person do; Django's own permissions are not used."""
+
+    sign_on_subject = models.CharField(max_length=500, null=True, blank=True, unique=True)
+    """Issuer and subject by which an OpenID Connect provider knows the person; none: it does not."""
 
     objects: ClassVar[OperatorManager] = OperatorManager()
 

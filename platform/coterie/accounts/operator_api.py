@@ -186,7 +186,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
 
     @extend_schema(request=InvitedOperatorSerializer, responses={201: NewOperatorSerializer})
     def create(self, request: Request) -> Response:
-        """Let a person in; the answer holds the link with which he or she signs in first."""
+        """Let a person in; the answer holds the link with which they sign in first."""
         wanted = InvitedOperatorSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)
@@ -196,7 +196,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
 
     @extend_schema(request=OperatorSerializer(partial=True), responses=OperatorSerializer)
     def partial_update(self, request: Request, **_: int) -> Response:
-        """Give a person another role or address, shut him out, or let him in again."""
+        """Give a person another role or address, shut them out, or let them in again."""
         operator = self.get_object()
         change = OperatorSerializer(operator, data=request.data, partial=True)
         change.is_valid(raise_exception=True)

@@ -13,7 +13,7 @@ WRONG_ALLOWED = 10
 WINDOW_S = 300
 """After so many seconds an address begins anew."""
 IPV6_PREFIX = 64
-"""One subscriber has so many bits of an address; the rest are his to choose."""
+"""One subscriber has so many bits of an address; the rest are theirs to choose."""
 
 
 class TooManyAttempts(CoterieError):

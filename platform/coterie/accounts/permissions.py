@@ -27,7 +27,7 @@ class NobodyYet:
 
 
 class SignedIn(BasePermission):
-    """The default of the REST API: an operator or his token. He is the actor from here on; services ask the rest."""
+    """The default of the REST API: an operator or their token, the actor from here on; services ask the rest."""
 
     def has_permission(self, request: Request, _view: "APIView") -> bool:
         """Whether it is known who asks. Raises ScopeNeeded where a token may not read."""
@@ -41,7 +41,7 @@ class SignedIn(BasePermission):
 
 
 def actor_of(operator: Operator, token: object = None, *, address: str = "") -> Actor:
-    """The operator as an actor; where a token stands for him, within its scopes."""
+    """The operator as an actor; where a token stands for them, within its scopes."""
     role = OperatorRole(operator.role)
     if isinstance(token, ApiToken):
         scopes = frozenset(map(Scope, token.scopes))

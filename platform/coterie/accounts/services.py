@@ -88,10 +88,27 @@ def invite_operator(*, username: str, role: OperatorRole, email: str = "") -> Op
     return _new_operator(username, role, email=email)
 
 
-def _new_operator(username: str, role: OperatorRole, *, email: str = "", password: str | None = None) -> Operator:
+@audited("accounts.create_operator")
+def admit_operator(*, username: str, email: str, role: OperatorRole, subject: str) -> Operator:
+    """A person whom an OpenID Connect provider has signed in for the first time. Raises OperatorExists."""
+    return _new_operator(username, role, email=email, subject=subject)
+
+
+@audited("accounts.change_operator", subject="operator")
+def link_operator(*, operator: Operator, subject: str) -> None:
+    """Let an OpenID Connect provider sign the operator in from now on."""
+    operator.sign_on_subject = subject
+    operator.save(update_fields=["sign_on_subject"])
+
+
+def _new_operator(
+    username: str, role: OperatorRole, *, email: str = "", password: str | None = None, subject: str | None = None
+) -> Operator:
     try:
         with transaction.atomic():
-            return Operator.objects.create_user(username, email, password, role=role, is_staff=True)
+            return Operator.objects.create_user(
+                username, email, password, role=role, is_staff=True, sign_on_subject=subject
+            )
     except IntegrityError as error:
         raise OperatorExists(username=username) from error
 
@@ -100,7 +117,7 @@ def _new_operator(username: str, role: OperatorRole, *, email: str = "", passwor
 def change_operator(
     *, operator: Operator, role: OperatorRole | None = None, is_active: bool | None = None, email: str | None = None
 ) -> None:
-    """Give a person another role or address, shut him out, or let him in again. Raises LastAdministrator."""
+    """Give a person another role or address, shut them out, or let them in again. Raises LastAdministrator."""
     # All administrators' rows are held, or two who remove each other at once would leave none.
     administrators = Operator.objects.select_for_update().filter(role=OperatorRole.ADMINISTRATOR, is_active=True)
     others = [other for other in administrators if other.pk != operator.pk]
@@ -115,13 +132,23 @@ def change_operator(
 
 
 def change_password(*, operator: Operator, current: str, new: str) -> None:
-    """A password of the operator's own choice; his other sessions end. Raises WrongPassword or WeakPassword.
+    """A password of the operator's own choice; their other sessions end. Raises WrongPassword or WeakPassword.
 
     Who was invited and has none yet need not know it.
     """
     check_permitted("accounts.change_password")
     if operator.has_usable_password() and not operator.check_password(current):
         raise WrongPassword
+    _set_password(operator, new)
+
+
+def reset_password(*, operator: Operator, new: str) -> None:
+    """Another password for who has forgotten theirs; their sessions end. Raises WeakPassword."""
+    check_permitted("accounts.change_operator")
+    _set_password(operator, new)
+
+
+def _set_password(operator: Operator, new: str) -> None:
     try:
         validate_password(new, operator)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Sessions of browsers in the REST API: who is signed in and what he may do, sign in, sign out, change the password."""
+"""Sessions of browsers in the REST API: who is signed in and may do what, sign in, sign out, change the password."""
 
 from typing import cast
 
@@ -31,7 +31,7 @@ class MaySerializer(serializers.Serializer[None]):
 
 
 class SessionSerializer(serializers.Serializer[None]):
-    """Who is signed in, and what he may do."""
+    """Who is signed in, and what they may do."""
 
     operator = OperatorSerializer(allow_null=True, help_text="null: nobody is signed in")
     scopes = serializers.MultipleChoiceField(choices=SCOPES, help_text="of the API token; a person has all")
@@ -55,7 +55,7 @@ class ChangedPasswordSerializer(serializers.Serializer[None]):
 
 
 class SignedInToLeave(SignedIn):
-    """Who is not signed in may ask who he is, and sign in."""
+    """Who is not signed in may ask who they are, and sign in."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Always, and remember who it is."""

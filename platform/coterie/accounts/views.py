@@ -1,5 +1,6 @@
 """Signing in with name and password, or with a link that works once."""
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -16,6 +17,10 @@ class SignIn(LoginView):
     """The form for name and password."""
 
     template_name = "accounts/sign_in.html"
+
+    def get_context_data(self, **more: object) -> dict[str, object]:
+        """The form, and the provider that one may sign in with instead."""
+        return {**super().get_context_data(**more), "provider": settings.SINGLE_SIGN_ON}
 
     def post(self, request: HttpRequest, *args: str, **kwargs: object) -> HttpResponse:
         """Sign in and go where the operator wanted to."""

@@ -48,6 +48,9 @@ ACTIONS: Mapping[str, Action] = {
     "fleet.revoke_device": Action(OPERATOR, Scope.FLEET, "Revoke a device"),
     "registry.submit_pair": Action(OPERATOR, Scope.MODELS, "Submit a model pair"),
     "registry.roll_back": Action(OPERATOR, Scope.MODELS, "Use another version"),
+    "rollouts.start_rollout": Action(OPERATOR, Scope.MODELS, "Roll a version out through a canary group"),
+    "rollouts.promote_rollout": Action(OPERATOR, Scope.MODELS, "Promote a roll-out now"),
+    "rollouts.cancel_rollout": Action(OPERATOR, Scope.MODELS, "Stop a roll-out"),
     "registry.add_dataset": Action(OPERATOR, Scope.MODELS, "Upload a data set"),
     "cloud_training.bootstrap_pair": Action(OPERATOR, Scope.MODELS, "Bootstrap a pair"),
     "cloud_training.cancel_job": Action(OPERATOR, Scope.MODELS, "Cancel a job"),
@@ -63,7 +66,7 @@ ACTIONS: Mapping[str, Action] = {
 
 
 def why_not(name: str, actor: Actor) -> CoterieError | None:
-    """Why `actor` may not do it; None: he may."""
+    """Why `actor` may not do it; None: it may."""
     action = ACTIONS[name]
     try:
         actor.require(action.needs, action.scope)

@@ -17,7 +17,7 @@ class Entry(models.Model):
     at = models.DateTimeField(db_index=True)
     actor_kind = models.CharField(max_length=10, choices=ActorKind.choices)
     actor_id = models.CharField(max_length=40, blank=True)
-    """The operator's, also where one of his tokens acted; blank for the platform."""
+    """The operator's, also where one of their tokens acted; blank for the platform."""
     actor_name = models.CharField(max_length=150)
     token = models.CharField(max_length=100, blank=True)
     """Name of the API token that acted."""

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
 PREFIX = "COTERIE_"
-LISTS = {"allowed_hosts", "webhook_hosts"}
+LISTS = {"allowed_hosts", "webhook_hosts", "oidc_administrators", "oidc_operators", "oidc_viewers"}
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
@@ -34,6 +35,21 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
     requests_per_minute: int = 1200
     """What the REST API answers to one person or token; to one address four times as much."""
+    oidc_issuer: str = ""
+    """URL of an OpenID Connect provider that signs operators in; blank: none does. Needs ``coterie[oidc]``."""
+    oidc_client_id: str = ""
+    """What the provider calls this platform."""
+    oidc_client_secret: str = ""
+    oidc_label: str = "Single sign-on"
+    """Of the link on the sign-in page."""
+    oidc_role_claim: str = "groups"
+    """The claim by which the provider tells what a person is."""
+    oidc_administrators: tuple[str, ...] = ()
+    """Values of that claim which make an administrator, separated by commas; ``*``: whoever the provider lets in."""
+    oidc_operators: tuple[str, ...] = ()
+    """The same of an operator."""
+    oidc_viewers: tuple[str, ...] = ()
+    """The same of a viewer."""
     debug: bool = False
 
     @classmethod
@@ -52,7 +68,23 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
             )
+        env._check_provider()
         return env
+
+    def _check_provider(self) -> None:
+        if not self.oidc_issuer:
+            return
+        place = urlsplit(self.oidc_issuer)
+        if place.scheme != "https" and not (place.scheme == "http" and place.hostname in ("127.0.0.1", "localhost")):
+            raise msgspec.ValidationError("COTERIE_OIDC_ISSUER must be an https URL")
+        if not self.oidc_client_id or not self.oidc_client_secret:
+            raise msgspec.ValidationError(
+                "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_CLIENT_ID and COTERIE_OIDC_CLIENT_SECRET as well"
+            )
+        if not (self.oidc_administrators or self.oidc_operators or self.oidc_viewers):
+            raise msgspec.ValidationError(
+                "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_ADMINISTRATORS, _OPERATORS or _VIEWERS, or nobody may in"
+            )
 
 
 def child_environment(**overrides: str) -> dict[str, str]:

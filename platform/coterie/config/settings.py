@@ -5,6 +5,7 @@ from pathlib import Path
 from coterie import gateway
 from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
+from coterie.config.single_sign_on import provider_of
 from coterie.core.secret import load_or_make
 
 ENV = Env.read()
@@ -27,6 +28,7 @@ DATABASES = {"default": sqlite(STATE / "coterie.sqlite3") if EMBEDDED else postg
 
 INSTALLED_APPS = [
     "django.contrib.admin",
+    "coterie.accounts",  # before Django's, whose commands it replaces by those that the audit log tells of
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -42,12 +44,12 @@ INSTALLED_APPS = [
     "coterie.seeding",
     "coterie.gateway",
     "coterie.audit",
-    "coterie.accounts",
     "coterie.webhooks",
     "coterie.fleet",
     "coterie.registry",
     "coterie.federations",
     "coterie.transfer",
+    "coterie.rollouts",
     "coterie.rounds",
     "coterie.cloud_training",
     "coterie.repairs",
@@ -81,7 +83,10 @@ TEMPLATES = [
     }
 ]
 
+SINGLE_SIGN_ON = provider_of(ENV)
 AUTHENTICATION_BACKENDS = ["coterie.accounts.passwords.PasswordBackend"]
+if SINGLE_SIGN_ON is not None:
+    AUTHENTICATION_BACKENDS.insert(0, "coterie.accounts.openid.OpenIdBackend")
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -191,11 +196,14 @@ SPECTACULAR_SETTINGS = {
         "Scope": [(name, name) for name in ("read", "fleet", "models", "federations", "settings")],
         "ModelRole": "coterie.registry.models.Role",
         "DeliveryState": "coterie.webhooks.models.Delivery.State",
-        "WebhookEvent": [(e, e) for e in ("round.published", "device.drifted", "transfer.judged", "job.failed")],
+        "WebhookEvent": [
+            (e, e) for e in ("round.published", "rollout.ended", "device.drifted", "transfer.judged", "job.failed")
+        ],
         "DeliveryEvent": "coterie.webhooks.models.Event",
         "DeviceState": "coterie.fleet.models.Device.State",
         "PairState": "coterie.registry.models.ModelPair.State",
         "FederationState": "coterie.federations.models.Federation.State",
+        "RolloutState": "coterie.rollouts.models.Rollout.State",
         "RoundState": "coterie.rounds.models.Round.State",
         "AssignmentState": "coterie.rounds.models.Assignment.State",
         "HelpRequestState": "coterie.transfer.models.HelpRequest.State",

@@ -1,5 +1,6 @@
 """Every address that Django answers; devices speak to the gateway beside it (asgi.py)."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
@@ -10,6 +11,7 @@ from coterie.gateway.rest_errors import NoSuchAddress
 
 urlpatterns = [
     path("", include("coterie.gateway.urls")),
+    *([path("", include("coterie.accounts.single_sign_on_urls"))] if settings.SINGLE_SIGN_ON else []),
     path("", include("coterie.accounts.urls")),
     # One form to sign in with: the admin has its own, which would not tell who guesses to wait.
     path("admin/login/", RedirectView.as_view(pattern_name="sign-in", query_string=True)),
@@ -27,6 +29,7 @@ urlpatterns = [
     path("api/", include("coterie.registry.urls")),
     path("api/", include("coterie.federations.urls")),
     path("api/", include("coterie.transfer.urls")),
+    path("api/", include("coterie.rollouts.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
     path("api/<path:address>", NoSuchAddress.as_view()),

@@ -73,7 +73,7 @@ class Actor:
 
     kind: Literal["person", "token", "system", "nobody"]
     id: str
-    """Of the operator, also where one of his tokens acts."""
+    """Of the operator, also where one of their tokens acts."""
     name: str
     role: OperatorRole
     scopes: frozenset[Scope] = frozenset(Scope)
@@ -93,7 +93,7 @@ class Actor:
 
 
 SYSTEM = Actor(kind="system", id="", name="the platform", role=OperatorRole.ADMINISTRATOR)
-"""Tasks, sweeps and the command line of the platform's own machine."""
+"""Tasks and sweeps."""
 NOBODY = Actor(kind="nobody", id="", name="nobody", role=OperatorRole.VIEWER, scopes=frozenset())
 """A request before it has said who sends it."""
 

@@ -82,13 +82,6 @@ def test_a_new_password_ends_the_other_sessions() -> None:
     assert elsewhere.get("/api/session/").json()["operator"] is None
 
 
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
-
-
 def test_lets_a_person_in_and_shuts_him_out(api: APIClient) -> None:
     made = api.post("/api/operators/", {"username": "bob", "role": "operator", "email": "bob@example.org"}).json()
     guest = APIClient()

@@ -23,9 +23,11 @@ from coterie.fleet.services import create_enrolment_token, pause_device
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
+from coterie.rollouts.services import start_rollout
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import create_webhook, try_webhook
 from tests.contract.error_catalogue import codes_given
+from tests.coterie.rollouts.world import another_version
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +79,18 @@ def two_versions() -> str:
         pair_id=pair.pk, role=Role.DEVICE, origin=origin, parent=first, parameters=blob, metrics={}, now=START
     )
     return str(pair.pk)
+
+
+def unused_version() -> ModelVersion:
+    """Of a pair that a federation uses."""
+    pair = make_pair()
+    first = make_version(pair)
+    make_federation(pair)
+    return another_version(first, "second")
+
+
+def rolled_out() -> str:
+    return str(start_rollout(version=unused_version(), terms={}, now=START).pk)
 
 
 def resting() -> str:
@@ -191,6 +205,15 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "cloud_training.bootstrap_pair",
         f"/api/pairs/{make_pair().pk}/bootstrap/",
         {"dataset": str(make_dataset().pk)},
+    ),
+    ("post", "/api/rollouts/"): lambda _: Write(
+        "rollouts.start_rollout", "/api/rollouts/", {"version": str(unused_version().pk), "terms": {"share": 0.2}}
+    ),
+    ("post", "/api/rollouts/{id}/promote/"): lambda _: Write(
+        "rollouts.promote_rollout", f"/api/rollouts/{rolled_out()}/promote/"
+    ),
+    ("post", "/api/rollouts/{id}/cancel/"): lambda _: Write(
+        "rollouts.cancel_rollout", f"/api/rollouts/{rolled_out()}/cancel/"
     ),
     ("post", "/api/datasets/"): lambda _: Write(
         "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True

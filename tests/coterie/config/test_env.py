@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from coterie.config.env import Env
+from coterie.config.single_sign_on import provider_of
+from coterie.core.acting import OperatorRole
 
 SCALED = {
     "COTERIE_MODE": "scaled",
@@ -11,6 +13,13 @@ SCALED = {
     "COTERIE_REDIS_URL": "redis://h",
     "COTERIE_SECRET_KEY": "s",
     "COTERIE_SIGNING_KEY": "00" * 32,
+}
+
+PROVIDER = {
+    "COTERIE_OIDC_ISSUER": "https://id.example",
+    "COTERIE_OIDC_CLIENT_ID": "coterie",
+    "COTERIE_OIDC_CLIENT_SECRET": "s",
+    "COTERIE_OIDC_VIEWERS": "*",
 }
 
 
@@ -30,12 +39,22 @@ def test_reads_what_is_given() -> None:
         ({"COTERIE_STATS": "/srv"}, "COTERIE_STATS"),
         ({"COTERIE_MODE": "huge"}, "mode"),
         ({"COTERIE_DEBUG": "perhaps"}, "debug"),
+        ({"COTERIE_OIDC_ISSUER": "http://id.example"}, "https"),
+        ({"COTERIE_OIDC_ISSUER": "https://id.example"}, "COTERIE_OIDC_CLIENT_ID"),
+        ({**PROVIDER, "COTERIE_OIDC_VIEWERS": ""}, "nobody"),
         ({name: value for name, value in SCALED.items() if name != "COTERIE_REDIS_URL"}, "COTERIE_REDIS_URL"),
     ],
 )
 def test_names_what_does_not_fit(environ: dict[str, str], named: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=named):
         Env.read(environ)
+
+
+def test_a_provider_is_there_where_the_environment_names_it() -> None:
+    assert provider_of(Env.read({})) is None
+    provider = provider_of(Env.read({**PROVIDER, "COTERIE_OIDC_OPERATORS": "staff, ops"}))
+    assert provider is not None
+    assert provider.role_of({"groups": ["ops"]}) == OperatorRole.OPERATOR
 
 
 def test_scaled_mode_needs_its_servers_and_secrets() -> None:

@@ -12,13 +12,6 @@ from tests.coterie.world import make_device
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
-
-
 def test_as_csv_the_whole_list_comes_and_nothing_in_it_is_a_formula(api: APIClient) -> None:
     create_operator(username="bob")
     create_operator(username="-1+cmd")

@@ -1,13 +1,14 @@
 """``coterie sign_in_link``: the path that signs an operator in once, for who has a shell on the platform's machine."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from coterie.accounts.command_line import ShellCommand
 from coterie.accounts.selectors import operator_named
-from coterie.accounts.services import sign_in_path
+from coterie.accounts.services import issue_sign_in_link
 from coterie.core.errors import CoterieError
 
 
-class Command(BaseCommand):
+class Command(ShellCommand):
     """Prints a sign-in path."""
 
     help = "Print a path that signs an operator in once; put it behind the platform's address."
@@ -19,6 +20,6 @@ class Command(BaseCommand):
     def handle(self, *, operator: str, **_: object) -> None:
         """Print the path. Raises CommandError when there is no such operator."""
         try:
-            self.stdout.write(sign_in_path(operator=operator_named(operator)))
+            self.stdout.write(issue_sign_in_link(operator=operator_named(operator)))
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error

@@ -3,15 +3,16 @@
 from datetime import timedelta
 
 import msgspec
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from coterie.accounts.command_line import ShellCommand
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import issue_token
 from coterie.core.errors import CoterieError
 
 
-class Command(BaseCommand):
+class Command(ShellCommand):
     """Creates API tokens; the API lists and revokes them."""
 
     help = "Make an API token with which a program speaks to the REST API, and print its secret this once."

@@ -1,0 +1,33 @@
+"""The OpenID Connect provider that may sign operators in: what the settings say of it, and the role that it gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coterie.core.acting import OperatorRole
+
+EVERYBODY = "*"
+"""In the place of a group: whoever the provider lets in."""
+Claims = Mapping[str, object]
+"""What a provider says of a person, by name."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Where it is, who we are to it, and whom its groups make what."""
+
+    issuer: str
+    """URL, as its tokens name it."""
+    client_id: str
+    client_secret: str = field(repr=False)
+    label: str
+    """Of the button."""
+    role_claim: str
+    groups: tuple[tuple[OperatorRole, tuple[str, ...]], ...]
+    """Roles, the highest first, each with the values of that claim which give it."""
+
+    def role_of(self, claims: Claims) -> OperatorRole | None:
+        """The highest role that the claims give; None: they give none."""
+        told = claims.get(self.role_claim)
+        values = told if isinstance(told, list) else [told]
+        held = {value for value in values if isinstance(value, str)} | {EVERYBODY}
+        return next((role for role, groups in self.groups if held.intersection(groups)), None)
