@@ -1,16 +1,29 @@
-"""The `coterie` command: Django's management commands, with the project's settings."""
+"""The `coterie` command: `compile`, and Django's management commands with the project's settings."""
 
 import argparse
 import os
 import sys
 from contextlib import ExitStack
+from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 
-from django.core.management import execute_from_command_line
+from coterie.offline.command import main as compile_offline
+
+NO_PLATFORM = "coterie: this command needs the platform: pip install 'coterie[platform]'; `coterie compile` does not."
 
 
 def main() -> None:
-    """Run the management command that the arguments name; ``--state DIR`` goes with every one of them."""
+    """Run the command that the arguments name; ``--state DIR`` goes with all but `compile`, which has no state."""
+    if sys.argv[1:2] == ["compile"]:
+        compile_offline(sys.argv[2:], prog="coterie compile")
+    if find_spec("django") is None:
+        sys.exit(NO_PLATFORM)
+    _manage()
+
+
+def _manage() -> None:
+    from django.core.management import execute_from_command_line  # only now: the SDK is installed without it
+
     # Settings read it while they load, which is before Django looks at a command's own arguments.
     before_settings = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     before_settings.add_argument("--state")
@@ -24,3 +37,5 @@ def main() -> None:
             os.environ["COTERIE_STATE"] = state  # noqa: TID251
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it
         execute_from_command_line([sys.argv[0], *arguments])
+    if arguments in ([], ["help"], ["--help"]):
+        sys.stdout.write("\n[offline]\n    compile\n")

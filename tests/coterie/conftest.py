@@ -7,7 +7,9 @@ from itertools import count
 import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
+from rest_framework.test import APIClient
 
+from coterie.accounts.services import create_operator
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
 from coterie_wire.messages import Capabilities
 
@@ -43,3 +45,11 @@ def enrol(db: None) -> Callable[..., EnrolledDevice]:
         return enrol_device(secret=secret, name=name or f"device-{next(numbers)}", capabilities=CAPABILITIES, now=at)
 
     return enrolled
+
+
+@pytest.fixture
+def api(db: None) -> APIClient:
+    """The REST API as an operator uses it who may do everything."""
+    client = APIClient()
+    client.force_authenticate(create_operator(username="ada").operator)
+    return client

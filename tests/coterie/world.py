@@ -101,8 +101,7 @@ def make_dataset(*, shape: tuple[int, ...] = (4,), classes: int = 3) -> Dataset:
         name="data",
         blob=keep(b"data"),
         rows=10,
-        feature_shape=list(shape),
-        feature_dtype="float32",
+        inputs=[{"name": "x", "dtype": "float32", "shape": list(shape)}],
         classes=classes,
         created_at=START,
     )

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 import httpx
 import msgspec
 
-from coterie.demo.view import DeviceRow, RoundRow, View
+from coterie.demo.view import DeviceRow, HelpRow, RoundRow, View
 
 T = TypeVar("T")
 PAGE = 500
@@ -101,7 +101,9 @@ class Api:
         """Have the cloud model trained, and the first device model distilled from it."""
         _decode(self._http.post(f"pairs/{pair}/bootstrap/", json={"dataset": dataset, **options}), msgspec.Raw)
 
-    def wait_for_jobs(self, pair: str, *, until: Callable[[Pair], bool], tell: Callable[[str], None]) -> Pair:
+    def wait_for_jobs(
+        self, pair: str, *, until: Callable[[Pair], bool], tell: Callable[[str], None] = lambda _: None
+    ) -> Pair:
         """Follow the pair's jobs until `until` holds of it; raises ApiFailed also when one fails."""
         while not until(found := self.pair(pair)):
             jobs = self._list("jobs/", Job, pair=pair)
@@ -115,11 +117,11 @@ class Api:
             time.sleep(POLL_S)
         return found
 
-    def enrolment_token(self, *, uses: int) -> str:
-        """A secret with which `uses` devices may join."""
+    def enrolment_token(self, *, uses: int, tag: str) -> str:
+        """A secret with which `uses` devices may join, which carry `tag` then."""
         expires_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
         answer = self._http.post(
-            "enrolment-tokens/", json={"label": "demo", "uses_allowed": uses, "expires_at": expires_at}
+            "enrolment-tokens/", json={"label": "demo", "tags": [tag], "uses_allowed": uses, "expires_at": expires_at}
         )
         return _decode(answer, _Secret).secret
 
@@ -135,16 +137,20 @@ class Api:
         """The bootstrap version of the pair's device model."""
         return self._list("versions/", Version, pair=pair, role="device")[-1].id
 
+    def help_requests(self, federation: str) -> list[HelpRow]:
+        """Oldest first."""
+        return self._list("help-requests/", HelpRow, federation=federation)[::-1]
+
     def archive(self, version: str) -> bytes:
         """A version as a ZIP file."""
         answer = self._http.get(f"versions/{version}/archive/")
         _check(answer)
         return answer.content
 
-    def view(self, federation: str) -> View:
-        """What is going on."""
+    def view(self, federation: str, *, tag: str) -> View:
+        """What is going on among the devices that carry `tag`."""
         finished = self._get(f"federations/{federation}/", Federation).state == "finished"  # before its last round
-        devices = self._list("devices/", DeviceRow, state="enrolled")
+        devices = self._list("devices/", DeviceRow, state="enrolled", tag=tag)
         rounds = [
             self._over.get(row.id) or self._get(f"rounds/{row.id}/", RoundRow)
             for row in self._list("rounds/", RoundRow, federation=federation)

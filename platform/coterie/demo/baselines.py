@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from coterie.demo.digits import Samples
+from coterie.demo.digits import Samples, together
 from coterie.learning.datasets import Dataset
 from coterie.learning.evaluate import evaluate
 from coterie_agent.store.database import Database
@@ -76,7 +76,7 @@ def measure_baselines(
     start: Start, *, devices: Sequence[Samples], held_out: Samples, local: Local, rounds: int, seed: int
 ) -> Baselines:
     """Train and measure what the federation is compared with; some seconds of one core."""
-    everything = Samples(np.concatenate([part.x for part in devices]), np.concatenate([part.y for part in devices]))
+    everything = together(devices)
 
     def trained(samples: Samples) -> float:
         return start.accuracy(_train(start, samples, local=local, rounds=rounds, seed=seed), held_out)

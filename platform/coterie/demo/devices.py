@@ -4,21 +4,35 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
+import httpx
 import msgspec
 import numpy as np
 
 from coterie.demo.digits import Samples
+from coterie_agent.home import Home
+from coterie_agent.local_api import Address
 from coterie_wire.conditions import Conditions
 
+T = TypeVar("T")
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
 ON_BATTERY = msgspec.structs.replace(GOOD, charging="no")
 METERED = msgspec.structs.replace(GOOD, network="metered")
-SETTINGS = """\
+AT_A_PHONES_PACE = """\
 conditions_file = "conditions.json"
 local_api = false
 checkpoint_s = 0.5
-processor_share = 0.1  # a phone's pace, so that there is training to be interrupted
+processor_share = 0.1  # so that there is training to be interrupted
+"""
+KEEPS_COMPANY = """\
+conditions_file = "conditions.json"
+"""
+KEEPS_NO_COMPANY = f"""\
+{KEEPS_COMPANY}
+[company]
+ask = false
+help_others = false
 """
 STOP_S = 10.0
 """How long an agent that was asked to end may take."""
@@ -28,12 +42,41 @@ class AgentFailed(Exception):
     """A command of the agent ended with an error, which it printed."""
 
 
+class _Prediction(msgspec.Struct, frozen=True):
+    index: int
+
+
+class _Predicted(msgspec.Struct, frozen=True):
+    predictions: list[_Prediction]
+
+
+class _Company(msgspec.Struct, frozen=True):
+    batches: int
+
+
+class _Status(msgspec.Struct, frozen=True):
+    company: _Company | None
+
+
+class _Report(msgspec.Struct, frozen=True):
+    status: _Status | None
+
+
 class DemoDevice:
     """One ``coterie-agent`` on one home directory."""
 
-    def __init__(self, *, name: str, home: Path, samples: Samples, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        home: Path,
+        samples: Samples,
+        environment: Mapping[str, str],
+        settings: str = AT_A_PHONES_PACE,
+    ) -> None:
         self.name = name
         self.samples = samples
+        self._settings = settings
         self._home = home
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
@@ -41,7 +84,7 @@ class DemoDevice:
     def join(self, url: str, token: str) -> None:
         """Enrol the device and give it its samples. Raises AgentFailed."""
         self._home.mkdir(parents=True)
-        (self._home / "agent.toml").write_text(SETTINGS, encoding="utf-8")
+        (self._home / "agent.toml").write_text(self._settings, encoding="utf-8")
         self.set_conditions(GOOD)
         data = self._home / "digits.npz"
         np.savez(data, x=self.samples.x, y=self.samples.y)
@@ -62,6 +105,24 @@ class DemoDevice:
         draft.write_bytes(msgspec.json.encode(conditions))
         draft.replace(self._home / "conditions.json")
 
+    def batches_judged(self) -> int:
+        """Batches on which the device has judged its own model; 0 while it is still starting."""
+        if not Home(self._home).local_api.exists():
+            return 0
+        status = self._local("GET", "/status", _Report).status
+        return 0 if status is None or status.company is None else status.company.batches
+
+    def meet(self, samples: Samples) -> None:
+        """Hand the running agent more samples. Raises AgentFailed."""
+        rows = [{"x": x.ravel().tolist(), "y": int(y)} for x, y in zip(samples.x, samples.y, strict=True)]
+        self._local("POST", "/samples", msgspec.Raw, {"samples": rows})
+
+    def accuracy(self, samples: Samples) -> float:
+        """Of what the running agent predicts for `samples`, as a share of 1. Raises AgentFailed."""
+        asked = {"samples": [{"x": x.ravel().tolist()} for x in samples.x]}
+        said = self._local("POST", "/predict", _Predicted, asked).predictions
+        return float(np.mean([one.index for one in said] == samples.y))
+
     def kill(self) -> None:
         """As a flat battery would: no time for anything."""
         if self._process is not None:
@@ -80,6 +141,18 @@ class DemoDevice:
                 self._process.wait(timeout=STOP_S)
             except subprocess.TimeoutExpired:
                 self.kill()
+
+    def _local(self, method: str, path: str, kind: type[T], body: object = None) -> T:
+        """What the device's own API answers."""
+        address = msgspec.json.decode(Home(self._home).local_api.read_bytes(), type=Address)
+        headers = {"Authorization": f"Bearer {address.token}"}
+        try:
+            answer = httpx.request(method, address.url + path, json=body, headers=headers, timeout=30.0)
+        except httpx.HTTPError as error:
+            raise AgentFailed(f"{self.name}: {path}: {error}") from error
+        if answer.is_error:
+            raise AgentFailed(f"{self.name}: {path}: {answer.text}")
+        return msgspec.json.decode(answer.content, type=kind)
 
     def _command(self, *arguments: str) -> None:
         done = subprocess.run(

@@ -1,5 +1,6 @@
 """scikit-learn's handwritten digits, dealt to a cloud, to devices that each see few of them, and to a held-out set."""
 
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,22 @@ def deal(*, devices: int, seed: int) -> Deal:
         cloud=everything.take(indices[HELD_OUT_SAMPLES:rest]),
         devices=tuple(everything.take(indices[rest:][owners == device]) for device in range(devices)),
     )
+
+
+def together(parts: Iterable[Samples]) -> Samples:
+    """All samples of `parts`, in their order."""
+    parts = tuple(parts)
+    return Samples(np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts]))
+
+
+def of_digits(samples: Samples, digits: Collection[int]) -> Samples:
+    """Those samples that show one of `digits`."""
+    return samples.take(np.flatnonzero(np.isin(samples.y, list(digits))))
+
+
+def draw(samples: Samples, labels: NDArray[np.int64], rng: np.random.Generator) -> Samples:
+    """A sample of each of `labels` [n], drawn with replacement."""
+    return samples.take(np.array([rng.choice(np.flatnonzero(samples.y == label)) for label in labels]))
 
 
 def _owners(labels: NDArray[np.int64], *, devices: int, rng: np.random.Generator) -> NDArray[np.int64]:

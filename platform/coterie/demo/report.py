@@ -22,11 +22,42 @@ class UpdateBytes(msgspec.Struct, frozen=True):
     float32: float
 
 
+class Recovery(msgspec.Struct, frozen=True):
+    """From the first batch with a new digit until a device was as good as before."""
+
+    batches: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"{self.batches} batch{'' if self.batches == 1 else 'es'}, {self.seconds:.0f} s"
+
+
+class Newcomer(msgspec.Struct, frozen=True):
+    """What became of two devices that met a digit which they had never seen."""
+
+    digit: int
+    helped: Recovery | None
+    """The one that keeps company; None: it had not recovered when the demo ended."""
+    alone: Recovery | None
+    helper: str | None
+    """Who helped it; None: nobody, or what came was undone."""
+    portion_bytes: int | None
+    waited_batches: int
+    """Batches with the new digit that the two were given."""
+
+    def took(self, recovery: Recovery | None) -> str:
+        """One of the two, for people."""
+        return f"not within {self.waited_batches} batches" if recovery is None else recovery.words
+
+
 class Report(msgspec.Struct, frozen=True):
     """The demo's outcome."""
 
     accuracy: Accuracy
     update_bytes: UpdateBytes
+    newcomer: Newcomer
     rounds_published: int
     dropouts: int
     """Devices that were invited to a round and did not deliver."""
@@ -43,6 +74,16 @@ class Report(msgspec.Struct, frozen=True):
         table.add_row("each device alone (mean)", f"{accuracy.alone_mean:.1%}")
         table.add_row("[bold]the federation", f"[bold]{accuracy.federation:.1%}")
         table.add_row("all data in one place", f"{accuracy.central:.1%}")
+        table.add_section()
+        newcomer = self.newcomer
+        by = (
+            "with help"
+            if newcomer.helper is None
+            else f"with {size(newcomer.portion_bytes or 0)} from {newcomer.helper}"
+        )
+        table.add_row(f"a {newcomer.digit} never seen before, until as good as before:")
+        table.add_row(f"[bold]  {by}", f"[bold]{newcomer.took(newcomer.helped)}")
+        table.add_row("  alone", newcomer.took(newcomer.alone))
         table.add_section()
         table.add_row("an update, int8", f"{size(sizes.int8)} ({sizes.int8 / sizes.float32:.2f} of float32)")
         table.add_row("an update, float32", size(sizes.float32))

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from coterie.demo.view import AssignmentRow, DeviceRow, RoundRow, View
+from coterie.demo.view import AssignmentRow, DeviceRow, MemberRow, RoundRow, View
 
 STYLES: Mapping[str, str] = {
     "published": "green",
@@ -38,6 +38,7 @@ class Screen:
         self._title = "Coterie"
         self._doing = ""
         self._view = View()
+        self._company: Sequence[MemberRow] = ()
         self._holdings: Mapping[str, str] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
@@ -74,9 +75,9 @@ class Screen:
         self._doing = sentence
         self._refresh()
 
-    def show(self, view: View) -> None:
+    def show(self, view: View, company: Sequence[MemberRow]) -> None:
         """Bring the tables up to date."""
-        self._view = view
+        self._view, self._company = view, company
         self._refresh()
 
     def _refresh(self) -> None:
@@ -87,6 +88,8 @@ class Screen:
         parts: list[RenderableType] = [Text(self._doing, style="cyan")] if self._doing else []
         if self._view.devices:
             parts.append(_devices(self._view, self._holdings))
+        if self._company:
+            parts.append(_company(self._company))
         if self._view.rounds:
             parts.append(_rounds(self._view.rounds[-5:], self._rounds_wanted))
         return Panel(Group(*parts), title=self._title, title_align="left", border_style="dim")
@@ -100,6 +103,16 @@ def _devices(view: View, holdings: Mapping[str, str]) -> Table:
         assignment = view.assignment_of(device)
         reason = "; ".join(reason.sentence for reason in device.reasons)
         table.add_row(device.name, holdings.get(device.name, ""), _does(device, assignment), Text(reason, "yellow"))
+    return table
+
+
+def _company(members: Sequence[MemberRow]) -> Table:
+    table = Table(box=None, expand=True, header_style="dim")
+    for heading in ("outside of rounds", "digits it sees", "accuracy on them", "does"):
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for member in members:
+        accuracy = "" if member.accuracy is None else f"{member.accuracy:.1%}"
+        table.add_row(member.name, member.sees, accuracy, Text(member.does, "cyan"))
     return table
 
 

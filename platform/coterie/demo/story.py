@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +17,12 @@ from coterie.accounts.services import sign_in_path
 from coterie.config.env import child_environment
 from coterie.demo.api import POLL_S, Api
 from coterie.demo.baselines import Baselines, Start, measure_baselines, read_start
+from coterie.demo.company import COMPANY, PLAN, Cast, Company, make_cast, make_stream
 from coterie.demo.devices import GOOD, METERED, ON_BATTERY, DemoDevice
-from coterie.demo.digits import CLASSES, Deal, Samples, deal
+from coterie.demo.digits import CLASSES, Deal, Samples, deal, together
 from coterie.demo.export import JOB as EXPORT
 from coterie.demo.export import ExportArguments, Exported
-from coterie.demo.report import Accuracy, Report, UpdateBytes
+from coterie.demo.report import Accuracy, Newcomer, Report, UpdateBytes
 from coterie.demo.scenario import Act, write_script
 from coterie.demo.screen import Screen, counted, size
 from coterie.demo.server import DemoServer
@@ -35,6 +36,8 @@ BATCH_SIZE = 16
 DEADLINE_S = 30.0
 AWAY_S = 1.5
 """How long the killed device stays dead."""
+FLEET = "fleet"
+"""Tag of the devices that take part in rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class Demo:
         dealt = deal(devices=self.devices, seed=self.seed)
         environment = child_environment(state=str(self.state))
         with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(max_workers=2))
+            pool = stack.enter_context(ThreadPoolExecutor(max_workers=3))
             self.screen.doing("The platform starts; the two models are exported")
             exported = pool.submit(run_child, EXPORT, ExportArguments(str(self.state), self.seed))
             server = DemoServer(port=self.port, log=self.state / "platform.log", environment=environment)
@@ -78,12 +81,18 @@ class Demo:
                 )
                 for number, samples in enumerate(dealt.devices)
             ]
-            stack.callback(_stop, fleet)
+            everything, rng = together(dealt.devices), np.random.default_rng(self.seed)
+            cast = make_cast(everything, home=self.state / "devices", environment=environment, rng=rng)
+            joining = {FLEET: fleet, COMPANY: cast.everybody}
+            stack.callback(_stop, [device for devices in joining.values() for device in devices])
             ending = threading.Event()
-            joined = pool.submit(_join, fleet, server.url, api.enrolment_token(uses=self.devices), ending)
+            tokens = {tag: api.enrolment_token(uses=len(devices), tag=tag) for tag, devices in joining.items()}
+            joined = pool.submit(_join, joining, server.url, tokens, ending)
             stack.callback(wait, [joined])  # else it could start a device after all have been stopped
             stack.callback(ending.set)
-            pair = self._publish_pair(api, exported.result(), dealt)
+            files = exported.result()
+            cloud = api.add_dataset("cloud", _npz(self.state / "cloud.npz", dealt.cloud))
+            pair = self._publish_pair(api, files, cloud, len(dealt.cloud.y))
             start = read_start(api.archive(api.first_version(pair)))
             baselines = pool.submit(
                 measure_baselines,
@@ -97,28 +106,19 @@ class Demo:
             joined.result()
             self.screen.holdings({device.name: _favourites(device.samples) for device in fleet})
             federation = self._federate(api, pair, dealt)
-            view = _Director(self, fleet).follow(lambda: api.view(federation))
+            company = pool.submit(self._company, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
+            view = _Director(self, fleet, company).follow(lambda: api.view(federation, tag=FLEET))
             self.screen.doing("What it is compared with is still being trained" if not baselines.done() else "")
             compared = baselines.result()
-            yield _report(view, start, compared, time.monotonic() - started)
+            yield _report(view, start, compared, company.result().outcome(), time.monotonic() - started)
 
-    def _publish_pair(self, api: Api, exported: Exported, dealt: Deal) -> str:
-        labels = [str(digit) for digit in range(CLASSES)]
-        pair = api.submit_pair(
-            "digits",
-            device=Path(exported.device),
-            cloud=Path(exported.cloud),
-            labels=labels,
-            batch_size=BATCH_SIZE,
-        )
-        dataset = api.add_dataset("cloud", _npz(self.state / "cloud.npz", dealt.cloud))
+    def _publish_pair(self, api: Api, files: Exported, cloud: str, samples: int) -> str:
+        pair = _submit_pair(api, "digits", files)
         api.wait_for_jobs(pair, until=lambda found: found.state == "ready", tell=self.screen.doing)
         self.screen.say("The model pair passed its pre-flight: the device model is now two ONNX graphs")
-        api.bootstrap(pair, dataset=dataset, seed=self.seed)
+        api.bootstrap(pair, dataset=cloud, seed=self.seed)
         api.wait_for_jobs(pair, until=lambda found: found.device_champion is not None, tell=self.screen.doing)
-        self.screen.say(
-            f"The cloud model has learnt from {len(dealt.cloud.y)} digits and taught the first device model"
-        )
+        self.screen.say(f"The cloud model has learnt from {samples} digits and taught the first device model")
         self.screen.doing("")
         return pair
 
@@ -127,6 +127,7 @@ class Demo:
         federation = api.create_federation(
             name="digits",
             pair=pair,
+            device_tag=FLEET,
             held_out=held_out,
             plan=self._plan(),
             seed=self.seed,
@@ -136,6 +137,26 @@ class Demo:
         api.start_federation(federation)
         self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
         return federation
+
+    def _company(
+        self, api: Api, files: Exported, cloud: str, cast: Cast, held_out: Samples, stream: Sequence[Samples]
+    ) -> Company:
+        """Devices that learn outside of rounds, on a pair of their own, which no round changes."""
+        pair = _submit_pair(api, COMPANY, files)
+        api.wait_for_jobs(pair, until=lambda found: found.state == "ready")
+        api.bootstrap(pair, dataset=cloud, seed=self.seed)
+        api.wait_for_jobs(pair, until=lambda found: found.device_champion is not None)
+        federation = api.create_federation(name=COMPANY, pair=pair, plan=PLAN, device_tag=COMPANY)
+        api.start_federation(federation)
+        return Company(
+            helped=cast.helped,
+            alone=cast.alone,
+            helpers=cast.helpers,
+            stream=stream,
+            held_out=held_out,
+            look=lambda: api.help_requests(federation),
+            say=self.screen.say,
+        )
 
     def _plan(self) -> Document:
         target = max(1, round(self.devices * 0.7))
@@ -156,10 +177,11 @@ class Demo:
 
 @dataclass
 class _Director:
-    """Plays the script while the rounds go by."""
+    """Plays the script while the rounds go by, and from halfway the company's story."""
 
     demo: Demo
     fleet: Sequence[DemoDevice]
+    company: "Future[Company]"
     _script: list[Act] = field(init=False)
     _round: int = 0
     _told: set[int] = field(default_factory=set)
@@ -170,14 +192,17 @@ class _Director:
         self._script = list(write_script(devices=len(self.fleet), rounds=self.demo.rounds, seed=self.demo.seed))
 
     def follow(self, look: Callable[[], View]) -> View:
-        """Until the federation has had its rounds; the last view."""
+        """Until the federation has had its rounds and the company's story is over; the last view."""
         while True:
             view = look()
-            self.demo.screen.show(view)
+            company = self.company.result() if self.company.done() else None
+            self.demo.screen.show(view, () if company is None else company.rows())
             self._tell(view)
-            if view.is_finished:
+            if view.is_finished and company is not None and company.is_over:
                 return view
             self._act(view)
+            if company is not None and self._is_halfway(view):
+                company.step()
             time.sleep(POLL_S)
 
     def _tell(self, view: View) -> None:
@@ -199,6 +224,9 @@ class _Director:
             self._play()
         if self._victim is not None and self._dead_until is None:
             self._kill_in_training(view)
+
+    def _is_halfway(self, view: View) -> bool:
+        return view.current is not None and 2 * view.current.number >= self.demo.rounds
 
     def _play(self) -> None:
         """What the script has for this round, and for those that went by between two looks."""
@@ -223,12 +251,16 @@ class _Director:
             self.demo.screen.say(f"{self._victim.name} was killed in mid-training")
 
 
-def _join(fleet: Sequence[DemoDevice], url: str, token: str, ending: threading.Event) -> None:
-    for device in fleet:
-        if ending.is_set():
-            return
-        device.join(url, token)
-        device.start()
+def _join(
+    joining: Mapping[str, Sequence[DemoDevice]], url: str, tokens: Mapping[str, str], ending: threading.Event
+) -> None:
+    """By tag, devices and the token that lets them in."""
+    for tag, devices in joining.items():
+        for device in devices:
+            if ending.is_set():
+                return
+            device.join(url, tokens[tag])
+            device.start()
 
 
 def _stop(fleet: Sequence[DemoDevice]) -> None:
@@ -254,12 +286,18 @@ def _favourites(samples: Samples) -> str:
     return f"mostly {', '.join(map(str, most))} ({len(samples.y)} in all)"
 
 
+def _submit_pair(api: Api, name: str, files: Exported) -> str:
+    labels = [str(digit) for digit in range(CLASSES)]
+    device, cloud = Path(files.device), Path(files.cloud)
+    return api.submit_pair(name, device=device, cloud=cloud, labels=labels, batch_size=BATCH_SIZE)
+
+
 def _npz(path: Path, samples: Samples) -> Path:
     np.savez(path, x=samples.x, y=samples.y)
     return path
 
 
-def _report(view: View, start: Start, compared: Baselines, seconds: float) -> Report:
+def _report(view: View, start: Start, compared: Baselines, newcomer: Newcomer, seconds: float) -> Report:
     published = [row for row in view.rounds if row.state == "published"]
     return Report(
         accuracy=Accuracy(
@@ -272,6 +310,7 @@ def _report(view: View, start: Start, compared: Baselines, seconds: float) -> Re
             int8=mean(size_bytes for row in published for size_bytes in row.update_sizes),
             float32=start.float32_update_bytes(),
         ),
+        newcomer=newcomer,
         rounds_published=len(published),
         dropouts=sum(row.count("released", "dropped", "rejected") for row in view.rounds),
         seconds=seconds,

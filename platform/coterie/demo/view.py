@@ -1,6 +1,8 @@
 """What the demo sees of the platform at one moment, as the REST API tells it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -58,6 +60,55 @@ class RoundRow(msgspec.Struct, frozen=True):
     def update_sizes(self) -> Sequence[int]:
         """Size of each update that counts, in bytes."""
         return [row.delivered.size_bytes for row in self.assignments if row.delivered]
+
+
+class TransferRow(msgspec.Struct, frozen=True):
+    """One helper's part in a help request."""
+
+    helper_name: str
+    state: str
+    reason_sentence: str
+    size_bytes: int
+    accuracy_before: float | None
+    accuracy_after: float | None
+    delivered_at: datetime | None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it came to nothing."""
+        return self.state in ("declined", "rejected", "expired", "withdrawn")
+
+
+class HelpRow(msgspec.Struct, frozen=True):
+    """A device that asks for help."""
+
+    id: str
+    device_name: str
+    classes: Sequence[int]
+    state: str
+    reason_sentence: str
+    asked_at: datetime
+    transfers: Sequence[TransferRow] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has not ended."""
+        return self.state not in ("judged", "unmatched", "abandoned")
+
+    @property
+    def kept(self) -> TransferRow | None:
+        """The help that the device has kept."""
+        return next((row for row in self.transfers if row.state == "kept"), None)
+
+
+class MemberRow(NamedTuple):
+    """A device that learns outside of rounds."""
+
+    name: str
+    sees: str
+    accuracy: float | None
+    """On held-out samples of all digits that it sees; None: not measured yet."""
+    does: str
 
 
 class View(msgspec.Struct, frozen=True):

@@ -11,13 +11,14 @@ from coterie.fleet.handler import Handler
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, bearer, reply
 from coterie.gateway.threads import in_thread
+from coterie.rollouts import device_api as rollouts
 from coterie.rounds import device_api as rounds
 from coterie.transfer import device_api as transfer
 from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
 
 ENROL = "enrol"
-HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS, **transfer.HANDLERS}
+HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS, **transfer.HANDLERS, **rollouts.HANDLERS}
 """Every app's answers by name of the message; `ENROL`, which comes without a credential, is apart."""
 
 

@@ -1,11 +1,10 @@
 """What is happening now, in one answer: the first page of the console."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.metadata import version
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import TruncDay
+from django.db.models import Count, Q
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -19,9 +18,10 @@ from coterie.fleet.models import Device
 from coterie.fleet.operator_api import STATUSES
 from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.repairs.services import shown
-from coterie.rounds.models import Round, Update
+from coterie.rounds.models import Round
 from coterie.rounds.operator_api import RoundSerializer
 from coterie.rounds.reasons import what_keeps
+from coterie.rounds.traffic import Day, traffic_by_day
 
 HISTORY_ROUNDS = 200
 TRAFFIC_DAYS = 30
@@ -51,12 +51,14 @@ class RoundPointSerializer(serializers.Serializer[None]):
     update_bytes = serializers.IntegerField()
 
 
-class TrafficDaySerializer(serializers.Serializer[None]):
-    """What devices sent in a day."""
+class TrafficDaySerializer(serializers.Serializer[Day]):
+    """What left the devices in a day."""
 
     day = serializers.DateField()
     update_bytes = serializers.IntegerField()
     updates = serializers.IntegerField()
+    portion_bytes = serializers.IntegerField(help_text="portions of models, for devices that asked for help")
+    profile_bytes = serializers.IntegerField(help_text="what devices told of their data: counts by class")
 
 
 class OverviewSerializer(serializers.Serializer[None]):
@@ -128,7 +130,7 @@ def _overview(now: datetime) -> dict[str, object]:
         "active_rounds": RoundSerializer(rounds.filter(state__in=Round.ACTIVE).order_by("opens_at"), many=True).data,
         "active_jobs": TrainingJobSerializer(jobs, many=True).data,
         "rounds": _round_points(),
-        "traffic": _traffic(now),
+        "traffic": [TrafficDaySerializer(day).data for day in traffic_by_day(now=now, days=TRAFFIC_DAYS)],
         "repairs": len(shown(now=now)),
     }
 
@@ -149,13 +151,4 @@ def _round_points() -> list[dict[str, object]]:
             "update_bytes": round_.metrics.get("update_bytes", 0),
         }
         for round_ in reversed(latest)
-    ]
-
-
-def _traffic(now: datetime) -> list[dict[str, object]]:
-    updates = Update.objects.filter(received_at__gte=now - timedelta(days=TRAFFIC_DAYS)).order_by()
-    days = updates.annotate(day=TruncDay("received_at")).values("day").order_by("day")
-    return [
-        {"day": row["day"].date(), "update_bytes": row["all_bytes"], "updates": row["count"]}
-        for row in days.annotate(all_bytes=Sum("size_bytes"), count=Count("pk"))
     ]

@@ -14,6 +14,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
+from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
 
@@ -161,6 +162,35 @@ def _failing_federations(_now: datetime) -> Iterator[Repair]:
         )
 
 
+def _rolled_back(_now: datetime) -> Iterator[Repair]:
+    """The latest version that a federation rolled out was taken back."""
+    going_on = Federation.objects.filter(state__in=(Federation.State.RUNNING, Federation.State.PAUSED))
+    for federation in going_on:
+        rollout = federation.rollouts.select_related("version__pair").first()
+        if rollout is None or rollout.state != Rollout.State.ROLLED_BACK:
+            continue
+        yield Repair(
+            key=f"rolled_back:{rollout.pk}",
+            code=rollout.reason_code,
+            severity="warning",
+            sentence=f"Version {rollout.version.number} of {rollout.version.pair.slug} was rolled back: "
+            f"{rollout.reason_sentence}.",
+            advice="Look into the reports of the canary group and the round that made it, and mute this when you have.",
+            subject_kind="rollouts.rollout",
+            subject_id=str(rollout.pk),
+            subject_name=str(rollout),
+            since=rollout.ended_at,
+            remedies=(
+                Remedy(
+                    "See the version",
+                    "",
+                    "GET",
+                    f"/api/pairs/{rollout.version.pair_id}/?version={rollout.version_id}",
+                ),
+            ),
+        )
+
+
 def _troubled_merges(_now: datetime) -> Iterator[Repair]:
     """Workers fail at a merge again and again."""
     for round_ in _active_rounds().filter(state=Round.State.MERGING, merge_attempts__gt=1):
@@ -261,6 +291,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _federations_without_model,
     _starving_rounds,
     _failing_federations,
+    _rolled_back,
     _troubled_merges,
     _rejected_updates,
     _silent_devices,

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from coterie.core.lease import LEASE
 from coterie.federations.models import Federation
+from coterie.rollouts.advancing import advance_rollout
 from coterie.rounds import reasons
 from coterie.rounds.assigning import drop_absent
 from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon, close_if_due, conclude
@@ -19,18 +20,25 @@ from coterie.rounds.transitions import explain
 
 @transaction.atomic
 def advance_federation(*, federation_id: UUID, now: datetime) -> None:
-    """Take the federation's active round as far as it goes now; plan one if there is none.
+    """Take the federation's roll-out and its active round as far as they go now; plan a round if there is none.
 
-    Holds the rows of federation and round, in this order, so that workers take turns.
+    Either waits for the other to end. Holds the rows of federation, round and roll-out, in this order, so that workers
+    take turns.
     """
     federation = Federation.objects.select_for_update().filter(pk=federation_id).first()
     if federation is None:
         return
-    round_ = active_round(federation, lock=True) or plan_round(federation=federation, now=now)
+    round_ = active_round(federation, lock=True)
+    is_held = round_ is not None and round_.state != Round.State.PLANNED
+    rollout = advance_rollout(federation=federation, may_begin=not is_held, now=now)
+    round_ = round_ or plan_round(federation=federation, now=now)
     if round_ is None:
         return
     if round_.state == Round.State.PLANNED:
-        open_if_due(round_=round_, now=now)
+        if rollout is None:
+            open_if_due(round_=round_, now=now)
+        else:
+            explain(round_, reasons.rolling_out(rollout.version.number, rollout.reason_sentence), now=now)
     if round_.state == Round.State.OPEN:
         _collect(round_, now)
     if round_.state == Round.State.CLOSING:

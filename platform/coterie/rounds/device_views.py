@@ -1,7 +1,7 @@
 """What the REST API tells and does about one device, or many, that concerns rounds: why, its parts, pause, pin."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import cast
 from uuid import UUID
 
@@ -21,9 +21,11 @@ from coterie.fleet.operator_api import DeviceSerializer, ReasonSerializer
 from coterie.registry.models import ModelVersion
 from coterie.rounds import steering
 from coterie.rounds.directives import why_not_training
+from coterie.rounds.traffic import KINDS, Departure, departures_of
 
 AT_ONCE = 500
 """Most devices of one request."""
+DEPARTURES_FOR = timedelta(days=30)
 
 
 class WhySerializer(serializers.Serializer[None]):
@@ -41,6 +43,30 @@ class WhyView(APIView):
         """Every reason, the operator's own decisions and its federation's among them."""
         why = why_not_training(get_object_or_404(Device, pk=pk), now=timezone.now())
         return Response({"training": not why, "reasons": msgspec.to_builtins(why)})
+
+
+class DepartureSerializer(serializers.Serializer[Departure]):
+    """Something that left a device."""
+
+    kind = serializers.ChoiceField(KINDS, help_text="an update to a round, a model portion, or profiles of its data")
+    at = serializers.DateTimeField(help_text="of profiles, when the last of that day was told")
+    size_bytes = serializers.IntegerField()
+    count = serializers.IntegerField(help_text="profiles are counted by the day")
+    federation = serializers.UUIDField()
+    federation_slug = serializers.CharField()
+    target = serializers.UUIDField(allow_null=True, help_text="the device that a portion was for")
+    target_name = serializers.CharField()
+
+
+class DeparturesView(APIView):
+    """What has left this device?"""
+
+    @extend_schema(responses=DepartureSerializer(many=True), operation_id="devices_departures")
+    def get(self, _request: Request, pk: UUID) -> Response:
+        """Everything of the last 30 days but the check-ins themselves, youngest first; samples never leave it."""
+        device = get_object_or_404(Device, pk=pk)
+        departures = departures_of(device, since=timezone.now() - DEPARTURES_FOR)
+        return Response([DepartureSerializer(departure).data for departure in departures])
 
 
 class PauseView(APIView):

@@ -11,6 +11,9 @@ from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_in
 from coterie.registry.selectors import signed_manifest, signed_teacher
+from coterie.rollouts.models import Trial
+from coterie.rollouts.reporting import message_of
+from coterie.rollouts.selectors import trial_of
 from coterie.rounds import reasons
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.assigning import record_progress, revive_dropped
@@ -68,14 +71,18 @@ def direct(*, device: Device, federations: Sequence[Federation], now: datetime) 
         )
     if not federations:
         finished = finished_federation_of(device)
+        trial = None if finished is None else trial_of(device, finished)
         return Directive(
             check_in_s=IDLE_CHECK_IN_S,
-            manifest=None if finished is None else _news(finished, device),
+            manifest=None if finished is None else _news(finished, device, trial),
+            trial=message_of(trial),
             wait=_first_reason(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
         )
+    trial = trial_of(device, federations[0])
     return Directive(
         check_in_s=IDLE_CHECK_IN_S,
-        manifest=_news(federations[0], device),
+        manifest=_news(federations[0], device, trial),
+        trial=message_of(trial),
         requirements=federations[0].parsed_plan().requirements,
         wait=_first_reason(device) or _why_not_invited(federations[0], device, now),
     )
@@ -112,7 +119,7 @@ def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
     if round_ is None:
         return federation.state == Federation.State.RUNNING and pace.holds_rounds()
     if round_.state == Round.State.PLANNED:
-        if not pace.holds_rounds():
+        if not pace.holds_rounds() or round_.reason_code == reasons.ROLLING_OUT:
             return False
         needed = pace.devices_needed()
         return round_.opens_at <= now and eligible_devices(federation, now=now).count() >= needed
@@ -138,9 +145,9 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
     )
 
 
-def _news(federation: Federation, device: Device) -> SignedManifest | None:
+def _news(federation: Federation, device: Device, trial: Trial | None) -> SignedManifest | None:
     """The version that the device should have, where it holds another one."""
-    version = version_for(device, federation)
+    version = version_for(device, federation, trial)
     if version is None or str(version) == device.held_version:
         return None
     return signed_manifest(version)

@@ -25,13 +25,13 @@ from coterie.learning.jobs.distill_merge import (
 )
 from coterie.learning.jobs.merge import StoredUpdate
 from coterie.registry.content import BLOBS
-from coterie.registry.models import BASE, Blob, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
 from coterie.rounds import reasons
 from coterie.rounds.checkpoints import checkpoints_of, forget_checkpoints
 from coterie.rounds.ending import abandon, publish
-from coterie.rounds.figures import ROUNDING, update_figures
+from coterie.rounds.figures import ROUNDING, by_class, update_figures
 from coterie.rounds.files import updates_of
 from coterie.rounds.models import Round, Update
 from coterie_wire.conditions import Reason
@@ -136,6 +136,7 @@ def publish_distilled(
                 update.assignment.device_id: judged.line for update, judged in zip(updates, result.judged, strict=True)
             },
             silhouettes=result.silhouettes,
+            distances=result.distances,
             reason=reasons.split(result.reason),
             now=now,
         )
@@ -162,7 +163,7 @@ def _publish(
 ) -> ModelVersion:
     """The line's new cloud version, then its device version, which is given."""
     origin = ModelVersion.Origin.MERGE if before.device.line == line.name else ModelVersion.Origin.SPLIT
-    cloud: dict[str, float] = {"models": line.models, "epochs": line.cloud_epochs}
+    cloud: dict[str, Metric] = {"models": line.models, "epochs": line.cloud_epochs, **by_class(line.cloud_after)}
     if line.cloud_after is not None:
         cloud |= {"accuracy": line.cloud_after.accuracy, "loss": line.cloud_after.loss}
     pair_id = round_.federation.pair_id
@@ -183,7 +184,7 @@ def _publish(
         origin=origin,
         parent=before.device,
         parameters=kept.device,
-        metrics=metrics,
+        metrics={**metrics, **by_class(line.device_after)},
         now=now,
     )
 
@@ -205,7 +206,8 @@ def _publish_group(round_: Round, line: NewLine, before: Mapping[str, Versions],
     if fits:
         _publish(round_, line, had, kept, figures, now)
     elif is_new:
-        _publish(round_, line, had, Kept(had.cloud.parameters, had.device.parameters), figures, now)
+        as_before = msgspec.structs.replace(line, cloud_after=line.cloud_before, device_after=line.device_before)
+        _publish(round_, as_before, had, Kept(had.cloud.parameters, had.device.parameters), figures, now)
 
 
 def _lines(round_: Round) -> Mapping[str, Versions]:

@@ -1,8 +1,12 @@
 """Figures of a round over what its devices measured."""
 
+from collections.abc import Mapping
+
 from django.db.models import F, FloatField, Sum
 from django.db.models.functions import Cast
 
+from coterie.learning.jobs import distill_merge, merge
+from coterie.registry.models import Metric
 from coterie.rounds.models import Round, Update
 
 MEANS = {"mean_loss_before": "loss_before", "mean_loss_after": "loss_after", "mean_accuracy": "accuracy_before"}
@@ -22,3 +26,8 @@ def update_figures(round_: Round, *, samples: int) -> dict[str, float]:
         "update_bytes": totals["all_bytes"],
         **{name: totals[name] / samples for name in MEANS if totals[name] is not None},
     }
+
+
+def by_class(quality: merge.Quality | distill_merge.Quality | None) -> Mapping[str, Metric]:
+    """The accuracy of each class as a metric of a version, where it was measured."""
+    return {} if quality is None or not quality.class_accuracy else {"class_accuracy": quality.class_accuracy}

@@ -27,10 +27,11 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file, publish_version
+from coterie.rollouts.advancing import plan_rollout
 from coterie.rounds import reasons
 from coterie.rounds.distilling import Distiller, Publish, distil_in_a_child, distil_round
 from coterie.rounds.ending import abandon, publish
-from coterie.rounds.figures import ROUNDING, update_figures
+from coterie.rounds.figures import ROUNDING, by_class, update_figures
 from coterie.rounds.files import updates_of
 from coterie.rounds.leasing import abandon_merging, extend_lease, give_back, record_progress, take_lease
 from coterie.rounds.models import Round, Update
@@ -132,7 +133,9 @@ class Shown:
 
 @transaction.atomic
 def publish_round(*, round_id: int, result: MergeResult, parameters: Blob, merge_s: float, now: datetime) -> None:
-    """End a merging round: with a new champion, or abandoned if the candidate is worse than the federation tolerates.
+    """End a merging round: with a new version, or abandoned if the candidate is worse than the federation tolerates.
+
+    The version is the champion, or where the plan says so on its way to it through a canary group.
 
     Nothing happens if the round has ended: every merge of it has the same result.
     """
@@ -148,15 +151,19 @@ def publish_round(*, round_id: int, result: MergeResult, parameters: Blob, merge
     if fault is not None:
         abandon(round_=round_, reason=fault, now=now, metrics=metrics)
         return
+    rollout = round_.parsed_plan().rollout
     version = publish_version(
         pair_id=federation.pair_id,
         role=Role.DEVICE,
         origin=ModelVersion.Origin.MERGE,
         parent=round_.base_version,
         parameters=parameters,
-        metrics=metrics,
+        metrics={**metrics, **by_class(result.candidate)},
         now=now,
+        in_use=not rollout.is_staged(),
     )
+    if rollout.is_staged():
+        plan_rollout(federation=federation, version=version, terms=rollout, now=now)
     publish(round_=round_, version=version, metrics=metrics, now=now)
 
 

@@ -6,6 +6,7 @@ from coterie_wire.conditions import Reason
 
 MAX_CHARACTERS = 400
 NEEDS_DEVICES = "rounds.needs_devices"
+ROLLING_OUT = "rounds.rolling_out"
 
 NO_FEDERATION = Reason("rounds.no_federation", "no federation that is running asks this device")
 HOLDS_NONE = Reason("rounds.holds_none", "the plan holds no rounds: every device learns by itself")
@@ -40,6 +41,11 @@ def collecting(*, wanted: int, delivered: int, stages: Mapping[str, int]) -> Rea
     """An open round waits for updates; `stages` counts the assignments at work by what they do."""
     at_work = ", ".join(f"{count} {stage}" for stage, count in sorted(stages.items()))
     return Reason("rounds.collecting", f"{delivered} of {wanted} updates are in" + (f": {at_work}" if at_work else ""))
+
+
+def rolling_out(number: int, sentence: str) -> Reason:
+    """The next round begins with whatever version the roll-out leaves in use."""
+    return Reason(ROLLING_OUT, f"waits until the roll-out of version {number} has ended: {sentence}"[:MAX_CHARACTERS])
 
 
 def full(number: int) -> Reason:

@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import line_of, members, ready_members
@@ -14,6 +14,8 @@ from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.learning.pace import Standing
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion
+from coterie.rollouts.models import Trial
+from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.conditions import Reason
@@ -88,10 +90,15 @@ def why_collecting(round_: Round) -> Reason:
     )
 
 
-def version_for(device: Device, federation: Federation) -> UUID | None:
-    """The version of its group's device model, or the base's, that the device should hold; None before the first."""
+def version_for(device: Device, federation: Federation, trial: Trial | None) -> UUID | None:
+    """The version of its group's device model, or the base's, that the device should hold; None before the first.
+
+    Who takes part in a `trial` holds its candidate.
+    """
     if device.pinned_version:
         return UUID(device.pinned_version)
+    if trial is not None:
+        return trial.rollout.version_id
     in_use = champion(federation.pair_id, Role.DEVICE, line_of(federation, device))
     return None if in_use is None else in_use.pk
 
@@ -104,8 +111,9 @@ def own_assignment_of(device: Device, round_: Round) -> Assignment | None:
 def active_federation_ids() -> list[UUID]:
     """Federations in which something may be due."""
     active = Round.objects.filter(federation=OuterRef("pk"), state__in=Round.ACTIVE)
-    running = Federation.objects.filter(state=Federation.State.RUNNING)
-    return list((running | Federation.objects.filter(Exists(active))).values_list("pk", flat=True))
+    rolling = active_rollouts().filter(federation=OuterRef("pk"))
+    due = Federation.objects.filter(Q(state=Federation.State.RUNNING) | Exists(active) | Exists(rolling))
+    return list(due.values_list("pk", flat=True))
 
 
 def _state_counts(round_: Round) -> dict[str, int]:

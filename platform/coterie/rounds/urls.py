@@ -3,7 +3,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.rounds.device_views import DeviceActionsView, PauseView, PinView, ResumeView, WhyView
+from coterie.rounds.device_views import DeparturesView, DeviceActionsView, PauseView, PinView, ResumeView, WhyView
 from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
 from coterie.rounds.version_views import ComparisonView
@@ -18,6 +18,7 @@ urlpatterns = [
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),
     path("devices/<uuid:pk>/why/", WhyView.as_view(), name="device-why"),
+    path("devices/<uuid:pk>/departures/", DeparturesView.as_view(), name="device-departures"),
     path("devices/<uuid:pk>/pause/", PauseView.as_view(), name="device-pause"),
     path("devices/<uuid:pk>/resume/", ResumeView.as_view(), name="device-resume"),
     path("devices/<uuid:pk>/pin/", PinView.as_view(), name="device-pin"),

@@ -1,5 +1,6 @@
 """Two versions side by side: their figures, and how devices fare with each."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.fleet.models import Device
-from coterie.registry.graph import Figure, figures_of
+from coterie.registry.graph import Figure, class_figures_of, figures_of
 from coterie.registry.models import ModelVersion
 from coterie.registry.operator_api import VersionSerializer
 from coterie.rounds.models import Update
@@ -34,6 +35,9 @@ class ComparisonSerializer(serializers.Serializer[None]):
     first = VersionSerializer()
     second = VersionSerializer()
     figures = FigureSerializer(many=True)
+    classes = FigureSerializer(
+        many=True, help_text="accuracy by class; null: no sample of it; empty: it was measured of neither"
+    )
 
 
 class ComparisonView(APIView):
@@ -42,16 +46,20 @@ class ComparisonView(APIView):
     @extend_schema(responses=ComparisonSerializer, operation_id="versions_compare")
     def get(self, _request: Request, first: UUID, second: UUID) -> Response:
         """Metrics, size, how many devices hold each, how exact it is on their own samples and how quickly it trains."""
-        versions = ModelVersion.objects.select_related("parameters").prefetch_related("aliases")
+        versions = ModelVersion.objects.select_related("pair", "parameters").prefetch_related("aliases")
         one, other = (get_object_or_404(versions, pk=pk) for pk in (first, second))
-        figures = [*figures_of(one, other), *_on_devices(one, other)]
         return Response(
             {
                 "first": VersionSerializer(one).data,
                 "second": VersionSerializer(other).data,
-                "figures": [{**asdict(figure), "difference": figure.difference} for figure in figures],
+                "figures": _told([*figures_of(one, other), *_on_devices(one, other)]),
+                "classes": _told(class_figures_of(one, other)),
             }
         )
+
+
+def _told(figures: Iterable[Figure]) -> list[dict[str, object]]:
+    return [{**asdict(figure), "difference": figure.difference} for figure in figures]
 
 
 def _on_devices(*versions: ModelVersion) -> list[Figure]:

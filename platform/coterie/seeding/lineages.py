@@ -3,7 +3,8 @@
 Parameters are real files that archives and comparisons can read; programs and graphs are empty, and nothing runs them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
@@ -12,6 +13,8 @@ import numpy as np
 
 from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import TrainingOptions
+from coterie.learning.device_classes import estimate_devices
+from coterie.learning.pair_report import PairReport
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -32,13 +35,38 @@ class Task:
     """Accuracy of the distilled model."""
     top: float
     """Accuracy that rounds approach."""
+    slots: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """What of its federation's plan is its own."""
 
 
+COMPANY = {"help": {"kind": "cartel"}}
+COLLA = {"local": {"kind": "distill"}, "merge": {"kind": "distill"}, "groups": {"kind": "affinity"}}
 TASKS = (
-    Task("Handwritten digits", tuple("0123456789"), 64, 48, "kiosk", 96, 0.71, 0.962),
-    Task("Shelf gaps", ("full", "gap", "misplaced", "hidden"), 128, 64, "shelf-camera", 60, 0.64, 0.913),
+    Task("Handwritten digits", tuple("0123456789"), 64, 48, "kiosk", 96, 0.71, 0.962, COMPANY),
+    Task("Shelf gaps", ("full", "gap", "misplaced", "hidden"), 128, 64, "shelf-camera", 60, 0.64, 0.913, COLLA),
     Task("Wake word", ("other", "hello", "stop"), 40, 32, "handheld", 24, 0.83, 0.948),
 )
+
+
+def _report(spec: ModelSpec) -> PairReport:
+    """Figures of a machine of the usual speed; the operators are those of a perceptron's step."""
+    count = sum(int(np.prod(tensor.shape)) for tensor in spec.parameters)
+    step_s, process_memory_bytes, gflops = 0.0002, 61_000_000, 50.0
+    return PairReport(
+        device_parameters=count,
+        cloud_parameters=1_204_234,
+        teacher_problem="its graphs are empty",
+        operators={"Mul": 24, "Add": 13, "Sub": 9, "MatMul": 4, "ReduceSum": 4, "Relu": 1},
+        train_step_bytes=9_400,
+        predict_bytes=900,
+        parameters_bytes=4 * count + 400,
+        frozen_bytes=0,
+        step_memory_bytes=6_000_000,
+        step_s=step_s,
+        process_memory_bytes=process_memory_bytes,
+        gflops=gflops,
+        devices=estimate_devices(step_s=step_s, process_memory_bytes=process_memory_bytes, gflops=gflops),
+    )
 
 
 def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
@@ -69,20 +97,14 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
         train_step=empty,
         predict=empty,
         initial_parameters=parameters(spec, random, began),
-        report={
-            "device_parameters": sum(int(np.prod(tensor.shape)) for tensor in spec.parameters),
-            "cloud_parameters": 1_204_234,
-            "step_s": 0.0009,
-            "peak_memory_bytes": 61_000_000,
-        },
+        report=msgspec.to_builtins(_report(spec)),
         created_at=began,
     )
     dataset = Dataset.objects.create(
         name=f"{task.name}, collected by hand",
         blob=_keep(f"samples of {slug}".encode(), began),
         rows=1_200,
-        feature_shape=[task.features],
-        feature_dtype="float32",
+        inputs=[{"name": "x", "dtype": "float32", "shape": [task.features]}],
         classes=len(task.labels),
         created_at=began,
     )
@@ -100,7 +122,11 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
             number=1,
             origin=origin,
             parameters=parameters(spec, random, at),
-            metrics={"validation_accuracy": round(accuracy, 4), "epochs": 20},
+            metrics={
+                "validation_accuracy": round(accuracy, 4),
+                "class_accuracy": by_class(task, accuracy, random),
+                "epochs": 20,
+            },
             created_at=at,
         )
         Alias.objects.create(pair=pair, role=role, name=Alias.Name.CHAMPION, version=made[role], moved_at=at)
@@ -132,6 +158,11 @@ def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:
     TrainingJob.objects.filter(pair=rejected).update(
         state=TrainingJob.State.FAILED, error_code=rejected.reason_code, error_sentence=rejected.reason_sentence
     )
+
+
+def by_class(task: Task, accuracy: float, random: Random) -> list[float]:
+    """Accuracy of each class, around that of all."""
+    return [round(min(1.0, max(0.0, accuracy + random.gauss(0, 0.03))), 4) for _ in task.labels]
 
 
 def parameters(spec: ModelSpec, random: Random, now: datetime) -> Blob:

@@ -1,5 +1,6 @@
 """Who runs the seeded fleet: one person of each role, their tokens, and what the audit log has of them."""
 
+import uuid
 from datetime import datetime, timedelta
 from random import Random
 
@@ -12,6 +13,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.services import create_enrolment_token
 from coterie.seeding.devices import SITES
+from coterie.webhooks.models import Delivery, Event, Webhook
 
 ENTRIES = 180
 
@@ -45,6 +47,42 @@ def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, Enro
             ).token
             for site in SITES
         }
+
+
+def make_webhooks(*, random: Random, now: datetime) -> None:
+    """Two programs that are told what happens, and the log of what they were told."""
+    for name, events, failing in (
+        ("on-call channel", [Event.JOB_FAILED, Event.DEVICE_DRIFTED], 0.04),
+        ("model catalogue", [Event.ROUND_PUBLISHED], 0.3),
+    ):
+        webhook = Webhook.objects.create(
+            name=name,
+            url=f"https://{name.replace(' ', '-')}.example/coterie",
+            events=sorted(events),
+            secret=f"cow_{random.getrandbits(256):064x}",
+            is_active=failing < 0.1,
+            created_at=now - timedelta(days=40),
+        )
+        Delivery.objects.bulk_create(
+            _delivery(webhook, random.choice(events), random.random() < failing, random, now) for _ in range(30)
+        )
+
+
+def _delivery(webhook: Webhook, event: Event, failed: bool, random: Random, now: datetime) -> Delivery:
+    created_at = now - timedelta(days=random.triangular(0, 29, 1))
+    delivery = Delivery(
+        id=uuid.UUID(int=random.getrandbits(128), version=4),
+        webhook=webhook,
+        event=event,
+        state=Delivery.State.FAILED if failed else Delivery.State.DELIVERED,
+        attempts=8 if failed else 1,
+        status=503 if failed else 204,
+        problem="it answered 503" if failed else "",
+        created_at=created_at,
+        ended_at=created_at + timedelta(seconds=1),
+    )
+    delivery.body = {"id": str(delivery.pk), "event": event.value, "at": created_at.isoformat()}
+    return delivery
 
 
 def count_uses(tokens: dict[str, EnrolmentToken]) -> None:

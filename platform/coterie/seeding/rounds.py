@@ -12,7 +12,8 @@ from coterie.learning.plan import parse_plan, plan_document
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update
-from coterie.seeding.lineages import Task, parameters
+from coterie.seeding.company import keep_company
+from coterie.seeding.lineages import Task, by_class, parameters
 from coterie_wire.conditions import Reason
 
 ASKED = 26
@@ -45,7 +46,7 @@ def make_federation(
         name=task.name,
         slug=pair.slug,
         pair=pair,
-        plan=plan_document(parse_plan(PLAN)),
+        plan=plan_document(parse_plan({**PLAN, **task.slots})),
         device_tag=task.tag,
         tolerance=0.01,
         state=state,
@@ -66,6 +67,7 @@ def make_federation(
     for device in members:
         device.held_version = holders[random.random() < 0.86]
     Device.objects.bulk_update(members, ["held_version"], batch_size=AT_ONCE)
+    keep_company(federation, members, random=random, now=now)
     return federation
 
 
@@ -130,7 +132,7 @@ def _ended_round(
             parent=base,
             origin=ModelVersion.Origin.MERGE,
             parameters=parameters(base.pair.model_spec(), random, finished_at),
-            metrics=metrics,
+            metrics={**metrics, "class_accuracy": by_class(task, accuracy, random)},
             created_at=finished_at,
         )
         round_.result_version, round_.state = version, Round.State.PUBLISHED

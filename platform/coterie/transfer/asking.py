@@ -1,12 +1,13 @@
 """What devices tell of their data, and how they ask for help."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
 from django.db import transaction
 from django.db.models import F
 
+from coterie.core.events import tell_consoles
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_of
 from coterie.fleet.models import Device
@@ -14,7 +15,7 @@ from coterie.transfer import reasons
 from coterie.transfer.advancing import abandon, held_request
 from coterie.transfer.errors import NoHelpThere, NotAMember, RequestTaken, WrongClasses
 from coterie.transfer.jobs import ADVANCE
-from coterie.transfer.models import DeviceProfile, HelpRequest
+from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay
 from coterie.transfer.selectors import cartel_of, standing_of
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -28,7 +29,9 @@ def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> N
     Raises NotAMember, NoHelpThere or WrongClasses.
     """
     federation, _ = _helping_federation(device, report.federation)
-    _keep_profile(device, federation, report.profile, len(msgspec.json.encode(report)), now)
+    size_bytes = len(msgspec.json.encode(report))
+    _keep_profile(device, federation, report.profile, size_bytes, now)
+    _count_report(device, federation, size_bytes, now)
 
 
 @transaction.atomic
@@ -65,6 +68,8 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         profile=msgspec.to_builtins(ask.profile),
         asked_at=now,
     )
+    tell_consoles("transfer")
+    _count_report(device, federation, len(msgspec.json.encode(ask)), now)
     ADVANCE.send(request=str(request.pk))
     told = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
     announce(Event.DEVICE_DRIFTED, {**told, "classes": list(ask.classes)}, now=now)
@@ -111,4 +116,14 @@ def _keep_profile(device: Device, federation: Federation, profile: Profile, size
         size_bytes=F("size_bytes") + size_bytes,
         reports=F("reports") + 1,
         updated_at=now,
+    )
+
+
+def _count_report(device: Device, federation: Federation, size_bytes: int, now: datetime) -> None:
+    """A help request tells a profile, too."""
+    row, _ = ReportedDay.objects.get_or_create(
+        device=device, federation=federation, day=now.astimezone(UTC).date(), defaults={"latest_at": now}
+    )
+    ReportedDay.objects.filter(pk=row.pk).update(
+        size_bytes=F("size_bytes") + size_bytes, reports=F("reports") + 1, latest_at=now
     )

@@ -48,6 +48,28 @@ class DeviceProfile(models.Model):
         return msgspec.convert(self.content, Profile)
 
 
+class ReportedDay(models.Model):
+    """What a device told of its data in a day: how many profiles, and how large they were together."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="reported_days")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="reported_days")
+    day = models.DateField()
+    """In UTC."""
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    reports = models.PositiveBigIntegerField(default=0)
+    latest_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-day", "federation", "device"]
+        indexes = [models.Index(fields=["day"], name="reported_by_day")]
+        constraints = [
+            models.UniqueConstraint(fields=["device", "federation", "day"], name="one_row_a_member_and_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"told by {self.device} on {self.day:%F}"
+
+
 class HelpRequest(models.Model):
     """A device whose model fails asks others for help."""
 

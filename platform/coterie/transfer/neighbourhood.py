@@ -27,7 +27,7 @@ KEPT = 64
 
 
 class Neighbour(NamedTuple):
-    """A device that could help."""
+    """A device whose data are like another's."""
 
     device: UUID
     divergence: float
@@ -54,6 +54,14 @@ class Neighbourhood:
             found = self._index.search(prior, classes, cartel, limit=limit, exclude={str(device) for device in exclude})
         return [Neighbour(UUID(match.device), match.divergence) for match in found]
 
+    def around(self, own: DeviceProfile, *, limit: int) -> list[Neighbour]:
+        """The devices whose data are most like those of `own`, whether they can help or not, nearest first."""
+        prior = _counts(own.profile(), self._classes).prior()
+        with self._lock:
+            self._refresh()
+            found = self._index.nearest(prior, limit=limit, exclude={str(own.device_id)})
+        return [Neighbour(UUID(match.device), match.divergence) for match in found]
+
     def _refresh(self) -> None:
         changed = DeviceProfile.objects.filter(federation=self._federation_id).order_by("updated_at")
         if self._read_to is not None:
@@ -70,6 +78,18 @@ def nearest(request: HelpRequest, *, exclude: Collection[UUID], limit: int) -> l
     return index.nearest(
         request.asked_profile(), tuple(request.classes), request.cartel(), exclude=exclude, limit=limit
     )
+
+
+def nearest_around(own: DeviceProfile, *, limit: int) -> list[Neighbour]:
+    """The devices of the profile's federation whose data are most like those it tells of, nearest first."""
+    classes = own.federation.pair.model_spec().classes
+    return _index(own.federation_id, classes).around(own, limit=limit)
+
+
+def prior_of(profile: Profile, classes: int) -> list[float]:
+    """The share of each class in the batches that `profile` tells of."""
+    shares: list[float] = _counts(profile, classes).prior().tolist()
+    return shares
 
 
 def forget_indexes() -> None:

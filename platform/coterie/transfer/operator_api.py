@@ -1,17 +1,11 @@
 """Help between devices in the operators' REST API, to look at: devices ask, the platform matches."""
 
-from typing import TypeVar
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 
-from django.db.models import Model, QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import mixins, serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
-
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
-
-M = TypeVar("M", bound=Model)
 
 
 class TransferSerializer(serializers.ModelSerializer[Transfer]):
@@ -130,68 +124,34 @@ class DeviceProfileFilter(serializers.Serializer[None]):
     device = serializers.UUIDField(required=False)
 
 
-class HelpRequestViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[HelpRequest]):
-    """Help requests."""
+class HelpRequestViewSet(ListedViewSet[HelpRequest]):
+    """Help requests, youngest first."""
 
     queryset = HelpRequest.objects.select_related("federation", "device").prefetch_related(
         "transfers__helper", "transfers__request__device"
     )
     serializer_class = HelpRequestSerializer
+    filters = HelpRequestFilter
 
-    @extend_schema(parameters=[HelpRequestFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Help requests, youngest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
-
-    def get_queryset(self) -> QuerySet[HelpRequest]:
-        """All help requests; of a list, those that the query asks for."""
-        requests = super().get_queryset()
-        if self.action != "list":
-            return requests
-        wanted = HelpRequestFilter(data=self.request.query_params)
-        wanted.is_valid(raise_exception=True)
-        asked = wanted.validated_data
-        live = asked.pop("live")
-        if live is not None:
-            requests = (requests.filter if live else requests.exclude)(state__in=HelpRequest.LIVE)
-        return requests.filter(**asked)
+    def narrowed(self, rows: QuerySet[HelpRequest], asked: Asked) -> QuerySet[HelpRequest]:
+        """By federation, device and state; and those that go on, or have ended."""
+        rows = rows.filter(**{name: value for name, value in asked.items() if name != "live"})
+        if "live" not in asked:
+            return rows
+        return (rows.filter if asked["live"] else rows.exclude)(state__in=HelpRequest.LIVE)
 
 
-class TransferViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Transfer]):
-    """Who helped whom, with what, and whether it helped."""
+class TransferViewSet(ListedViewSet[Transfer]):
+    """Who helped whom, with what, and whether it helped; youngest first."""
 
     queryset = Transfer.objects.select_related("request__device", "helper").order_by("-matched_at", "-id")
     serializer_class = TransferSerializer
-
-    @extend_schema(parameters=[TransferFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Transfers, youngest first, a page at a time."""
-        return super().list(request, *args, **kwargs)
-
-    def get_queryset(self) -> QuerySet[Transfer]:
-        """All transfers; of a list, those that the query asks for."""
-        return _filtered(self, super().get_queryset(), TransferFilter)
+    filters = TransferFilter
 
 
-class DeviceProfileViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[DeviceProfile]):
+class DeviceProfileViewSet(ListedViewSet[DeviceProfile]):
     """What devices tell of their data: counts, never samples."""
 
     queryset = DeviceProfile.objects.select_related("device")
     serializer_class = DeviceProfileSerializer
-
-    @extend_schema(parameters=[DeviceProfileFilter])
-    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        """Profiles by federation and device, a page at a time."""
-        return super().list(request, *args, **kwargs)
-
-    def get_queryset(self) -> QuerySet[DeviceProfile]:
-        """All profiles; of a list, those that the query asks for."""
-        return _filtered(self, super().get_queryset(), DeviceProfileFilter)
-
-
-def _filtered(view: GenericViewSet[M], rows: QuerySet[M], kind: type[serializers.Serializer[None]]) -> QuerySet[M]:
-    if view.action != "list":
-        return rows
-    wanted = kind(data=view.request.query_params)
-    wanted.is_valid(raise_exception=True)
-    return rows.filter(**wanted.validated_data)
+    filters = DeviceProfileFilter

@@ -6,7 +6,7 @@ from typing import BinaryIO
 from django.db import transaction
 
 from coterie.core.arrivals import UploadTarget, WrongHash
-from coterie.core.events import wake_device
+from coterie.core.events import tell_consoles, wake_device
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
 from coterie.transfer.advancing import give_up, held_request
@@ -41,6 +41,7 @@ def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> Uplo
             if transfer.sha256 != offer.sha256:
                 ARRIVING.discard(transfer.pk)
             Transfer.objects.filter(pk=transfer.pk).update(sha256=offer.sha256, size_bytes=offer.size_bytes)
+            tell_consoles("transfer")
         elif not _has_delivered(transfer, offer.sha256):
             raise _ended(transfer)
         else:

@@ -62,7 +62,8 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 def _standing(slug: str, plan: bytes) -> Standing | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(msgspec.json.decode(plan, type=Document)).device
-    if isinstance(device_plan.help, NoHelp) and device_plan.alone_every_s is None:
+    has_own = device_plan.alone_every_s is not None or device_plan.local.keeps_own()
+    if isinstance(device_plan.help, NoHelp) and not has_own:
         return None
     content = msgspec.json.encode(device_plan)
     return Standing(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

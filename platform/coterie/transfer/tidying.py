@@ -1,16 +1,20 @@
-"""Removes what nobody needs: portions whose transfer has ended, which a killed process left behind."""
+"""Removes what nobody needs: portions whose transfer has ended, and counts of reports that nobody looks at."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.core.files.storage import storages
 
 from coterie.transfer.files import ARRIVING, portion_of
-from coterie.transfer.models import Transfer
+from coterie.transfer.models import ReportedDay, Transfer
+
+REPORTS_KEPT = timedelta(days=90)
+"""So long the platform says what a device told of its data by the day."""
 
 
-def tidy(*, now: datetime) -> None:  # noqa: ARG001 - every sweep is told the time
-    """Remove every portion that is neither arriving nor waiting to be fetched."""
+def tidy(*, now: datetime) -> None:
+    """Remove every portion that is neither arriving nor waiting to be fetched, and old counts of reports."""
+    ReportedDay.objects.filter(day__lt=(now - REPORTS_KEPT).astimezone(UTC).date()).delete()
     # Files first: one that comes while we look belongs to a transfer that we still see.
     arriving, kept = ARRIVING.keys(), _kept()
     live = set(Transfer.objects.filter(state__in=Transfer.LIVE).values_list("pk", flat=True))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from coterie.core.events import wake_device
+from coterie.core.events import tell_consoles, wake_device
 from coterie.transfer.files import forget_portion
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie_wire.conditions import Reason
@@ -37,6 +37,7 @@ def step(
     if not HelpRequest.objects.filter(pk=request.pk, state=before).update(**values):
         request.refresh_from_db()
         return False
+    tell_consoles("transfer")
     for name, value in values.items():
         setattr(request, name, value)
     return True
@@ -45,6 +46,8 @@ def step(
 def explain(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
     """Say why a request goes on waiting for a helper."""
     HelpRequest.objects.filter(pk=request.pk, state=request.state).update(searched_at=now, **_reason_columns(reason))
+    if request.reason() != reason:
+        tell_consoles("transfer")
 
 
 def step_transfer(transfer: Transfer, to: Transfer.State, *, among: tuple[str, ...], **changes: object) -> bool:
@@ -53,6 +56,7 @@ def step_transfer(transfer: Transfer, to: Transfer.State, *, among: tuple[str, .
     if not Transfer.objects.filter(pk=transfer.pk, state__in=among).update(**values):
         transfer.refresh_from_db()
         return False
+    tell_consoles("transfer")
     for name, value in values.items():
         setattr(transfer, name, value)
     return True

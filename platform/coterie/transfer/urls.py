@@ -1,11 +1,16 @@
 """The transfers' part of the REST API."""
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from coterie.transfer.neighbour_views import NeighboursView
 from coterie.transfer.operator_api import DeviceProfileViewSet, HelpRequestViewSet, TransferViewSet
 
 router = SimpleRouter()
 router.register("help-requests", HelpRequestViewSet)
 router.register("transfers", TransferViewSet)
 router.register("profiles", DeviceProfileViewSet)
-urlpatterns = router.urls
+urlpatterns = [
+    *router.urls,
+    path("devices/<uuid:pk>/neighbours/", NeighboursView.as_view(), name="device-neighbours"),
+]

@@ -10,6 +10,7 @@ class Event(models.TextChoices):
     """What other programs can be told."""
 
     ROUND_PUBLISHED = "round.published"
+    ROLLOUT_ENDED = "rollout.ended"
     DEVICE_DRIFTED = "device.drifted"
     TRANSFER_JUDGED = "transfer.judged"
     JOB_FAILED = "job.failed"

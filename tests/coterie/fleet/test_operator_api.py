@@ -5,7 +5,6 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import DeviceRevoked, device_of_credential
 from coterie.fleet.services import EnrolledDevice, record_check_in
@@ -14,13 +13,6 @@ from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 def test_lists_devices_by_what_they_are_and_tells_why_they_wait(

@@ -4,19 +4,11 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
 from tests.coterie.world import ON_BATTERY, fleet_of, in_this_process, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 def test_an_empty_platform_says_so(api: APIClient) -> None:

@@ -19,6 +19,7 @@ from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
 from coterie.registry.models import ModelVersion, TeacherWeights
 from coterie.repairs.services import mute_repair
+from coterie.rollouts.models import Rollout, Trial
 from coterie.transfer.advancing import sweep
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import create_webhook, try_webhook
@@ -116,7 +117,10 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     group = Group.objects.create(federation=federation, name="north", since=now)
     Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)
     Split.objects.create(federation=federation, round_number=1, groups=2, at=now)
-    TeacherWeights.objects.create(version=ModelVersion.objects.all()[0], blob=keep(b"teacher"))
+    version = ModelVersion.objects.all()[0]
+    TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
+    rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
+    Trial.objects.create(rollout=rollout, device=delivering.row)
     make_company()
     asking, helping = Member("asking"), Member("helping")
     for member in (asking, helping):

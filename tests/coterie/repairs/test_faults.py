@@ -157,13 +157,10 @@ def test_every_button_is_an_action_that_sessions_know(running: Federation) -> No
 
 
 class TestMutes:
-    @pytest.fixture
-    def api(self) -> APIClient:
-        client = APIClient()
-        client.force_authenticate(create_operator(username="ada").operator)
+    @pytest.fixture(autouse=True)
+    def fault(self) -> None:
         make_pair()
         ModelPair.objects.update(state="rejected", reason_sentence="no FFT")
-        return client
 
     def test_an_ignored_fault_is_gone_until_it_is_restored(self, api: APIClient) -> None:
         (found,) = api.get("/api/repairs/").json()

@@ -1,9 +1,8 @@
-"""What an operator is told about a device, and what he can do to it: rounds follow his decision at once."""
+"""What an operator is told about a device, and what they can do to it: rounds follow the decision at once."""
 
 import pytest
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.rounds.models import Assignment, RoundEvent
@@ -19,13 +18,6 @@ from tests.coterie.world import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 @pytest.fixture

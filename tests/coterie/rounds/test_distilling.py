@@ -121,6 +121,7 @@ def finds(
             judged=tuple(Judged(0.25 * index, lines[index], (kept or [True] * 9)[index]) for index in order),
             lines=tuple(new(name) for name in ("", *sorted({line for line in lines if line}))),
             silhouettes={"2": 0.5},
+            distances={"group-1": {"group-1": 0.1, "group-2": 0.8}} if "group-2" in lines else {},
             reason="as the test wants",
         )
 
@@ -164,6 +165,7 @@ def test_after_a_split_each_device_has_its_groups_model_and_a_new_device_the_bas
     merged(hold(fleet, at=0), finds(names, better_for=["group-1", "group-2"]))
     split = Split.objects.get()
     assert (split.groups, split.silhouettes, split.reason_code) == (2, {"2": 0.5}, "rounds.split")
+    assert split.distances == {"group-1": {"group-1": 0.1, "group-2": 0.8}}
     assert dict(Membership.objects.values_list("device__name", "group__name")) == {
         f"device-{index}": name for index, name in enumerate(names)
     }

@@ -56,8 +56,7 @@ def held_out(labels: np.ndarray) -> Dataset:
         name="held out",
         blob=keep(file.getvalue()),
         rows=len(labels),
-        feature_shape=[4],
-        feature_dtype="float32",
+        inputs=[{"name": "x", "dtype": "float32", "shape": [4]}],
         classes=3,
         created_at=later(0),
     )
@@ -109,7 +108,9 @@ class TestMeasure:
         round_ = merged(merging_round(tolerance=1.0))
         assert round_.state == "published"
         assert {"accuracy", "accuracy_before", "loss"} <= round_.metrics.keys()
-        assert round_.result_version.metrics == round_.metrics
+        by_class = round_.result_version.metrics["class_accuracy"]
+        assert np.mean(by_class) == pytest.approx(round_.metrics["accuracy"]), "there are as many samples of each class"
+        assert round_.result_version.metrics == {**round_.metrics, "class_accuracy": by_class}
 
     def test_keeps_a_worse_candidate_back(self) -> None:
         round_ = merged(merging_round(), merger=claims(0.9, 0.87))

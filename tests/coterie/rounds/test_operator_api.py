@@ -1,6 +1,7 @@
 """The REST API of registry, federations, rounds and jobs, as an operator sees it."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -8,20 +9,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
+from coterie.registry.models import ModelPair
+from coterie.registry.services import reject_pair
 from coterie.rounds.advancing import sweep
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
+from coterie_wire.conditions import Reason
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 def npz(**arrays: np.ndarray) -> SimpleUploadedFile:
@@ -35,7 +31,9 @@ def problem_of(response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]
 
 
-@pytest.mark.parametrize("path", ["pairs", "versions", "datasets", "federations", "rounds", "jobs", "plan-schema"])
+@pytest.mark.parametrize(
+    "path", ["pairs", "versions", "datasets", "federations", "rounds", "jobs", "plan-schema", "recipe-schema"]
+)
 def test_strangers_see_nothing(path: str) -> None:
     assert problem_of(Client().get(f"/api/{path}/")) == (401, "rest.unauthenticated")
 
@@ -93,6 +91,29 @@ def test_plans_are_described(api: APIClient) -> None:
     assert {"fedavg", "fedprox"} <= api.get("/api/presets/").json().keys()
 
 
+def test_recipes_are_described(api: APIClient) -> None:
+    described = api.get("/api/recipe-schema/").json()
+    assert described.keys() == {"loss", "optimiser", "trains", "clipping", "distillation"}
+    assert "cross_entropy" in described["loss"]
+    rank = described["trains"]["adapters"]["$defs"]["Adapters"]["properties"]["rank"]
+    assert (rank["minimum"], rank["default"]) == (1, 8)
+    assert described["clipping"] == {
+        "type": "boolean",
+        "default": False,
+        "description": "whether a plan may clip gradients by their norm",
+    }
+
+
+def test_a_pair_tells_why_it_was_rejected(api: APIClient) -> None:
+    pair = make_pair()
+    ModelPair.objects.update(state="checking")
+    reason = Reason("compile.unsupported_operator", "Operator aten.nonzero.default cannot be compiled.")
+    reject_pair(pair=pair, reason=reason, fields={"operator": "aten.nonzero.default", "module": "encoder.0"})
+    told = api.get(f"/api/pairs/{pair.pk}/").json()
+    assert (told["state"], told["reason_code"]) == ("rejected", reason.code)
+    assert told["reason_fields"] == {"operator": "aten.nonzero.default", "module": "encoder.0"}
+
+
 def test_a_data_set_is_uploaded(api: APIClient) -> None:
     file = npz(x=np.zeros((6, 4), np.float32), y=np.arange(6) % 3)
     made = api.post("/api/datasets/", {"name": "data", "file": file}, format="multipart")
@@ -104,6 +125,18 @@ def test_a_broken_data_set_is_refused_with_its_code(api: APIClient) -> None:
     file = SimpleUploadedFile("data.npz", b"PK no zip")
     answer = api.post("/api/datasets/", {"name": "data", "file": file}, format="multipart")
     assert problem_of(answer) == (422, "registry.bad_dataset")
+
+
+def test_a_pair_is_submitted_with_a_loss_of_its_own(api: APIClient) -> None:
+    programs = {name: SimpleUploadedFile(f"{name}.pt2", name.encode()) for name in ("device", "cloud", "loss")}
+    form = {"name": "Own", "recipe": json.dumps({"loss": {"kind": "custom"}}), **programs}
+    made = api.post("/api/pairs/", form, format="multipart")
+    assert made.status_code == 201, made.content
+    assert made.json()["recipe"]["loss"] == {"kind": "custom", "task": "values"}
+    without = {"name": "Without", "recipe": form["recipe"], "device": programs["device"], "cloud": programs["cloud"]}
+    for file in programs.values():
+        file.seek(0)
+    assert problem_of(api.post("/api/pairs/", without, format="multipart")) == (422, "registry.loss_program")
 
 
 def test_a_pair_is_submitted_trained_and_its_job_cancelled(api: APIClient) -> None:

@@ -3,20 +3,12 @@
 import pytest
 from rest_framework.test import APIClient
 
-from coterie.accounts.services import create_operator
 from coterie.audit.models import Entry
 from coterie.federations.models import Federation
 from coterie.rounds.models import Round
 from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(create_operator(username="ada").operator)
-    return client
 
 
 def test_every_slot_is_judged(api: APIClient) -> None:

@@ -13,6 +13,7 @@ from coterie.fleet.models import Device
 from coterie.fleet.status import DeviceStatus, status_of
 from coterie.rounds.models import Round
 from coterie.seeding import lineages
+from coterie.transfer.models import Transfer
 from tests.coterie.world import make_device
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +30,12 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     api.force_authenticate(Operator.objects.get(role="administrator"))
     overview = api.get("/api/overview/").json()
     assert overview["devices"] > 250 and overview["rounds"] and overview["traffic"] and overview["repairs"] >= 2
-    for path in ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit"):
+    fleet = ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit")
+    company = ("groups", "splits", "memberships", "help-requests", "transfers", "profiles")
+    for path in (*fleet, *company, "webhooks", "webhook-deliveries"):
         assert api.get(f"/api/{path}/").json()["results"], path
+    told = api.get(f"/api/devices/{Transfer.objects.all()[0].helper_id}/departures/").json()
+    assert {"profile", "portion"} <= {departure["kind"] for departure in told}
     round_ = Round.objects.filter(state="published").latest("finished_at")
     kinds = [line["kind"] for line in api.get(f"/api/rounds/{round_.pk}/timeline/?page_size=500").json()["results"]]
     assert (kinds[0], kinds[1], kinds[-1]) == ("planned", "open", "published")

@@ -105,6 +105,50 @@ class PartDocument(Document, frozen=True, tag="part"):
     reason: Reason | None
 
 
+class HelperTried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One helper's part in a help request."""
+
+    transfer: str
+    helper: str
+    state: str
+    reason: Reason | None
+    size_bytes: int
+    accuracy_before: float | None
+    accuracy_after: float | None
+
+
+class HelpDocument(Document, frozen=True, tag="help"):
+    """A device that asks others for help, or one of the latest that did."""
+
+    federation: str
+    device: str
+    classes: tuple[int, ...]
+    state: str
+    reason: Reason | None
+    tried: tuple[HelperTried, ...]
+
+
+class RolloutDocument(Document, frozen=True, tag="rollout"):
+    """A roll-out that is planned or under way, or one of the latest that ended."""
+
+    federation: str
+    federation_slug: str
+    pair: str
+    version: str
+    version_number: int
+    champion: str | None
+    champion_number: int | None
+    terms: Mapping[str, Any]
+    """Any: a kind is JSON; `coterie.learning.plan.ROLLOUT` parses it."""
+    state: str
+    reason: Reason | None
+    created_at: datetime
+    begun_at: datetime | None
+    due_at: datetime
+    ended_at: datetime | None
+    figures: Mapping[str, float]
+
+
 class PairDocument(Document, frozen=True, tag="pair"):
     """One pair."""
 
@@ -160,6 +204,8 @@ AnyDocument = (
     | FederationDocument
     | RoundDocument
     | PartDocument
+    | RolloutDocument
+    | HelpDocument
     | PairDocument
     | JobDocument
     | EnrolmentTokenDocument

@@ -18,17 +18,22 @@ from coterie.gateway.console.frames import (
     EnrolmentTokenDocument,
     FederationDocument,
     FleetDocument,
+    HelpDocument,
+    HelperTried,
     JobDocument,
     PairDocument,
     PartDocument,
     RepairsDocument,
+    RolloutDocument,
     RoundDocument,
     StatusCount,
 )
 from coterie.registry.models import BASE, Alias, ModelPair, Role
 from coterie.repairs.services import shown
+from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.reasons import what_keeps
+from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 
 LATEST = 50
@@ -39,7 +44,9 @@ TOUCHES: Mapping[str, tuple[str, ...]] = {
     "fleet": ("fleet", "device", "enrolment_token", "repairs"),
     "registry": ("pair", "repairs"),
     "federations": ("federation", "round", "repairs"),
+    "rollouts": ("rollout", "repairs"),
     "rounds": ("round", "part", "federation", "repairs"),
+    "transfer": ("help",),
     "cloud_training": ("job", "pair", "repairs"),
     "repairs": ("repairs",),
 }
@@ -119,6 +126,32 @@ def _rounds(_now: datetime) -> Iterable[AnyDocument]:
     ]
 
 
+def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
+    rollouts = Rollout.objects.select_related("federation", "version", "champion")
+    ended = rollouts.exclude(state__in=Rollout.ACTIVE).order_by("-ended_at", "-pk")[:LATEST]
+    return [
+        RolloutDocument(
+            id=str(rollout.pk),
+            federation=str(rollout.federation_id),
+            federation_slug=rollout.federation.slug,
+            pair=str(rollout.version.pair_id),
+            version=str(rollout.version_id),
+            version_number=rollout.version.number,
+            champion=None if rollout.champion is None else str(rollout.champion_id),
+            champion_number=None if rollout.champion is None else rollout.champion.number,
+            terms=rollout.terms,
+            state=rollout.state,
+            reason=rollout.reason(),
+            created_at=rollout.created_at,
+            begun_at=rollout.begun_at,
+            due_at=rollout.due_at,
+            ended_at=rollout.ended_at,
+            figures=rollout.figures,
+        )
+        for rollout in [*rollouts.filter(state__in=Rollout.ACTIVE).order_by("created_at", "pk"), *ended]
+    ]
+
+
 def _parts(_now: datetime) -> Iterable[AnyDocument]:
     parts = Assignment.objects.filter(round__state__in=Round.ACTIVE).select_related("device").order_by("offered_at")
     return [
@@ -134,6 +167,34 @@ def _parts(_now: datetime) -> Iterable[AnyDocument]:
             reason=part.reason(),
         )
         for part in parts
+    ]
+
+
+def _help(_now: datetime) -> Iterable[AnyDocument]:
+    requests = HelpRequest.objects.prefetch_related("transfers")
+    ended = requests.exclude(state__in=HelpRequest.LIVE).order_by("-finished_at", "-pk")[:LATEST]
+    return [
+        HelpDocument(
+            id=str(request.pk),
+            federation=str(request.federation_id),
+            device=str(request.device_id),
+            classes=tuple(request.classes),
+            state=request.state,
+            reason=request.reason(),
+            tried=tuple(
+                HelperTried(
+                    transfer=str(transfer.pk),
+                    helper=str(transfer.helper_id),
+                    state=transfer.state,
+                    reason=_reason(transfer.reason_code, transfer.reason_sentence),
+                    size_bytes=transfer.size_bytes,
+                    accuracy_before=transfer.accuracy_before,
+                    accuracy_after=transfer.accuracy_after,
+                )
+                for transfer in request.transfers.all()
+            ),
+        )
+        for request in [*requests.filter(state__in=HelpRequest.LIVE).order_by("asked_at"), *ended]
     ]
 
 
@@ -206,6 +267,8 @@ READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
     "federation": _federations,
     "round": _rounds,
     "part": _parts,
+    "rollout": _rollouts,
+    "help": _help,
     "pair": _pairs,
     "job": _jobs,
     "enrolment_token": _enrolment_tokens,

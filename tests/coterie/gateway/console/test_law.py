@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 import pytest
@@ -24,13 +24,20 @@ from coterie.gateway.console.reading import KINDS, read
 from coterie.learning.child.job import Progress
 from coterie.registry.models import ModelPair
 from coterie.registry.services import reject_pair
+from coterie.rollouts.models import Rollout
+from coterie.rollouts.services import start_rollout
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round
+from coterie.transfer.advancing import sweep
+from coterie.transfer.asking import withdraw_help
+from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress as DeviceProgress
 from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
 from tests.coterie.conftest import CAPABILITIES
+from tests.coterie.rollouts.world import TERMS, World, report
+from tests.coterie.transfer.company import KNOWS_2, Member, make_company
 from tests.coterie.world import (
     ON_BATTERY,
     START,
@@ -147,6 +154,55 @@ def test_holds_for_each_step_of_a_round(keeps_law) -> None:
     with keeps_law():
         merge_round(round_id=round_.pk, clock=timezone.now, merger=in_this_process)
     assert Round.objects.get(pk=round_.pk).state == "published"
+
+
+def test_holds_for_each_step_of_a_help_request(keeps_law) -> None:
+    make_company()
+    now = timezone.now()
+    target, *others = members = [Member(name) for name in ("target", "nearest", "next")]
+    for member in members:
+        member.check_in(now)
+    with keeps_law():
+        target.ask(1, now)
+    with keeps_law():
+        sweep(now=now)  # nobody has told that it could help
+    for member in others:
+        member.tell(KNOWS_2, now)
+    with keeps_law():
+        sweep(now=now + timedelta(seconds=3))
+    with keeps_law():
+        ((first, declined),) = [(member, serve) for member in others if (serve := member.check_in(now).serve)]
+    with keeps_law():
+        first.decline(declined.transfer, now)
+    with keeps_law():
+        sweep(now=now)
+    (second,) = (member for member in others if member is not first)
+    with keeps_law():
+        serve = second.check_in(now).serve
+    assert serve is not None
+    with keeps_law():
+        second.serve(serve.transfer, now)
+    with keeps_law():
+        target.merged(serve.transfer, now)
+    with keeps_law():
+        target.judge(serve.transfer, now)
+    assert HelpRequest.objects.get().state == "judged"
+    with keeps_law():
+        target.ask(2, now)
+    with keeps_law():
+        withdraw_help(device=target.row, request_id=str(target.asks), now=now)
+
+
+def test_holds_for_each_step_of_a_roll_out(keeps_law) -> None:
+    world = World(devices=2)
+    Device.objects.update(present_until=timezone.now() + timedelta(days=1))
+    rollout = start_rollout(version=world.candidate, terms=TERMS, now=START)
+    with keeps_law():
+        advance_federation(federation_id=world.federation.pk, now=later(1))
+    for device in world.group(Rollout.objects.get()):
+        with keeps_law():
+            report(device, rollout, after=0.1)
+    assert rollout.state == "rolled_back"
 
 
 def test_holds_for_a_job(keeps_law) -> None:
