@@ -81,6 +81,19 @@ def test_a_version_is_rolled_back_and_the_log_tells_who_did_it(visit: Visit, wor
     expect(page.get_by_role("dialog")).to_contain_text("Before")
 
 
+def test_a_version_is_tried_on_a_device_before_everybody_gets_it(visit: Visit, device: RealAgent, world: World) -> None:
+    versions = world.operator.get(f"/versions/?pair={world.pair}&role=device")["results"]
+    candidate = next(version for version in versions if not version["champion"])
+    page = visit(f"/models/{world.pair}?version={candidate['id']}")
+    page.get_by_role("button", name="Try it first", exact=True).click()
+    asked = page.get_by_role("dialog")
+    asked.get_by_label("reports").fill("1")
+    asked.get_by_role("button", name="Try it first").click()
+    ended = page.get_by_role("table", name="Roll-outs that have ended")  # live, by what a real device has measured
+    expect(ended).to_contain_text(re.compile("promoted|rolled back"), timeout=SAMPLES_WAIT_MS)
+    expect(ended).to_contain_text(re.compile(r"error \S+% on the devices. samples against the champion.s"))
+
+
 def test_a_viewer_sees_everything_and_can_change_nothing(visit: Visit, device: RealAgent, world: World) -> None:
     page = visit(f"/devices/{device.id}", name="vera")
     revoke = page.get_by_role("button", name="Revoke", exact=True)

@@ -14,6 +14,7 @@ import { Route as AuditRouteImport } from './routes/audit'
 import { Route as EnrolRouteImport } from './routes/enrol'
 import { Route as HelpRouteImport } from './routes/help'
 import { Route as JobsRouteImport } from './routes/jobs'
+import { Route as PartsRouteImport } from './routes/parts'
 import { Route as SettingsRouteImport } from './routes/settings'
 import { Route as DevicesIndexRouteImport } from './routes/devices.index'
 import { Route as DevicesIdRouteImport } from './routes/devices.$id'
@@ -48,6 +49,11 @@ const HelpRoute = HelpRouteImport.update({
 const JobsRoute = JobsRouteImport.update({
   id: '/jobs',
   path: '/jobs',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const PartsRoute = PartsRouteImport.update({
+  id: '/parts',
+  path: '/parts',
   getParentRoute: () => rootRouteImport,
 } as any)
 const SettingsRoute = SettingsRouteImport.update({
@@ -108,6 +114,7 @@ export interface FileRoutesByFullPath {
   '/enrol': typeof EnrolRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
+  '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -125,6 +132,7 @@ export interface FileRoutesByTo {
   '/enrol': typeof EnrolRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
+  '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -143,6 +151,7 @@ export interface FileRoutesById {
   '/enrol': typeof EnrolRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
+  '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
@@ -162,6 +171,7 @@ export interface FileRouteTypes {
     | '/enrol'
     | '/help'
     | '/jobs'
+    | '/parts'
     | '/settings'
     | '/devices/$id'
     | '/federations/new'
@@ -179,6 +189,7 @@ export interface FileRouteTypes {
     | '/enrol'
     | '/help'
     | '/jobs'
+    | '/parts'
     | '/settings'
     | '/devices/$id'
     | '/federations/new'
@@ -196,6 +207,7 @@ export interface FileRouteTypes {
     | '/enrol'
     | '/help'
     | '/jobs'
+    | '/parts'
     | '/settings'
     | '/devices/$id'
     | '/federations/new'
@@ -214,6 +226,7 @@ export interface RootRouteChildren {
   EnrolRoute: typeof EnrolRoute
   HelpRoute: typeof HelpRoute
   JobsRoute: typeof JobsRoute
+  PartsRoute: typeof PartsRoute
   SettingsRoute: typeof SettingsRoute
   DevicesIdRoute: typeof DevicesIdRoute
   FederationsNewRoute: typeof FederationsNewRoute
@@ -261,6 +274,13 @@ declare module '@tanstack/react-router' {
       path: '/jobs'
       fullPath: '/jobs'
       preLoaderRoute: typeof JobsRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/parts': {
+      id: '/parts'
+      path: '/parts'
+      fullPath: '/parts'
+      preLoaderRoute: typeof PartsRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/settings': {
@@ -342,6 +362,7 @@ const rootRouteChildren: RootRouteChildren = {
   EnrolRoute: EnrolRoute,
   HelpRoute: HelpRoute,
   JobsRoute: JobsRoute,
+  PartsRoute: PartsRoute,
   SettingsRoute: SettingsRoute,
   DevicesIdRoute: DevicesIdRoute,
   FederationsNewRoute: FederationsNewRoute,

@@ -156,6 +156,40 @@ export interface paths {
         patch: operations["devices_partial_update"];
         trace?: never;
     };
+    "/api/devices/{id}/departures/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Everything of the last 30 days but the check-ins themselves, youngest first; samples never leave it. */
+        get: operations["devices_departures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/devices/{id}/neighbours/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Class shares of the device and its nearest neighbours, in each federation that it told of its data. */
+        get: operations["devices_neighbours"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/devices/{id}/pause/": {
         parameters: {
             query?: never;
@@ -455,7 +489,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Help requests, youngest first, a page at a time. */
+        /** @description A page of the list, or all of it as CSV. */
         get: operations["help_requests_list"];
         put?: never;
         post?: never;
@@ -472,7 +506,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Help requests. */
+        /** @description Help requests, youngest first. */
         get: operations["help_requests_retrieve"];
         put?: never;
         post?: never;
@@ -647,7 +681,7 @@ export interface paths {
         /** @description A page of the list, or all of it as CSV. */
         get: operations["operators_list"];
         put?: never;
-        /** @description Let a person in; the answer holds the link with which he or she signs in first. */
+        /** @description Let a person in; the answer holds the link with which they sign in first. */
         post: operations["operators_create"];
         delete?: never;
         options?: never;
@@ -669,7 +703,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Give a person another role or address, shut him out, or let him in again. */
+        /** @description Give a person another role or address, shut them out, or let them in again. */
         patch: operations["operators_partial_update"];
         trace?: never;
     };
@@ -868,7 +902,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Profiles by federation and device, a page at a time. */
+        /** @description A page of the list, or all of it as CSV. */
         get: operations["profiles_list"];
         put?: never;
         post?: never;
@@ -895,6 +929,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/recipe-schema/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description JSON schema of every kind of loss, optimiser and what trains, and of the recipe's other fields. */
+        get: operations["recipe_schema_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/repairs/": {
         parameters: {
             query?: never;
@@ -906,6 +957,75 @@ export interface paths {
         get: operations["repairs_now"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["rollouts_list"];
+        put?: never;
+        /** @description Have a canary group try a version; it begins when the round that is held has ended. */
+        post: operations["rollouts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A roll-out with every device's part in it. */
+        get: operations["rollouts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/cancel/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Stop it; the canary group goes back to the champion. */
+        post: operations["rollouts_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/promote/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Make the candidate the champion without waiting for the reports. */
+        post: operations["rollouts_promote_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1112,7 +1232,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Transfers, youngest first, a page at a time. */
+        /** @description A page of the list, or all of it as CSV. */
         get: operations["transfers_list"];
         put?: never;
         post?: never;
@@ -1129,7 +1249,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who helped whom, with what, and whether it helped. */
+        /** @description Who helped whom, with what, and whether it helped; youngest first. */
         get: operations["transfers_retrieve"];
         put?: never;
         post?: never;
@@ -1503,8 +1623,35 @@ export interface components {
             /** @description empty: it can */
             problems: components["schemas"]["PlanProblem"][];
         };
+        /** @description What a device last told of its data. */
+        ClassShares: {
+            /** Format: uuid */
+            device: string;
+            /** @example kiosk-0017 */
+            device_name: string;
+            /**
+             * Format: double
+             * @description Jensen-Shannon divergence of both devices' class shares, in bits; 0: they are alike, 1: nothing is
+             */
+            divergence: number;
+            /** @description its own model fails it */
+            drifting: boolean;
+            /**
+             * Format: double
+             * @description share of its samples that it had wrong; null: untold
+             */
+            error: number | null;
+            /** @description share of each class, by its number */
+            prior: number[];
+            /** Format: date-time */
+            updated_at: string;
+            /** @description its owner lets it help */
+            willing: boolean;
+        };
         /** @description Two versions side by side. */
         Comparison: {
+            /** @description accuracy by class; null: no sample of it; empty: it was measured of neither */
+            classes: components["schemas"]["Figure"][];
             figures: components["schemas"]["Figure"][];
             first: components["schemas"]["Version"];
             second: components["schemas"]["Version"];
@@ -1521,10 +1668,9 @@ export interface components {
             readonly classes: number;
             /** Format: date-time */
             readonly created_at: string;
-            readonly feature_dtype: string;
-            readonly feature_shape: number[];
             /** Format: uuid */
             readonly id: string;
+            readonly inputs: components["schemas"]["TensorSpec"][];
             /** @example kiosk-0017 */
             readonly name: string;
             /** @example 1797 */
@@ -1555,13 +1701,14 @@ export interface components {
         };
         /**
          * @description * `round.published` - Round Published
+         *     * `rollout.ended` - Rollout Ended
          *     * `device.drifted` - Device Drifted
          *     * `transfer.judged` - Transfer Judged
          *     * `job.failed` - Job Failed
          *     * `test` - Test
          * @enum {string}
          */
-        DeliveryEvent: "round.published" | "device.drifted" | "transfer.judged" | "job.failed" | "test";
+        DeliveryEvent: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed" | "test";
         /**
          * @description * `pending` - Pending
          *     * `delivered` - Delivered
@@ -1569,6 +1716,43 @@ export interface components {
          * @enum {string}
          */
         DeliveryState: "pending" | "delivered" | "failed";
+        /** @description Something that left a device. */
+        Departure: {
+            /**
+             * Format: date-time
+             * @description of profiles, when the last of that day was told
+             */
+            at: string;
+            /** @description profiles are counted by the day */
+            count: number;
+            /** Format: uuid */
+            federation: string;
+            /** @example digits */
+            federation_slug: string;
+            /**
+             * @description an update to a round, a model portion, or profiles of its data
+             *
+             *     * `update` - update
+             *     * `portion` - portion
+             *     * `profile` - profile
+             */
+            kind: components["schemas"]["DepartureKindEnum"];
+            /** @example 15312 */
+            size_bytes: number;
+            /**
+             * Format: uuid
+             * @description the device that a portion was for
+             */
+            target: string | null;
+            target_name: string;
+        };
+        /**
+         * @description * `update` - update
+         *     * `portion` - portion
+         *     * `profile` - profile
+         * @enum {string}
+         */
+        DepartureKindEnum: "update" | "portion" | "profile";
         /** @description A device, with what it last reported. */
         Device: {
             readonly capabilities: unknown;
@@ -1653,6 +1837,15 @@ export interface components {
             /** @example 13 */
             devices: number;
         };
+        /**
+         * @description * `float32` - float32
+         *     * `int64` - int64
+         *     * `int32` - int32
+         *     * `uint8` - uint8
+         *     * `bool` - bool
+         * @enum {string}
+         */
+        DtypeEnum: "float32" | "int64" | "int32" | "uint8" | "bool";
         /** @description One version came of another. */
         Edge: {
             /** Format: uuid */
@@ -1740,12 +1933,13 @@ export interface components {
         };
         /**
          * @description * `round.published` - Round Published
+         *     * `rollout.ended` - Rollout Ended
          *     * `device.drifted` - Device Drifted
          *     * `transfer.judged` - Transfer Judged
          *     * `job.failed` - Job Failed
          * @enum {string}
          */
-        EventsEnum: "round.published" | "device.drifted" | "transfer.judged" | "job.failed";
+        EventsEnum: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed";
         /** @description A federation. */
         Federation: {
             /** Format: uuid */
@@ -2080,6 +2274,25 @@ export interface components {
              * @description null: ignore it for good
              */
             until?: string | null;
+        };
+        /** @description A device among those of one federation whose data are most like its own. */
+        Neighbourhood: {
+            /** Format: uuid */
+            federation: string;
+            /** @example digits */
+            federation_slug: string;
+            /**
+             * @description what the classes are called
+             * @example [
+             *       "zero",
+             *       "one",
+             *       "two"
+             *     ]
+             */
+            labels: string[];
+            /** @description nearest first */
+            neighbours: components["schemas"]["ClassShares"][];
+            own: components["schemas"]["ClassShares"];
         };
         /** @description A new person with an invitation, which is shown this once. */
         NewOperator: {
@@ -2452,6 +2665,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Part"][];
         };
+        PaginatedRolloutList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Rollout"][];
+        };
         PaginatedRoundEventList: {
             /** @example 123 */
             count: number;
@@ -2602,6 +2830,10 @@ export interface components {
             readonly name: string;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
+            /** @description what the sentence is about, such as operator, module and reason */
+            readonly reason_fields: {
+                [key: string]: unknown;
+            };
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
             readonly recipe: unknown;
@@ -2609,6 +2841,7 @@ export interface components {
             /** @example digits */
             readonly slug: string;
             readonly spec: unknown;
+            /** @default checking */
             readonly state: components["schemas"]["PairState"];
         };
         /**
@@ -2840,6 +3073,94 @@ export interface components {
             /** @example kiosk-0017 */
             subject_name: string;
         };
+        /** @description A version on its way to the devices of a federation. */
+        Rollout: {
+            /** Format: date-time */
+            readonly begun_at: string | null;
+            /** Format: uuid */
+            readonly champion: string | null;
+            readonly champion_number: number | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly due_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            /** Format: uuid */
+            readonly federation: string;
+            /** @example digits */
+            readonly federation_slug: string;
+            /** @description devices, reports, faults; champion_error and candidate_error, or …_loss */
+            readonly figures: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly pair: string;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @default planned */
+            readonly state: components["schemas"]["RolloutState"];
+            /** @description a kind of slot rollout */
+            readonly terms: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            readonly version: string;
+            readonly version_number: number;
+        };
+        /** @description A roll-out with every device's part in it. */
+        RolloutDetail: {
+            /** Format: date-time */
+            readonly begun_at: string | null;
+            /** Format: uuid */
+            readonly champion: string | null;
+            readonly champion_number: number | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly due_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            /** Format: uuid */
+            readonly federation: string;
+            /** @example digits */
+            readonly federation_slug: string;
+            /** @description devices, reports, faults; champion_error and candidate_error, or …_loss */
+            readonly figures: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly pair: string;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @default planned */
+            readonly state: components["schemas"]["RolloutState"];
+            /** @description a kind of slot rollout */
+            readonly terms: {
+                [key: string]: unknown;
+            };
+            readonly trials: components["schemas"]["Trial"][];
+            /** Format: uuid */
+            readonly version: string;
+            readonly version_number: number;
+        };
+        /**
+         * @description * `planned` - Planned
+         *     * `measuring` - Measuring
+         *     * `promoted` - Promoted
+         *     * `rolled_back` - Rolled Back
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        RolloutState: "planned" | "measuring" | "promoted" | "rolled_back" | "cancelled";
         /** @description A round. */
         Round: {
             /** Format: uuid */
@@ -3039,7 +3360,7 @@ export interface components {
          * @enum {string}
          */
         Scope: "read" | "fleet" | "models" | "federations" | "settings";
-        /** @description Who is signed in, and what he may do. */
+        /** @description Who is signed in, and what they may do. */
         Session: {
             /** @description every action, for buttons that say why they are disabled */
             may: components["schemas"]["May"][];
@@ -3066,6 +3387,12 @@ export interface components {
         Split: {
             /** Format: date-time */
             readonly at: string;
+            /** @description by two groups' names: how far apart their models are on average, in nats; of one: among themselves */
+            readonly distances: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
             /** Format: uuid */
             readonly federation: string;
             readonly groups: number;
@@ -3088,6 +3415,18 @@ export interface components {
          * @enum {string}
          */
         StageEnum: "accepted" | "training" | "waiting" | "uploading";
+        /** @description What to roll out, and how. */
+        StartRolloutRequest: {
+            /** @description settings of kind canary (share, tag, reports, threshold, within_s); others as it has them */
+            terms?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: uuid
+             * @description of a device model
+             */
+            version: string;
+        };
         /** @description How many devices stand so. */
         StatusCount: {
             /** @example 13 */
@@ -3110,13 +3449,13 @@ export interface components {
         SubmittedDatasetRequest: {
             /**
              * Format: binary
-             * @description an .npz with x and y (float32 or int64, a row a sample); classes are int64
+             * @description an .npz with y (float32 or int64; classes are int64) and x, or an array by the name of each input (float32, int64, int32, uint8 or bool); a row a sample
              */
             file: string;
             /** @example kiosk-0017 */
             name: string;
         };
-        /** @description A pair to be checked, as a form with two files written by `torch.export.save`. */
+        /** @description A pair to be checked, as a form with files written by `torch.export.save`. */
         SubmittedPairRequest: {
             /**
              * @default 32
@@ -3142,15 +3481,31 @@ export interface components {
              *     ]
              */
             labels?: string[];
+            /**
+             * Format: binary
+             * @description the loss as a program, .pt2, where the recipe's is custom
+             */
+            loss?: string;
             /** @example kiosk-0017 */
             name: string;
-            /** @description the loss, the optimiser and what trains, as JSON; what is left out has its default */
+            /** @description the loss, the optimiser and what trains, as JSON; see recipe-schema. The rest has its default */
             recipe?: unknown;
         };
-        /** @description What devices sent in a day. */
+        /** @description A tensor of one sample. */
+        TensorSpec: {
+            readonly dtype: components["schemas"]["DtypeEnum"];
+            /** @example kiosk-0017 */
+            readonly name: string;
+            readonly shape: number[];
+        };
+        /** @description What left the devices in a day. */
         TrafficDay: {
             /** Format: date */
             day: string;
+            /** @description portions of models, for devices that asked for help */
+            portion_bytes: number;
+            /** @description what devices told of their data: counts by class */
+            profile_bytes: number;
             /** @example 123456 */
             update_bytes: number;
             /** @example 10 */
@@ -3266,6 +3621,27 @@ export interface components {
          * @enum {string}
          */
         TransferState: "matched" | "requested" | "delivered" | "merged" | "kept" | "undone" | "declined" | "rejected" | "expired" | "withdrawn";
+        /** @description One device's part in a roll-out. */
+        Trial: {
+            /** Format: double */
+            readonly candidate_accuracy: number | null;
+            /** Format: double */
+            readonly candidate_loss: number | null;
+            /** Format: double */
+            readonly champion_accuracy: number | null;
+            /** Format: double */
+            readonly champion_loss: number | null;
+            /** Format: uuid */
+            readonly device: string;
+            /** @example kiosk-0017 */
+            readonly device_name: string;
+            readonly fault_code: string;
+            readonly fault_sentence: string;
+            readonly id: number;
+            /** Format: date-time */
+            readonly reported_at: string | null;
+            readonly samples: number | null;
+        };
         /** @description An update that counts. */
         Update: {
             /** Format: double */
@@ -3567,13 +3943,16 @@ export interface operations {
                  *     * `registry.submit_pair` - registry.submit_pair
                  *     * `repairs.mute_repair` - repairs.mute_repair
                  *     * `repairs.restore_repair` - repairs.restore_repair
+                 *     * `rollouts.cancel_rollout` - rollouts.cancel_rollout
+                 *     * `rollouts.promote_rollout` - rollouts.promote_rollout
+                 *     * `rollouts.start_rollout` - rollouts.start_rollout
                  *     * `webhooks.change_webhook` - webhooks.change_webhook
                  *     * `webhooks.create_webhook` - webhooks.create_webhook
                  *     * `webhooks.remove_webhook` - webhooks.remove_webhook
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -3919,6 +4298,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Device"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_departures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Departure"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_neighbours: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Neighbourhood"][];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -5761,6 +6204,38 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    recipe_schema_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     repairs_now: {
         parameters: {
             query?: never;
@@ -5776,6 +6251,192 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Repair"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_list: {
+        parameters: {
+            query?: {
+                /** @description planned or under way */
+                active?: boolean | null;
+                federation?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                pair?: string;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-begun_at" | "-created_at" | "-ended_at" | "begun_at" | "created_at" | "ended_at";
+                /**
+                 * @description * `planned` - Planned
+                 *     * `measuring` - Measuring
+                 *     * `promoted` - Promoted
+                 *     * `rolled_back` - Rolled Back
+                 *     * `cancelled` - Cancelled
+                 */
+                state?: "planned" | "measuring" | "promoted" | "rolled_back" | "cancelled";
+                version?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRolloutList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRolloutRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rollouts_promote_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6665,12 +7326,13 @@ export interface operations {
             query?: {
                 /**
                  * @description * `round.published` - Round Published
+                 *     * `rollout.ended` - Rollout Ended
                  *     * `device.drifted` - Device Drifted
                  *     * `transfer.judged` - Transfer Judged
                  *     * `job.failed` - Job Failed
                  *     * `test` - Test
                  */
-                event?: "round.published" | "device.drifted" | "transfer.judged" | "job.failed" | "test";
+                event?: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed" | "test";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */

@@ -1,12 +1,10 @@
-import { ActionIcon, Group, Menu, Text, useComputedColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { IconDownload } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { save } from "../components/save";
 import { csvOf } from "../table/csv";
-import classes from "./TimeChart.module.css";
+import { Saveable } from "./Saveable";
 
 export interface Series {
   readonly label: string;
@@ -29,12 +27,15 @@ interface Props {
   readonly marks?: readonly Mark[];
   readonly format?: (value: number) => string;
   readonly height?: number;
+  /** A value holds until the next one. */
+  readonly stepped?: boolean;
 }
 
+const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
 const LINES = ["--good", "--wait", "--bad", "--quiet"] as const;
 
 /** Values over time; stays quick with tens of thousands of points. */
-export function TimeChart({ title, times, series, marks = [], format = String, height = 200 }: Props) {
+export function TimeChart({ title, times, series, marks = [], format = String, height = 200, stepped = false }: Props) {
   const { ref, width } = useElementSize();
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
@@ -60,6 +61,7 @@ export function TimeChart({ title, times, series, marks = [], format = String, h
             stroke: colour(LINES[index % LINES.length] ?? "--good"),
             width: 1.75,
             spanGaps: false,
+            ...(stepped && { paths: steps({ align: 1 }) }),
             value: (_plot: uPlot, value: number | null) => (value === null ? "–" : format(value)),
           })),
         ],
@@ -70,7 +72,7 @@ export function TimeChart({ title, times, series, marks = [], format = String, h
     );
     plot.current = drawn;
     return () => drawn.destroy();
-  }, [times, series, marks, format, width, height, scheme]);
+  }, [times, series, marks, format, stepped, width, height, scheme]);
 
   const table = () =>
     csvOf(
@@ -79,43 +81,36 @@ export function TimeChart({ title, times, series, marks = [], format = String, h
     );
 
   return (
-    <figure className={classes.figure} ref={ref}>
-      <Group component="figcaption" justify="space-between" gap="xs">
-        <Text size="sm" fw={550}>
-          {title}
-        </Text>
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Save “${title}”`}>
-              <IconDownload size={15} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={() => plot.current?.ctx.canvas.toBlob((blob) => blob && save(`${title}.png`, blob))}>
-              As PNG
-            </Menu.Item>
-            <Menu.Item onClick={() => save(`${title}.csv`, new Blob([table()], { type: "text/csv" }))}>
-              Its data as CSV
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-      </Group>
-      <div ref={place} role="img" aria-label={spoken(title, series, format)} />
-    </figure>
+    <Saveable title={title} picture={() => plot.current?.ctx.canvas} table={table} ref={ref}>
+      <div ref={place} role="img" aria-label={spoken(title, series, marks, format)} />
+    </Saveable>
   );
 }
 
-/** What the picture shows, in words: each line's last value. */
-function spoken(title: string, series: readonly Series[], format: (value: number) => string): string {
+const LATEST_MARKS = 5;
+
+/** What the picture shows, in words: each line's last value, and what was marked last. */
+function spoken(
+  title: string,
+  series: readonly Series[],
+  marks: readonly Mark[],
+  format: (value: number) => string,
+): string {
   const ends = series.map((line) => {
     const last = line.values.findLast((value) => value !== null);
     return `${line.label} ${last === undefined || last === null ? "has no value" : `is now ${format(last)}`}`;
   });
-  return `${title}: ${ends.join(", ")}`;
+  const marked = marks
+    .slice(-LATEST_MARKS)
+    .map(({ at, label }) => `${label} on ${new Date(at * 1000).toLocaleDateString("en")}`);
+  return `${title}: ${[...ends, ...marked].join(", ")}`;
 }
 
+/** A dashed line for each mark, and its label where there is room for it. */
 function drawMarks(chart: uPlot, marks: readonly Mark[], colour: string): void {
   const { ctx, bbox } = chart;
+  const gap = 4 * devicePixelRatio;
+  let free = bbox.left;
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
@@ -128,7 +123,10 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], colour: string): void {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(mark.label, x + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+    const end = x + gap + ctx.measureText(mark.label).width;
+    if (x < free || end > bbox.left + bbox.width) continue;
+    ctx.fillText(mark.label, x + gap, bbox.top + 12 * devicePixelRatio);
+    free = end + gap;
   }
   ctx.restore();
 }

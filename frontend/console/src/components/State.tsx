@@ -8,6 +8,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   delivered: "good",
   done: "good",
   kept: "good",
+  promoted: "good",
   published: "good",
   ready: "good",
   running: "good",
@@ -17,6 +18,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   closing: "wait",
   invited: "wait",
   matched: "wait",
+  measuring: "wait",
   merging: "wait",
   offered: "wait",
   open: "wait",
@@ -29,6 +31,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   failed: "bad",
   rejected: "bad",
   revoked: "bad",
+  rolled_back: "bad",
 };
 
 /** The colour that a state of anything has, in tables, timelines and charts alike. */

@@ -1,14 +1,17 @@
 import { Anchor } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { bytes, duration } from "../components/units";
 import { When } from "../components/When";
+import { groupsOfQuery } from "../federations/division";
 import type { Device } from "./queries";
 
 /** What the device is, and what it last told of itself. */
 export function DeviceFacts({ device }: { device: Device }) {
   const { capabilities, conditions, metadata } = device;
+  const { data: groups } = useQuery(groupsOfQuery(device.id));
   const told = (of: unknown, name: string): unknown =>
     typeof of === "object" && of !== null ? (of as Record<string, unknown>)[name] : undefined;
   const memory = told(capabilities, "memory_bytes");
@@ -39,6 +42,21 @@ export function DeviceFacts({ device }: { device: Device }) {
               </Anchor>
             ),
           ],
+          ...(groups?.results ?? []).map(
+            ({ id, group, group_name, federation }) =>
+              [
+                "Group",
+                <Anchor
+                  key={id}
+                  component={Link}
+                  to={`/federations/${federation}`}
+                  search={{ tab: "groups", group } as never}
+                  size="sm"
+                >
+                  {group_name}
+                </Anchor>,
+              ] as const,
+          ),
           ["Joined", <When key="joined" at={device.enrolled_at} />],
         ]}
       />

@@ -1,30 +1,28 @@
-import { Anchor, Grid, Table, Text } from "@mantine/core";
+import { Anchor, Grid, Skeleton, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { TimeChart } from "../chart/TimeChart";
+import { Failed } from "../components/Failed";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
+import { federationQuery } from "../federations/queries";
+import { requestsOfQuery } from "../help/queries";
+import { graphQuery } from "../models/queries";
+import type { Part } from "../parts/queries";
+import { ExportCsv } from "../table/ExportCsv";
+import { marksOf } from "./marks";
 import { partsQuery } from "./queries";
 
 const SHOWN = 10;
 
-/** The rounds it took part in: accuracy on its own samples, what it sent, how long it trained. */
+/** The rounds it took part in: how its model did, which version it had, how quick it was, what it sent. */
 export function DeviceHistory({ id }: { id: string }) {
-  const { data } = useQuery(partsQuery(id));
-  const delivered = useMemo(
-    () => (data?.results ?? []).flatMap((part) => (part.delivered === null ? [] : [part.delivered])).reverse(),
-    [data],
-  );
-  const times = useMemo(() => delivered.map((update) => Date.parse(update.received_at) / 1000), [delivered]);
-  const accuracy = useMemo(
-    () => [{ label: "accuracy", values: delivered.map((update) => update.accuracy_before) }],
-    [delivered],
-  );
-  const sent = useMemo(() => [{ label: "sent", values: delivered.map((update) => update.size_bytes) }], [delivered]);
-  if (data === undefined) return null;
+  const { data, error, refetch } = useQuery(partsQuery(id));
+  if (data === undefined && error !== null) return <Failed error={error} retry={refetch} />;
+  if (data === undefined) return <Skeleton height={240} />;
   if (data.count === 0) {
     return (
       <Panel title="Rounds">
@@ -36,66 +34,118 @@ export function DeviceHistory({ id }: { id: string }) {
   }
   return (
     <>
-      {delivered.length > 1 && (
-        <Grid gap="lg">
-          <Grid.Col span={{ base: 12, md: 6 }}>
-            <Panel title="How its model did">
-              <TimeChart
-                title="Accuracy on its own held-out samples, before each round"
-                times={times}
-                series={accuracy}
-                format={percent}
-              />
-            </Panel>
-          </Grid.Col>
-          <Grid.Col span={{ base: 12, md: 6 }}>
-            <Panel title="What left the device">
-              <TimeChart title="Bytes of each update" times={times} series={sent} format={bytes} />
-            </Panel>
-          </Grid.Col>
-        </Grid>
-      )}
-      <Panel title="Rounds">
-        <Table.ScrollContainer minWidth={640} type="native" tabIndex={0}>
-          <Table verticalSpacing={6}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Round</Table.Th>
-                <Table.Th>Its part</Table.Th>
-                <Table.Th ta="end">Sent</Table.Th>
-                <Table.Th ta="end">Samples</Table.Th>
-                <Table.Th ta="end">Trained for</Table.Th>
-                <Table.Th>When</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {data.results.slice(0, SHOWN).map((part) => (
-                <Table.Tr key={part.id}>
-                  <Table.Td>
-                    <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
-                      {part.federation_slug}, round {part.round_number}
-                    </Anchor>
-                  </Table.Td>
-                  <Table.Td>
-                    <State of={part.state} />
-                    {part.reason_sentence !== "" && (
-                      <Text size="xs" c="var(--quiet)">
-                        {part.reason_sentence}
-                      </Text>
-                    )}
-                  </Table.Td>
-                  <Table.Td ta="end">{part.delivered === null ? "–" : bytes(part.delivered.size_bytes)}</Table.Td>
-                  <Table.Td ta="end">{part.delivered?.samples.toLocaleString() ?? "–"}</Table.Td>
-                  <Table.Td ta="end">{part.delivered === null ? "–" : duration(part.delivered.train_s)}</Table.Td>
-                  <Table.Td>
-                    <When at={part.changed_at} />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
-      </Panel>
+      <Figures id={id} parts={data.results} />
+      <Rounds id={id} parts={data.results} />
     </>
+  );
+}
+
+/** Versions by their id, of the pair that the latest part was in. */
+function useVersionNumbers(federation: string | undefined): ReadonlyMap<string, number> {
+  const { data: held } = useQuery({ ...federationQuery(federation ?? ""), enabled: federation !== undefined });
+  const { data: graph } = useQuery({ ...graphQuery(held?.pair ?? ""), enabled: held !== undefined });
+  return useMemo(() => new Map(graph?.versions.map(({ id, number }) => [id, number])), [graph]);
+}
+
+function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
+  const numbers = useVersionNumbers(parts[0]?.federation);
+  const { data: help } = useQuery(requestsOfQuery(id));
+  const drawn = useMemo(() => {
+    const delivered = parts.flatMap((part) => (part.delivered === null ? [] : [{ part, update: part.delivered }]));
+    const ordered = delivered.reverse();
+    return {
+      times: ordered.map(({ update }) => Date.parse(update.received_at) / 1000),
+      accuracy: [{ label: "accuracy", values: ordered.map(({ update }) => update.accuracy_before) }],
+      version: [{ label: "version", values: ordered.map(({ part }) => numbers.get(part.base_version) ?? null) }],
+      step: [
+        {
+          label: "train step",
+          values: ordered.map(({ update }) => (update.steps_done === 0 ? null : update.train_s / update.steps_done)),
+        },
+      ],
+    };
+  }, [parts, numbers]);
+  const marks = useMemo(() => marksOf(parts, help?.results ?? [], numbers), [parts, help, numbers]);
+  if (drawn.times.length < 2) return null;
+  return (
+    <Grid gap="lg">
+      <Grid.Col span={12}>
+        <Panel title="How its model did">
+          <TimeChart
+            title="Accuracy on its own held-out samples, before each round"
+            times={drawn.times}
+            series={drawn.accuracy}
+            marks={marks}
+            format={percent}
+          />
+        </Panel>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 6 }}>
+        <Panel title="Which version it had">
+          <TimeChart
+            title="Number of the version that it began each round with"
+            times={drawn.times}
+            series={drawn.version}
+            stepped
+          />
+        </Panel>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 6 }}>
+        <Panel title="How quick it is">
+          <TimeChart title="A train step in each round" times={drawn.times} series={drawn.step} format={duration} />
+        </Panel>
+      </Grid.Col>
+    </Grid>
+  );
+}
+
+function Rounds({ id, parts }: { id: string; parts: readonly Part[] }) {
+  return (
+    <Panel title="Rounds" tools={<ExportCsv path="/api/assignments/" query={{ device: id }} />}>
+      <Table.ScrollContainer minWidth={640} type="native" tabIndex={0}>
+        <Table verticalSpacing={6} aria-label="Rounds">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Round</Table.Th>
+              <Table.Th>Its part</Table.Th>
+              <Table.Th ta="end">Sent</Table.Th>
+              <Table.Th ta="end">Samples</Table.Th>
+              <Table.Th ta="end">Trained for</Table.Th>
+              <Table.Th>When</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {parts.slice(0, SHOWN).map((part) => (
+              <Table.Tr key={part.id}>
+                <Table.Td>
+                  <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
+                    {part.federation_slug}, round {part.round_number}
+                  </Anchor>
+                </Table.Td>
+                <Table.Td>
+                  <State of={part.state} />
+                  {part.reason_sentence !== "" && (
+                    <Text size="xs" c="var(--quiet)">
+                      {part.reason_sentence}
+                    </Text>
+                  )}
+                </Table.Td>
+                <Table.Td ta="end">{part.delivered === null ? "–" : bytes(part.delivered.size_bytes)}</Table.Td>
+                <Table.Td ta="end">{part.delivered?.samples.toLocaleString() ?? "–"}</Table.Td>
+                <Table.Td ta="end">{part.delivered === null ? "–" : duration(part.delivered.train_s)}</Table.Td>
+                <Table.Td>
+                  <When at={part.changed_at} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {parts.length > SHOWN && (
+        <Anchor component={Link} to="/parts" search={{ device: id } as never} size="sm">
+          All its rounds
+        </Anchor>
+      )}
+    </Panel>
   );
 }

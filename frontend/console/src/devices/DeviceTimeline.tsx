@@ -1,16 +1,20 @@
 import { Skeleton, Text, Timeline } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { LaneChart } from "../chart/LaneChart";
 import { Failed } from "../components/Failed";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { When } from "../components/When";
+import { conditionLanes } from "./conditionLanes";
 import { timelineQuery } from "./queries";
 
-const SHOWN = 12;
+const SHOWN = 6;
 
-/** What the device told whenever something changed on it. */
+/** What held on the device, and what it told whenever something changed. */
 export function DeviceTimeline({ id }: { id: string }) {
-  const { data, error, refetch } = useQuery(timelineQuery(id));
+  const { data, error, refetch, dataUpdatedAt } = useQuery(timelineQuery(id));
+  const lanes = useMemo(() => conditionLanes(data?.results ?? [], dataUpdatedAt / 1000), [data, dataUpdatedAt]);
   return (
     <Panel title="Conditions over the last two weeks">
       {data === undefined && error !== null && <Failed error={error} retry={refetch} />}
@@ -20,7 +24,8 @@ export function DeviceTimeline({ id }: { id: string }) {
           It has not checked in yet.
         </Text>
       )}
-      <Timeline bulletSize={12} lineWidth={2} color="teal" active={0}>
+      {data !== undefined && data.results.length > 1 && <LaneChart title="What held when" lanes={lanes} />}
+      <Timeline bulletSize={12} lineWidth={2} color="teal" active={0} mt="lg">
         {data?.results.slice(0, SHOWN).map((seen) => (
           <Timeline.Item key={seen.id} title={<Told of={seen.conditions} />}>
             <Text size="xs" c="var(--quiet)" mb={2}>

@@ -2,37 +2,70 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components, operations } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import { type TableSearch, tableSearch } from "../table/search";
+import { choice, type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Device = components["schemas"]["Device"];
 export type Status = Device["status"];
+export type Departure = components["schemas"]["Departure"];
+export type Neighbourhood = components["schemas"]["Neighbourhood"];
 type Query = NonNullable<operations["devices_list"]["parameters"]["query"]>;
 
 export const DEVICES = ["devices"] as const;
 
-/** Which devices a table shows, as it stands in the address. */
-export interface DevicesSearch extends TableSearch {
+const TEXTS = ["reason", "tag", "version"] as const;
+export const STATUSES = [
+  "ready",
+  "waiting",
+  "paused",
+  "pinned",
+  "absent",
+  "never_seen",
+  "left",
+  "revoked",
+] as const satisfies readonly Status[];
+
+/** What each state means. */
+export const WORDS: Readonly<Record<Status, string>> = {
+  ready: "ready to train",
+  waiting: "waiting for their conditions",
+  paused: "paused by an operator",
+  pinned: "pinned to a version",
+  absent: "absent",
+  never_seen: "never seen",
+  left: "left the fleet",
+  revoked: "revoked",
+};
+
+/** Which devices are shown. */
+export interface DevicesFilter {
   readonly status?: Status;
   /** Code of what stands first against training. */
   readonly reason?: string;
   readonly tag?: string;
   readonly version?: string;
+  /** Whether they would train now. */
+  readonly ready?: boolean;
 }
 
+/** Which devices a table shows and how, as it stands in the address. */
+export interface DevicesSearch extends TableSearch, DevicesFilter {}
+
 export function devicesSearch(raw: Record<string, unknown>): DevicesSearch {
-  const text = (name: string) => (typeof raw[name] === "string" && raw[name] !== "" ? { [name]: raw[name] } : {});
-  return { ...tableSearch(raw), ...text("status"), ...text("reason"), ...text("tag"), ...text("version") };
+  return { ...tableSearch(raw), ...devicesFilter(raw) };
+}
+
+/** The filter's part of an address. */
+export function devicesFilter(raw: Record<string, unknown>): DevicesFilter {
+  const status = choice(raw.status, STATUSES);
+  return {
+    ...texts(raw, TEXTS),
+    ...(status !== undefined && { status }),
+    ...(typeof raw.ready === "boolean" && { ready: raw.ready }),
+  };
 }
 
 export function devicesAsked(search: DevicesSearch): Query {
-  const { status, reason, tag, version } = search;
-  return {
-    ...asked(search),
-    ...(status !== undefined && { status }),
-    ...(reason !== undefined && { reason }),
-    ...(tag !== undefined && { tag }),
-    ...(version !== undefined && { version }),
-  };
+  return { ...asked(search), ...devicesFilter({ ...search }) };
 }
 
 export function devicesQuery(search: DevicesSearch) {
@@ -72,5 +105,21 @@ export function partsQuery(device: string) {
     queryKey: [...DEVICES, device, "parts"],
     queryFn: async ({ signal }) =>
       (await api.GET("/api/assignments/", { params: { query: { device, page_size: 500 } }, signal })).data,
+  });
+}
+
+export function departuresQuery(id: string) {
+  return queryOptions({
+    queryKey: [...DEVICES, id, "departures"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/devices/{id}/departures/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function neighboursQuery(id: string) {
+  return queryOptions({
+    queryKey: [...DEVICES, id, "neighbours"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/devices/{id}/neighbours/", { params: { path: { id } }, signal })).data,
   });
 }

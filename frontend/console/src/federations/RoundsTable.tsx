@@ -1,4 +1,4 @@
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Button, Select, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
@@ -6,17 +6,19 @@ import { State } from "../components/State";
 import { bytes, percent } from "../components/units";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
-import type { TableSearch } from "../table/search";
-import { metric, type Round, roundsQuery } from "./queries";
+import { choice } from "../table/search";
+import { metric, ROUND_STATES, type Round, type RoundsSearch, roundsAsked, roundsQuery } from "./queries";
 
 interface Props {
   readonly federation: string;
-  readonly search: TableSearch;
-  readonly onSearch: (change: TableSearch) => void;
+  readonly search: RoundsSearch;
+  readonly onSearch: (change: RoundsSearch) => void;
 }
 
 export function RoundsTable({ federation, search, onSearch }: Props) {
+  const { page: _page, state, ...table } = search;
   return (
     <DataTable
       label="Rounds"
@@ -25,8 +27,34 @@ export function RoundsTable({ federation, search, onSearch }: Props) {
       rowKey={(round) => String(round.id)}
       pageSize={PAGE_SIZE}
       search={search}
-      onSearch={onSearch}
-      empty={<Empty title="No round yet">The first one is planned as soon as the federation is started.</Empty>}
+      onSearch={(change) => onSearch({ ...(state !== undefined && { state }), ...change })}
+      tools={
+        <>
+          <Select
+            aria-label="Outcome"
+            placeholder="All rounds"
+            clearable
+            data={[...ROUND_STATES]}
+            value={state ?? null}
+            onChange={(value) => {
+              const next = choice(value, ROUND_STATES);
+              onSearch({ ...table, ...(next !== undefined && { state: next }) });
+            }}
+            w={160}
+          />
+          <ExportCsv path="/api/rounds/" query={roundsAsked(federation, search)} />
+          <Button component={Link} to="/parts" search={{ federation } as never} size="sm" variant="default">
+            Every device’s part
+          </Button>
+        </>
+      }
+      empty={
+        state === undefined ? (
+          <Empty title="No round yet">The first one is planned as soon as the federation is started.</Empty>
+        ) : (
+          <Empty title="No such round">Take the filter away to see all rounds.</Empty>
+        )
+      }
     />
   );
 }

@@ -33,8 +33,27 @@ export function federationQuery(id: string) {
   });
 }
 
-export function roundsQuery(federation: string, search: TableSearch = {}) {
-  const query = { federation, ...asked(search) };
+export const ROUND_STATES = [
+  "planned",
+  "open",
+  "closing",
+  "merging",
+  "published",
+  "abandoned",
+] as const satisfies readonly Round["state"][];
+
+/** Which rounds of a federation are shown. */
+export interface RoundsSearch extends TableSearch {
+  readonly state?: Round["state"];
+}
+
+export function roundsAsked(federation: string, search: RoundsSearch) {
+  const { state } = search;
+  return { federation, ...asked(search), ...(state !== undefined && { state }) };
+}
+
+export function roundsQuery(federation: string, search: RoundsSearch = {}) {
+  const query = roundsAsked(federation, search);
   return queryOptions({
     queryKey: [...ROUNDS, "of", query],
     queryFn: async ({ signal }) => (await api.GET("/api/rounds/", { params: { query }, signal })).data,

@@ -25,3 +25,12 @@ export const transfersQuery = queryOptions({
   queryFn: async ({ signal }) =>
     (await api.GET("/api/transfers/", { params: { query: { page_size: MANY } }, signal })).data,
 });
+
+/** What a device has asked for. */
+export function requestsOfQuery(device: string) {
+  return queryOptions({
+    queryKey: [...HELP, "requests", "of", device],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/help-requests/", { params: { query: { device, page_size: MANY } }, signal })).data,
+  });
+}

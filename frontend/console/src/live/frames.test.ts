@@ -17,6 +17,7 @@ it("asks again only for what a frame makes old", () => {
     ["overview"],
   ]);
   expect(outdatedBy({ frame: "gone", number: 1, kind: "part", id: "7" })).toContainEqual(["rounds"]);
+  expect(outdatedBy({ frame: "changed", number: 1, document: { kind: "help", id: "7" } })).toEqual([["help"]]);
   expect(outdatedBy({ frame: "tick", number: 1, at: "" })).toEqual([]);
   expect(outdatedBy(snapshot)).toContainEqual(["devices"]);
 });

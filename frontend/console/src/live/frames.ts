@@ -25,16 +25,18 @@ export function knownAfter(known: Known, frame: Frame): Known {
 }
 
 const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
-  audit: [["audit"], ["operators"], ["tokens"]],
+  audit: [["audit"], ["operators"], ["tokens"], ["webhooks"], ["webhook-deliveries"], ["saved-filters"]],
   device: [["devices"]],
   enrolment_token: [["enrolment-tokens"]],
   federation: [["federations"], ["overview"]],
   fleet: [["devices"], ["overview"]],
+  help: [["help"]],
   job: [["jobs"], ["overview"]],
   pair: [["pairs"], ["versions"]],
   part: [["rounds"], ["devices"]],
   repairs: [["repairs"], ["overview"]],
-  round: [["rounds"], ["overview"], ["help"]],
+  rollout: [["rollouts"], ["repairs"]],
+  round: [["rounds"], ["groups"], ["overview"]],
 };
 
 /** The answers of the REST API that a frame makes old; after a snapshot all of them may be. */

@@ -51,8 +51,8 @@ export function comparisonQuery(first: string, second: string) {
   });
 }
 
-/** As people call it: "cloud 2", "device 7", "device 3 of group night". */
+/** As people call it: "cloud 2", "device 7", "device 3 of group-1". */
 export function nameOf(version: Version): string {
-  const line = version.line === "" ? "" : ` of group ${version.line}`;
+  const line = version.line === "" ? "" : ` of ${version.line}`;
   return `${version.role} ${version.number}${line}`;
 }

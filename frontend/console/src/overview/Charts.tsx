@@ -5,7 +5,7 @@ import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
 import type { Overview } from "./queries";
 
-/** Accuracy of each federation's versions, and what devices sent a day. */
+/** Accuracy of each federation's versions, and what left the devices each day. */
 export default function Charts({ overview }: { overview: Overview }) {
   const { rounds, traffic } = overview;
   const times = useMemo(() => rounds.map((round) => Date.parse(round.at) / 1000), [rounds]);
@@ -17,7 +17,14 @@ export default function Charts({ overview }: { overview: Overview }) {
     }));
   }, [rounds]);
   const days = useMemo(() => traffic.map((day) => Date.parse(day.day) / 1000), [traffic]);
-  const sent = useMemo(() => [{ label: "uploaded", values: traffic.map((day) => day.update_bytes) }], [traffic]);
+  const sent = useMemo(
+    () => [
+      { label: "updates", values: traffic.map((day) => day.update_bytes) },
+      { label: "portions for other devices", values: traffic.map((day) => day.portion_bytes) },
+      { label: "profiles of their data", values: traffic.map((day) => day.profile_bytes) },
+    ],
+    [traffic],
+  );
   return (
     <Grid gap="lg">
       {rounds.length > 1 && (
@@ -30,7 +37,7 @@ export default function Charts({ overview }: { overview: Overview }) {
       {days.length > 1 && (
         <Grid.Col span={{ base: 12, md: 5 }}>
           <Panel title="Traffic">
-            <TimeChart title="Uploaded by devices each day" times={days} series={sent} format={bytes} />
+            <TimeChart title="What left the devices each day" times={days} series={sent} format={bytes} />
           </Panel>
         </Grid.Col>
       )}

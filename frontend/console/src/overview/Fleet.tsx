@@ -1,19 +1,20 @@
-import { Anchor, Group, Text } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { toneOf } from "../components/State";
-import type { Status } from "../devices/queries";
+import { type DevicesFilter, WORDS } from "../devices/queries";
 import classes from "./Fleet.module.css";
 import type { Overview } from "./queries";
+import { type Standing, standings } from "./standing";
 
-/** The fleet by what it does and waits for; every part leads to its devices. */
+/** The fleet by what it does and waits for; every number leads to its devices. */
 export function Fleet({ overview }: { overview: Overview }) {
-  const parts = overview.by_status;
-  const total = parts.reduce((sum, part) => sum + part.devices, 0);
+  const found = useMemo(() => standings(overview.by_status), [overview.by_status]);
   return (
     <Panel title="The fleet">
-      {total === 0 ? (
+      {found.length === 0 ? (
         <Empty title="No device has joined yet">
           <Anchor component={Link} to="/enrol">
             Let the first one in
@@ -23,41 +24,53 @@ export function Fleet({ overview }: { overview: Overview }) {
       ) : (
         <>
           <div className={classes.bar} aria-hidden>
-            {parts.map((part) => (
-              <span
-                key={`${part.status} ${part.reason}`}
-                style={{ flexGrow: part.devices, background: `var(--${toneOf(part.status)})` }}
-              />
+            {found.map(({ status, devices }) => (
+              <span key={status} style={{ flexGrow: devices, background: `var(--${toneOf(status)})` }} />
             ))}
           </div>
-          <ul className={classes.parts}>
-            {parts.map((part) => (
-              <li key={`${part.status} ${part.reason}`}>
-                <Anchor
-                  component={Link}
-                  to="/devices"
-                  search={
-                    { status: part.status as Status, ...(part.reason !== "" && { reason: part.reason }) } as never
-                  }
-                  c="inherit"
-                  underline="hover"
-                  size="sm"
-                >
-                  <Group gap={8} wrap="nowrap" component="span">
-                    <span className={classes.dot} style={{ background: `var(--${toneOf(part.status)})` }} aria-hidden />
-                    <Text component="span" size="sm" fw={600}>
-                      {part.devices.toLocaleString()}
-                    </Text>
-                    <Text component="span" size="sm">
-                      {part.words}
-                    </Text>
-                  </Group>
-                </Anchor>
-              </li>
+          <ul className={classes.states}>
+            {found.map((standing) => (
+              <State key={standing.status} of={standing} />
             ))}
           </ul>
         </>
       )}
     </Panel>
+  );
+}
+
+function State({ of: { status, devices, reasons } }: { of: Standing }) {
+  return (
+    <li>
+      <span className={classes.dot} style={{ background: `var(--${toneOf(status)})` }} aria-hidden />
+      <Devices which={{ status }} count={devices} words={WORDS[status]} strong />
+      {reasons.length > 0 && (
+        <ul className={classes.reasons}>
+          {reasons.map(({ reason, devices: count, words }) => (
+            <li key={reason}>
+              <Devices which={{ status, reason }} count={count} words={words} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+interface DevicesProps {
+  readonly which: DevicesFilter;
+  readonly count: number;
+  readonly words: string;
+  readonly strong?: boolean;
+}
+
+function Devices({ which, count, words, strong = false }: DevicesProps) {
+  return (
+    <Anchor component={Link} to="/devices" search={which as never} c="inherit" underline="hover" size="sm">
+      <Text component="span" size="sm" fw={strong ? 650 : 550}>
+        {count.toLocaleString()}
+      </Text>{" "}
+      {words}
+    </Anchor>
   );
 }

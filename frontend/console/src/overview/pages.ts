@@ -1,20 +1,49 @@
-/** The console's page that shows a list of the REST API: `/api/devices/?reason=x` is `/devices?reason=x`. */
+/** The console's page that shows what a path of the REST API lists: `/api/devices/?search=x` is `/devices?q=x`. */
 export function pageOf(path: string): string {
   const { pathname, searchParams } = new URL(path, "http://console");
-  const [, kind = "", id = ""] = /^\/api\/([a-z-]+)\/(?:([^/]+)\/)?/.exec(pathname) ?? [];
-  const page = PAGES[kind] ?? "/";
-  const query = searchParams.size === 0 ? "" : `?${searchParams}`;
-  return id === "" ? `${page}${query}` : `${page}/${id}${query}`;
+  const [, kind = "", id = ""] = /^\/api\/([a-z-]+)\/(?:([^/]+)\/)?$/.exec(pathname) ?? [];
+  const page = PAGES[kind];
+  if (page === undefined) return "/";
+  const { to, tab, each = false } = typeof page === "string" ? { to: page } : page(searchParams);
+  const asked = new URLSearchParams(tab === undefined ? {} : { tab });
+  for (const [name, value] of searchParams) asked.append(NAMES[name] ?? name, value);
+  const query = asked.size === 0 ? "" : `?${asked}`;
+  return each && id !== "" ? `${to}/${id}${query}` : `${to}${query}`;
 }
 
-const PAGES: Readonly<Record<string, string>> = {
+interface Page {
+  readonly to: string;
+  readonly tab?: string;
+  /** Each row has a page of its own, below the list's. */
+  readonly each?: boolean;
+}
+
+/** What pages call otherwise than the REST API. */
+const NAMES: Readonly<Record<string, string>> = { search: "q" };
+
+/** A federation's own page shows its rounds. */
+function rounds(asked: URLSearchParams): Page {
+  const federation = asked.get("federation");
+  asked.delete("federation");
+  return federation === null ? { to: "/federations" } : { to: `/federations/${federation}`, tab: "rounds" };
+}
+
+const settings = (tab: string) => (): Page => ({ to: "/settings", tab });
+const withPages = (to: string) => (): Page => ({ to, each: true });
+
+const PAGES: Readonly<Record<string, string | ((asked: URLSearchParams) => Page)>> = {
+  assignments: "/parts",
   audit: "/audit",
-  devices: "/devices",
+  devices: withPages("/devices"),
   "enrolment-tokens": "/enrol",
-  federations: "/federations",
+  federations: withPages("/federations"),
+  "help-requests": "/help",
   jobs: "/jobs",
-  operators: "/settings",
-  pairs: "/models",
-  rounds: "/rounds",
-  tokens: "/settings",
+  operators: settings("people"),
+  pairs: withPages("/models"),
+  rounds,
+  tokens: settings("tokens"),
+  versions: withPages("/models/versions"),
+  "webhook-deliveries": settings("deliveries"),
+  webhooks: settings("webhooks"),
 };

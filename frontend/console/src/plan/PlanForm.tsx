@@ -13,6 +13,7 @@ const SLOTS: readonly (readonly [string, string])[] = [
   ["merge", "How do updates become a version?"],
   ["help", "Who helps a device whose model fails?"],
   ["groups", "Does one model serve all?"],
+  ["rollout", "When does every device get a new version?"],
 ];
 const REQUIREMENTS = "requirements";
 

@@ -6,10 +6,12 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { Departures } from "../devices/Departures";
 import { DeviceActions } from "../devices/DeviceActions";
 import { DeviceFacts } from "../devices/DeviceFacts";
 import { DeviceHistory } from "../devices/DeviceHistory";
 import { DeviceTimeline } from "../devices/DeviceTimeline";
+import { Neighbours } from "../devices/Neighbours";
 import { deviceQuery, whyQuery } from "../devices/queries";
 import { useWatched } from "../live/Live";
 
@@ -56,6 +58,8 @@ function DevicePage() {
           </Grid.Col>
         </Grid>
         <DeviceHistory id={id} />
+        <Neighbours id={id} />
+        <Departures id={id} />
       </Stack>
     </>
   );

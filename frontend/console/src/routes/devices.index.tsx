@@ -1,10 +1,11 @@
-import { Anchor, Badge, Group, Select, TextInput } from "@mantine/core";
+import { Anchor, Badge, Group, Select, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { bytes } from "../components/units";
 import { When } from "../components/When";
 import { BulkActions } from "../devices/BulkActions";
 import { NoDevices } from "../devices/NoDevices";
@@ -12,14 +13,17 @@ import {
   type Device,
   type DevicesSearch,
   devicesAsked,
+  devicesFilter,
   devicesQuery,
   devicesSearch,
-  type Status,
+  STATUSES,
+  WORDS,
 } from "../devices/queries";
 import { useWatched } from "../live/Live";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
+import { SavedFilters } from "../table/SavedFilters";
 
 export const Route = createFileRoute("/devices/")({
   component: Devices,
@@ -27,17 +31,6 @@ export const Route = createFileRoute("/devices/")({
   loaderDeps: ({ search }) => search,
   loader: ({ context, deps }) => context.queryClient.prefetchQuery(devicesQuery(deps)),
 });
-
-const STATUSES: { value: Status; label: string }[] = [
-  { value: "ready", label: "ready to train" },
-  { value: "waiting", label: "waiting for its conditions" },
-  { value: "paused", label: "paused by an operator" },
-  { value: "pinned", label: "pinned to a version" },
-  { value: "absent", label: "absent" },
-  { value: "never_seen", label: "never seen" },
-  { value: "left", label: "left the fleet" },
-  { value: "revoked", label: "revoked" },
-];
 
 function Devices() {
   const search = Route.useSearch();
@@ -47,7 +40,7 @@ function Devices() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const show = (change: DevicesSearch) => navigate({ search: change, replace: true });
   const { page: _page, ...filters } = search;
-  const narrow = (name: "status" | "reason" | "tag", value: string | null) => {
+  const narrow = (name: "status" | "reason" | "tag" | "version" | "ready", value: string | null) => {
     const { [name]: _old, ...kept } = filters;
     show(value === null || value === "" ? kept : { ...kept, [name]: value });
   };
@@ -64,7 +57,7 @@ function Devices() {
         rowKey={(device) => device.id}
         pageSize={PAGE_SIZE}
         search={search}
-        onSearch={(change) => show({ ...filters, ...change })}
+        onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })}
         searchable="Name or id"
         chosen={chosen}
         onChosen={setChosen}
@@ -74,7 +67,7 @@ function Devices() {
               aria-label="How they stand"
               placeholder="All devices"
               clearable
-              data={STATUSES}
+              data={STATUSES.map((value) => ({ value, label: WORDS[value] }))}
               value={search.status ?? null}
               onChange={(status) => narrow("status", status)}
               w={230}
@@ -88,19 +81,24 @@ function Devices() {
               onKeyDown={(event) => event.key === "Enter" && narrow("tag", event.currentTarget.value.trim())}
               w={130}
             />
-            {search.reason !== undefined && (
-              <Badge
-                component="button"
-                variant="light"
-                color="gray"
-                size="lg"
-                tt="none"
-                onClick={() => narrow("reason", null)}
-                aria-label={`No longer only ${search.reason}`}
-              >
-                {search.reason} ×
-              </Badge>
+            {(["reason", "version", "ready"] as const).map(
+              (name) =>
+                search[name] !== undefined && (
+                  <Badge
+                    key={name}
+                    component="button"
+                    variant="light"
+                    color="gray"
+                    size="lg"
+                    tt="none"
+                    onClick={() => narrow(name, null)}
+                    aria-label={`No longer only ${said(name, search)}`}
+                  >
+                    {said(name, search)} ×
+                  </Badge>
+                ),
             )}
+            <SavedFilters table="devices" search={search} onChoose={(wanted) => show(devicesSearch(wanted))} />
           </>
         }
         empty={<NoDevices filtered={Object.keys(filters).length > 0} />}
@@ -109,10 +107,16 @@ function Devices() {
   );
 }
 
+/** A filter that has no field of its own. */
+function said(name: "reason" | "version" | "ready", search: DevicesSearch): string {
+  if (name === "ready") return search.ready === true ? "ready" : "not ready";
+  return name === "version" ? "one version" : (search.reason ?? "");
+}
+
 function says(search: DevicesSearch, count: number | undefined): string {
   if (count === undefined) return "Counting…";
   const devices = count === 1 ? "1 device" : `${count.toLocaleString()} devices`;
-  const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version;
+  const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version ?? search.ready;
   return narrowed === undefined ? `${devices} in the fleet.` : `${devices} fit.`;
 }
 
@@ -142,7 +146,7 @@ const COLUMNS: readonly Column<Device>[] = [
     cell: (device) => (
       <Group gap={4} wrap="nowrap">
         {device.tags.map((tag) => (
-          <Badge key={tag} variant="light" color="gray" tt="none" fw={500}>
+          <Badge key={tag} variant="light" color="gray" tt="none" fw={500} style={{ flexShrink: 0 }}>
             {tag}
           </Badge>
         ))}
@@ -156,6 +160,48 @@ const COLUMNS: readonly Column<Device>[] = [
     align: "end",
     cell: (device) => (device.train_step_s == null ? "–" : `${(1000 * device.train_step_s).toFixed(1)} ms`),
   },
+  {
+    id: "version",
+    header: "Version",
+    optional: true,
+    cell: (device) =>
+      device.held_version === "" ? (
+        "–"
+      ) : (
+        <Anchor component={Link} to={`/models/versions/${device.held_version}`} size="sm">
+          {device.held_version.slice(0, 8)}
+        </Anchor>
+      ),
+  },
+  {
+    id: "machine",
+    header: "Machine",
+    optional: true,
+    cell: (device) => (
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {told(device, "machine") ?? "–"}
+      </Text>
+    ),
+  },
+  { id: "cores", header: "Cores", optional: true, align: "end", cell: (device) => told(device, "cores") ?? "–" },
+  {
+    id: "memory",
+    header: "Memory",
+    optional: true,
+    align: "end",
+    cell: (device) => {
+      const size = Number(told(device, "memory_bytes"));
+      return Number.isFinite(size) ? bytes(size) : "–";
+    },
+  },
+  { id: "agent", header: "Agent", optional: true, cell: (device) => told(device, "agent") ?? "–" },
+  {
+    id: "joined",
+    header: "Joined",
+    sort: "enrolled_at",
+    optional: true,
+    cell: (device) => <When at={device.enrolled_at} />,
+  },
   { id: "seen", header: "Seen", sort: "last_seen_at", cell: (device) => <When at={device.last_seen_at} /> },
 ];
 
@@ -168,4 +214,10 @@ function FirstReason({ device }: { device: Device }) {
       {others.length > 0 && ` and ${others.length} more`}
     </>
   );
+}
+
+/** What the device said of itself when it joined. */
+function told(device: Device, name: string): string | undefined {
+  const capabilities = (device.capabilities ?? {}) as Record<string, unknown>;
+  return capabilities[name] === undefined ? undefined : String(capabilities[name]);
 }

@@ -12,23 +12,37 @@ import { bytes, percent } from "../components/units";
 import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
 import { FederationActions } from "../federations/FederationActions";
+import { Groups, type GroupsSearch } from "../federations/Groups";
 import { PlanEditor } from "../federations/PlanEditor";
-import { federationQuery, metric, type Round, roundsQuery } from "../federations/queries";
+import {
+  federationQuery,
+  metric,
+  ROUND_STATES,
+  type Round,
+  type RoundsSearch,
+  roundsQuery,
+} from "../federations/queries";
 import { RoundsTable } from "../federations/RoundsTable";
-import { type TableSearch, tableSearch } from "../table/search";
+import { choice, tableSearch } from "../table/search";
 
-const TABS = ["rounds", "plan"] as const;
+const TABS = ["rounds", "groups", "plan"] as const;
 type Tab = (typeof TABS)[number];
 
-interface FederationSearch extends TableSearch {
+interface FederationSearch extends RoundsSearch, GroupsSearch {
   readonly tab?: Tab;
 }
 
 export const Route = createFileRoute("/federations/$id/")({
   component: FederationPage,
   validateSearch: (raw: Record<string, unknown>): FederationSearch => {
-    const tab = TABS.find((name) => name === raw.tab);
-    return { ...tableSearch(raw), ...(tab !== undefined && { tab }) };
+    const tab = choice(raw.tab, TABS);
+    const state = choice(raw.state, ROUND_STATES);
+    return {
+      ...tableSearch(raw),
+      ...(tab !== undefined && { tab }),
+      ...(state !== undefined && { state }),
+      ...(typeof raw.group === "number" && { group: raw.group }),
+    };
   },
   loader: ({ context, params }) => context.queryClient.ensureQueryData(federationQuery(params.id)),
   errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
@@ -70,11 +84,19 @@ function FederationPage() {
         >
           <Tabs.List mb="md">
             <Tabs.Tab value="rounds">Rounds</Tabs.Tab>
+            <Tabs.Tab value="groups">Groups</Tabs.Tab>
             <Tabs.Tab value="plan">Plan</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="rounds">
             <RoundsTable
               federation={id}
+              search={search}
+              onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
+            />
+          </Tabs.Panel>
+          <Tabs.Panel value="groups">
+            <Groups
+              federation={federation}
               search={search}
               onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
             />

@@ -1,4 +1,4 @@
-import { Button, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Select, Skeleton, Stack, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
@@ -14,6 +14,8 @@ import { bytes } from "../components/units";
 import { When } from "../components/When";
 import { Compare } from "../models/Compare";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
+import { Rollouts } from "../models/Rollouts";
+import { StartRollout } from "../models/StartRollout";
 
 const Lineage = lazy(() => import("../models/Lineage"));
 
@@ -95,6 +97,15 @@ function PairPage() {
             </Suspense>
           )}
         </Panel>
+        {graph !== undefined && graph.versions.length > 0 && (
+          <Chosen
+            versions={graph.versions}
+            version={version}
+            against={against}
+            onChoose={(search) => navigate({ search, replace: true })}
+          />
+        )}
+        <Rollouts pair={id} />
         {looked !== undefined && <Looked pair={id} version={looked} />}
         {version !== undefined && against !== undefined && (
           <Panel
@@ -113,8 +124,45 @@ function PairPage() {
   );
 }
 
+interface ChosenProps {
+  readonly versions: readonly Version[];
+  readonly version: string | undefined;
+  readonly against: string | undefined;
+  readonly onChoose: (search: PairSearch) => void;
+}
+
+/** The lineage's choice as two fields, for those who use no mouse, and where there are many versions. */
+function Chosen({ versions, version, against, onChoose }: ChosenProps) {
+  const options = versions.toReversed().map((one) => ({ value: one.id, label: nameOf(one) }));
+  return (
+    <Group gap="sm">
+      <Select
+        label="Version"
+        placeholder="Choose one"
+        searchable
+        clearable
+        data={options}
+        value={version ?? null}
+        onChange={(next) => onChoose(next === null ? {} : { version: next })}
+      />
+      <Select
+        label="Compared with"
+        placeholder="Choose another"
+        searchable
+        clearable
+        disabled={version === undefined}
+        data={options.filter(({ value }) => value !== version)}
+        value={against ?? null}
+        onChange={(next) => version !== undefined && onChoose({ version, ...(next !== null && { against: next }) })}
+      />
+    </Group>
+  );
+}
+
 function Looked({ pair, version }: { pair: string; version: Version }) {
-  const metrics = Object.entries((version.metrics ?? {}) as Record<string, unknown>);
+  const metrics = Object.entries((version.metrics ?? {}) as Record<string, unknown>).filter(
+    ([name]) => name !== "class_accuracy", // as long as there are classes; comparisons show it
+  );
   return (
     <Panel
       title={nameOf(version)}
@@ -123,6 +171,7 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
           <Button component="a" href={`/api/versions/${version.id}/archive/`} download size="sm" variant="default">
             Download
           </Button>
+          {version.role === "device" && <StartRollout pair={pair} version={version} />}
           <Action
             action="registry.roll_back"
             label="Use this version"

@@ -1,22 +1,26 @@
 import { Tabs } from "@mantine/core";
 import { createFileRoute } from "@tanstack/react-router";
 import { PageHead } from "../components/PageHead";
+import { Deliveries } from "../settings/Deliveries";
 import { People } from "../settings/People";
 import { Tokens } from "../settings/Tokens";
-import { type TableSearch, tableSearch } from "../table/search";
+import { type DeliveriesFilter, deliveriesFilter } from "../settings/telling";
+import { Webhooks } from "../settings/Webhooks";
+import { choice, type TableSearch, tableSearch } from "../table/search";
 
-const TABS = ["people", "tokens"] as const;
+const TABS = ["people", "tokens", "webhooks", "deliveries"] as const;
 type Tab = (typeof TABS)[number];
 
-interface SettingsSearch extends TableSearch {
+interface SettingsSearch extends TableSearch, DeliveriesFilter {
   readonly tab?: Tab;
 }
 
 export const Route = createFileRoute("/settings")({
   component: Settings,
   validateSearch: (raw: Record<string, unknown>): SettingsSearch => {
-    const tab = TABS.find((name) => name === raw.tab);
-    return { ...tableSearch(raw), ...(tab !== undefined && { tab }) };
+    const tab = choice(raw.tab, TABS);
+    const shown = { ...tableSearch(raw), ...(tab !== undefined && { tab }) };
+    return tab === "deliveries" ? { ...shown, ...deliveriesFilter(raw) } : shown;
   },
 });
 
@@ -26,21 +30,29 @@ function Settings() {
   const tab = search.tab ?? "people";
   const table = {
     search,
-    onSearch: (change: TableSearch) => navigate({ search: { ...change, tab }, replace: true }),
+    onSearch: (change: TableSearch & DeliveriesFilter) => navigate({ search: { ...change, tab }, replace: true }),
   };
   return (
     <>
-      <PageHead title="Settings" says="Who may sign in, and what programs may do." />
+      <PageHead title="Settings" says="Who may sign in, what programs may do, and what they are told." />
       <Tabs value={tab} onChange={(value) => navigate({ search: { tab: value as Tab } })} keepMounted={false}>
         <Tabs.List mb="lg">
           <Tabs.Tab value="people">People</Tabs.Tab>
           <Tabs.Tab value="tokens">Your API tokens</Tabs.Tab>
+          <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
+          <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="people">
           <People {...table} />
         </Tabs.Panel>
         <Tabs.Panel value="tokens">
           <Tokens {...table} />
+        </Tabs.Panel>
+        <Tabs.Panel value="webhooks">
+          <Webhooks {...table} />
+        </Tabs.Panel>
+        <Tabs.Panel value="deliveries">
+          <Deliveries {...table} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -12,6 +12,7 @@ import { State } from "../components/State";
 import { When } from "../components/When";
 import { useMay, useOperator } from "../session/session";
 import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
@@ -71,6 +72,7 @@ export function People({ search, onSearch }: { search: TableSearch; onSearch: (c
         pageSize={PAGE_SIZE}
         search={search}
         onSearch={onSearch}
+        tools={<ExportCsv path="/api/operators/" query={asked(search)} />}
         searchable="Name or e-mail"
         empty={<Empty title="Nobody">No person fits the search.</Empty>}
       />

@@ -11,6 +11,7 @@ import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
@@ -61,6 +62,7 @@ export function Tokens({ search, onSearch }: { search: TableSearch; onSearch: (c
         pageSize={PAGE_SIZE}
         search={search}
         onSearch={onSearch}
+        tools={<ExportCsv path="/api/tokens/" query={asked(search)} />}
         empty={<Empty title="No token yet">A program speaks the REST API with a token. Make one above.</Empty>}
       />
     </Stack>

@@ -15,7 +15,7 @@ import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/ico
 import { type ReactNode, useEffect, useState } from "react";
 import { Failed } from "../components/Failed";
 import classes from "./DataTable.module.css";
-import { nextSort, type TableSearch } from "./search";
+import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
 
 export interface Column<Row> {
   readonly id: string;
@@ -26,6 +26,8 @@ export interface Column<Row> {
   readonly align?: "end";
   /** Its header is only for those who hear the page. */
   readonly headless?: boolean;
+  /** Only shown when it is chosen. */
+  readonly optional?: boolean;
 }
 
 /** One page of rows, as a query of TanStack Query gives it. */
@@ -57,7 +59,7 @@ interface Props<Row> {
 /** A table whose rows the platform searches, sorts and pages; what it shows is in the address. */
 export function DataTable<Row>(props: Props<Row>) {
   const { label, rows, rowKey, pageSize, search, onSearch, searchable, tools, empty, chosen, onChosen } = props;
-  const columns = props.columns.filter((column) => !search.hide?.includes(column.id));
+  const columns = props.columns.filter((column) => isShown(search, column));
   const shown = rows.data?.results;
   const pages = Math.max(1, Math.ceil((rows.data?.count ?? 0) / pageSize));
   const keys = shown?.map(rowKey) ?? [];
@@ -213,9 +215,8 @@ function SearchField({ label, value, onChange }: { label: string; value: string;
 }
 
 function ColumnChoice<Row>({ columns, search, onSearch }: Props<Row>) {
-  const hidden = new Set(search.hide);
   return (
-    <Menu closeOnItemClick={false} position="bottom-end">
+    <Menu position="bottom-end">
       <Menu.Target>
         <ActionIcon variant="default" size={36} aria-label="Columns" ml="auto">
           <IconColumns size={16} />
@@ -225,17 +226,13 @@ function ColumnChoice<Row>({ columns, search, onSearch }: Props<Row>) {
         {columns
           .filter((column) => column.headless !== true)
           .map((column) => (
-            <Menu.Item
+            <Menu.CheckboxItem
               key={column.id}
-              role="menuitemcheckbox"
-              aria-checked={!hidden.has(column.id)}
-              onClick={() => onSearch({ ...search, hide: [...toggled(hidden, column.id)] })}
-              leftSection={
-                <Checkbox.Indicator size="xs" checked={!hidden.has(column.id)} aria-hidden component="span" />
-              }
+              checked={isShown(search, column)}
+              onChange={() => onSearch(withColumnToggled(search, column))}
             >
               {column.header}
-            </Menu.Item>
+            </Menu.CheckboxItem>
           ))}
       </Menu.Dropdown>
     </Menu>

@@ -7,6 +7,8 @@ export interface TableSearch {
   readonly page?: number;
   /** Columns that are not shown. */
   readonly hide?: readonly string[];
+  /** Columns that are shown, of those that only are when they are chosen. */
+  readonly show?: readonly string[];
 }
 
 /** The table's part of an address; what does not fit is left out, so that an old link still opens the page. */
@@ -15,12 +17,50 @@ export function tableSearch(raw: Record<string, unknown>): TableSearch {
   if (typeof raw.q === "string" && raw.q !== "") search.q = raw.q;
   if (typeof raw.sort === "string" && /^-?[a-z_]+$/.test(raw.sort)) search.sort = raw.sort;
   if (typeof raw.page === "number" && Number.isInteger(raw.page) && raw.page > 1) search.page = raw.page;
-  if (Array.isArray(raw.hide) && raw.hide.length > 0) search.hide = raw.hide.filter((name) => typeof name === "string");
+  for (const name of ["hide", "show"] as const) {
+    const columns = raw[name];
+    if (Array.isArray(columns) && columns.length > 0) search[name] = columns.filter((id) => typeof id === "string");
+  }
   return search;
+}
+
+/** The named parameters of an address that are texts. */
+export function texts<Name extends string>(
+  raw: Record<string, unknown>,
+  names: readonly Name[],
+): { readonly [Key in Name]?: string } {
+  const found = names.flatMap((name) => {
+    const value = raw[name];
+    return typeof value === "string" && value !== "" ? [[name, value]] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+/** The parameter of an address that is one of `choices`. */
+export function choice<Choice extends string>(value: unknown, choices: readonly Choice[]): Choice | undefined {
+  return choices.find((one) => one === value);
 }
 
 /** The sort after a click on a column: ascending, descending, none. */
 export function nextSort(now: string | undefined, column: string): string | undefined {
   if (now === column) return `-${column}`;
   return now === `-${column}` ? undefined : column;
+}
+
+interface Choosable {
+  readonly id: string;
+  /** Only shown when it is chosen. */
+  readonly optional?: boolean;
+}
+
+export function isShown(search: TableSearch, { id, optional = false }: Choosable): boolean {
+  return optional ? search.show?.includes(id) === true : search.hide?.includes(id) !== true;
+}
+
+/** The table with a column shown that was not, or the other way round. */
+export function withColumnToggled(search: TableSearch, column: Choosable): TableSearch {
+  const name = column.optional === true ? "show" : "hide";
+  const { [name]: before = [], ...kept } = search;
+  const after = before.includes(column.id) ? before.filter((id) => id !== column.id) : [...before, column.id];
+  return after.length === 0 ? kept : { ...kept, [name]: after };
 }

@@ -1,4 +1,13 @@
 import { cleanup } from "@testing-library/react";
-import { afterEach } from "vitest";
+import { afterAll, afterEach } from "vitest";
+import { platform } from "./mock";
 
-afterEach(cleanup);
+// Before any module takes hold of `fetch`.
+platform.listen({ onUnhandledRequest: "error" });
+
+afterEach(() => {
+  cleanup();
+  platform.resetHandlers();
+});
+
+afterAll(() => platform.close());

@@ -1,0 +1,49 @@
+import type { Lane, Span } from "../chart/LaneChart";
+
+/** What a device told when something had changed on it. */
+export interface Observed {
+  readonly at: string;
+  readonly conditions: unknown;
+  readonly blockers: readonly { readonly code: string }[];
+}
+
+type Told = Readonly<Record<string, unknown>>;
+type Reading = readonly [words: string, tone: Span["tone"]];
+
+const LANES: readonly (readonly [name: string, read: (told: Told, seen: Observed) => Reading])[] = [
+  ["trains", (_told, seen) => (seen.blockers.length === 0 ? ["it could train", "good"] : ["held back", "wait"])],
+  ["power", ({ charging }) => known(charging, { yes: ["charging", "good"], no: ["on battery", "wait"] })],
+  [
+    "network",
+    ({ network }) =>
+      known(network, {
+        wifi: ["Wi-Fi", "good"],
+        ethernet: ["Ethernet", "good"],
+        metered: ["metered", "wait"],
+        none: ["no network", "bad"],
+      }),
+  ],
+  ["use", ({ idle }) => known(idle, { yes: ["idle", "good"], no: ["in use", "wait"] })],
+];
+
+function known(value: unknown, words: Readonly<Record<string, Reading>>): Reading {
+  return (typeof value === "string" ? words[value] : undefined) ?? ["unknown", "quiet"];
+}
+
+/** A device's conditions as lanes of spans from the first observation until `now`; `seen` is youngest first. */
+export function conditionLanes(seen: readonly Observed[], now: number): readonly Lane[] {
+  const ordered = [...seen].reverse();
+  return LANES.map(([name, read]) => {
+    const spans: Span[] = [];
+    ordered.forEach((one, index) => {
+      const [words, tone] = read((one.conditions ?? {}) as Told, one);
+      const next = ordered[index + 1];
+      const from = Date.parse(one.at) / 1000;
+      const to = next === undefined ? now : Date.parse(next.at) / 1000;
+      const last = spans.at(-1);
+      if (last !== undefined && last.words === words) spans[spans.length - 1] = { ...last, to };
+      else spans.push({ from, to, words, tone });
+    });
+    return { name, spans };
+  });
+}

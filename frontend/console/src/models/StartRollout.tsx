@@ -1,0 +1,46 @@
+import { Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api } from "../api/client";
+import { Action } from "../components/Action";
+import { planSchemaQuery } from "../federations/queries";
+import { KindForm } from "../plan/KindForm";
+import { Definitions, startOf, type Values } from "../plan/schema";
+import { nameOf, type Version } from "./queries";
+import { isActive, ROLLOUTS, rolloutsQuery } from "./rollouts";
+
+/** Has a canary group try a version; the form is drawn from the settings of the plan's kind. */
+export function StartRollout({ pair, version }: { pair: string; version: Version }) {
+  const { data: schemas } = useQuery(planSchemaQuery);
+  const { data: rollouts } = useQuery(rolloutsQuery(pair));
+  const [chosen, choose] = useState<Values>();
+  const schema = schemas?.rollout?.canary;
+  const terms = chosen ?? (schema === undefined ? {} : startOf("canary", new Definitions(schema).fields));
+  const other = rollouts?.results.find(isActive);
+  const blocked = version.champion
+    ? "It is in use."
+    : other !== undefined
+      ? `Version ${other.version_number} is on its way: ${other.reason_sentence ?? other.state}.`
+      : schema === undefined
+        ? "Its settings are being fetched."
+        : undefined;
+  return (
+    <Action
+      action="rollouts.start_rollout"
+      label="Try it first"
+      blocked={blocked}
+      confirm={
+        <Stack gap="sm">
+          <Text size="sm">
+            A group of devices holds {nameOf(version)} and compares it with the version in use on samples of their own.
+            Everybody gets it when it does no worse; otherwise it is rolled back. No round opens meanwhile.
+          </Text>
+          {schema !== undefined && <KindForm schema={schema} values={terms} onChange={choose} />}
+        </Stack>
+      }
+      done={`${nameOf(version)} goes to a canary group as soon as no round is held.`}
+      changes={[ROLLOUTS]}
+      call={(via) => api.POST("/api/rollouts/", { body: { version: version.id, terms }, ...via })}
+    />
+  );
+}

@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { errorsOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
+
+const rollout = (figures: object) => ({ figures }) as Rollout;
+const trial = (facts: object) => ({ reported_at: "2026-01-01T00:00:00Z", fault_code: "", ...facts }) as Trial;
+
+it("tells both errors, or both losses, or nothing before the first report", () => {
+  expect(errorsOf(rollout({ candidate_error: 0.125, champion_error: 0.1 }))).toEqual({
+    candidate: "12.5%",
+    champion: "10%",
+    what: "error",
+  });
+  expect(errorsOf(rollout({ candidate_loss: 0.5, champion_loss: 0.25 }))?.what).toBe("loss");
+  expect(errorsOf(rollout({ devices: 3 }))).toBeUndefined();
+});
+
+it("counts who has told", () => {
+  expect(progressOf(rollout({ devices: 3, reports: 1 }))).toEqual({ devices: 3, reports: 1 });
+  expect(progressOf(rollout({}))).toEqual({ devices: 0, reports: 0 });
+});
+
+it.each([
+  [trial({ reported_at: null }), "has not told yet"],
+  [trial({ fault_code: "model.broken", fault_sentence: "it does not load" }), "it does not load"],
+  [trial({ candidate_accuracy: 0.9, champion_accuracy: 0.875 }), "wrong on 10%, the champion on 12.5%"],
+  [trial({ candidate_loss: 0.5, champion_loss: 0.25 }), "loss 0.5, the champion's 0.25"],
+])("says of a device how it found the candidate", (given, sentence) => expect(verdictOf(given)).toBe(sentence));

@@ -1,0 +1,64 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+
+export type Rollout = components["schemas"]["Rollout"];
+export type RolloutDetail = components["schemas"]["RolloutDetail"];
+export type Trial = components["schemas"]["Trial"];
+
+export const ROLLOUTS = ["rollouts"] as const;
+const LATEST = 5;
+
+/** The latest roll-outs of a pair's versions, youngest first. */
+export function rolloutsQuery(pair: string) {
+  return queryOptions({
+    queryKey: [...ROLLOUTS, "of", pair],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/rollouts/", { params: { query: { pair, page_size: LATEST } }, signal })).data,
+  });
+}
+
+export function rolloutQuery(id: string) {
+  return queryOptions({
+    queryKey: [...ROLLOUTS, id],
+    queryFn: async ({ signal }) => (await api.GET("/api/rollouts/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function isActive(rollout: Rollout): boolean {
+  return rollout.state === "planned" || rollout.state === "measuring";
+}
+
+const SHARE = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 });
+const LOSS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+
+/** The candidate's and the champion's error on the devices' samples: "12.5%", or a loss where nothing is right. */
+export function errorsOf(rollout: Rollout): { candidate: string; champion: string; what: string } | undefined {
+  const { candidate_error, champion_error, candidate_loss, champion_loss } = rollout.figures as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof candidate_error === "number" && typeof champion_error === "number") {
+    return { candidate: SHARE.format(candidate_error), champion: SHARE.format(champion_error), what: "error" };
+  }
+  if (typeof candidate_loss === "number" && typeof champion_loss === "number") {
+    return { candidate: LOSS.format(candidate_loss), champion: LOSS.format(champion_loss), what: "loss" };
+  }
+  return undefined;
+}
+
+/** How a device found the candidate: "wrong on 10%, before on 12%". */
+export function verdictOf(trial: Trial): string {
+  if (trial.reported_at === null) return "has not told yet";
+  if (trial.fault_code) return trial.fault_sentence ?? trial.fault_code;
+  const { candidate_accuracy, champion_accuracy, candidate_loss, champion_loss } = trial;
+  if (typeof candidate_accuracy === "number" && typeof champion_accuracy === "number") {
+    return `wrong on ${SHARE.format(1 - candidate_accuracy)}, the champion on ${SHARE.format(1 - champion_accuracy)}`;
+  }
+  return `loss ${LOSS.format(candidate_loss ?? 0)}, the champion's ${LOSS.format(champion_loss ?? 0)}`;
+}
+
+/** How many of the group have told, as numbers. */
+export function progressOf(rollout: Rollout): { devices: number; reports: number } {
+  const { devices, reports } = rollout.figures as Readonly<Record<string, unknown>>;
+  return { devices: typeof devices === "number" ? devices : 0, reports: typeof reports === "number" ? reports : 0 };
+}

@@ -1,0 +1,70 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useState } from "react";
+import { expect, it, vi } from "vitest";
+import { show } from "../testing/show";
+import { PlanForm } from "./PlanForm";
+import type { Schema, Values } from "./schema";
+
+type Plan = Readonly<Record<string, Values>>;
+
+function kind(name: string, properties: Schema["properties"] = {}): Schema {
+  return { type: "object", description: `All about ${name}.`, properties: { kind: { enum: [name] }, ...properties } };
+}
+
+const SCHEMA = {
+  local: { sgd: kind("sgd"), prox: kind("prox", { mu: { type: "number", minimum: 0, default: 0.1 } }) },
+  pace: { sync: kind("sync", { min_updates: { type: "integer", minimum: 1, default: 5 } }) },
+  requirements: { type: "object", properties: { charging: { type: "boolean", default: true } } },
+} as never;
+const PLAN: Plan = {
+  local: { kind: "sgd" },
+  pace: { kind: "sync", min_updates: 5 },
+  requirements: { charging: true },
+};
+
+function Form({ seen }: { seen: (plan: Plan) => void }) {
+  const [plan, setPlan] = useState(PLAN);
+  return (
+    <PlanForm
+      schema={SCHEMA}
+      plan={plan}
+      onChange={(next) => {
+        seen(next);
+        setPlan(next);
+      }}
+    />
+  );
+}
+
+it("starts another kind of a slot with its defaults, and leaves the others alone", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /How does a device learn/ }));
+  await userEvent.click((await screen.findAllByRole("combobox", { name: "Kind" }))[0] as Element);
+  await userEvent.click(await screen.findByRole("option", { name: "prox" }));
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, local: { kind: "prox", mu: 0.1 } });
+  expect(screen.getByText("All about prox.")).toBeDefined();
+});
+
+it("takes a value while one types, and says at once where it does not fit", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /when does a round close/ }));
+  const field = await screen.findByLabelText("min updates");
+  await userEvent.clear(field);
+  await userEvent.type(field, "0");
+  expect(await screen.findByText("at least 1")).toBeDefined();
+  await userEvent.clear(field);
+  await userEvent.type(field, "7");
+  expect(screen.queryByText("at least 1")).toBeNull();
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { kind: "sync", min_updates: 7 } });
+});
+
+it("asks what must hold on a device", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /What must hold on a device/ }));
+  await userEvent.click(await screen.findByRole("switch", { name: "charging" }));
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, requirements: { charging: false } });
+});
