@@ -43,6 +43,12 @@ Told with the status and in the words of Django REST framework.
 
 {rest}
 
+## Of the SDK
+
+Raised by `coterie.sdk` itself; whatever else it raises has the code that the platform or the compiler gave.
+
+{sdk}
+
 ## Of the agent
 
 Told by `coterie-agent`, and as the reason why an assignment was given back.
@@ -116,15 +122,14 @@ def agent_codes() -> tuple[str, ...]:
     return tuple(sorted(given.union(codes_given("AgentError", "refusal"))))
 
 
+def sdk_codes() -> tuple[str, ...]:
+    """The codes that the SDK gives of itself."""
+    return tuple(sorted(code for code in _literals() if re.fullmatch(r"sdk\.[a-z_]+", code)))
+
+
 def rest_codes() -> tuple[str, ...]:
     """The codes that stand for exceptions of Django REST framework."""
-    texts = {
-        node.value
-        for _path, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    return tuple(sorted(text for text in texts if re.fullmatch(r"rest\.[a-z_]+", text)))
+    return tuple(sorted(text for text in _literals() if re.fullmatch(r"rest\.[a-z_]+", text)))
 
 
 def errors_page() -> str:
@@ -135,8 +140,28 @@ def errors_page() -> str:
     exits = (_row(str(code.value), MEANINGS[code]) for code in Exit)
     reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason"))
     rest = (f"- `{code}`" for code in rest_codes())
-    sections = {"platform": platform, "wire": wire, "rest": rest, "agent": agent, "exits": exits, "reasons": reasons}
+    sdk = (f"- `{code}`" for code in sdk_codes())
+    sections = {
+        "platform": platform,
+        "wire": wire,
+        "rest": rest,
+        "sdk": sdk,
+        "agent": agent,
+        "exits": exits,
+        "reasons": reasons,
+    }
     return PAGE.format(**{name: "\n".join(lines) for name, lines in sections.items()})
+
+
+@cache
+def _literals() -> frozenset[str]:
+    """Every text that stands in the source."""
+    return frozenset(
+        node.value
+        for _path, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 @cache

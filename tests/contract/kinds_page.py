@@ -6,7 +6,7 @@ from typing import TypedDict, get_args
 
 import msgspec
 
-from coterie.learning.plan import GROUPS, MERGE, PACE
+from coterie.learning.plan import GROUPS, MERGE, PACE, ROLLOUT
 from coterie.learning.recipe import LOSS, OPTIMISER, TRAINS
 from coterie_wire.conditions import Requirements
 from coterie_wire.kinds import Kind, Registry
@@ -20,6 +20,7 @@ QUESTIONS: Mapping[Registry[Kind], str] = {
     MERGE: "How do updates become a version?",
     HELP: "Who helps a device whose model fails?",
     GROUPS: "Does one model serve all?",
+    ROLLOUT: "When does every device get a new version?",
 }
 RECIPE: Mapping[Registry[Kind], str] = {
     LOSS: "What does training make small?",

@@ -43,6 +43,7 @@ from coterie_wire.messages import (
     Wake,
 )
 from coterie_wire.teacher import Teacher, sign_teacher
+from coterie_wire.trial import Compared, Fit, ReportTrial, Trial
 
 SIGNING_KEY = bytes(range(32))
 
@@ -140,6 +141,7 @@ MESSAGES: tuple[Message, ...] = (
             classes=(2,),
             remaining_s=300.0,
         ),
+        trial=Trial(rollout="r-1", candidate="v-8", champion=SIGNED_MANIFEST),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -164,6 +166,10 @@ MESSAGES: tuple[Message, ...] = (
     DeclineTransfer(transfer="t-1", reason=REASON),
     ReportMerged(transfer="t-1"),
     GiveVerdict(transfer="t-1", kept=True, accuracy_before=0.5, accuracy_after=0.875, samples=32),
+    ReportTrial(
+        rollout="r-1",
+        compared=Compared(samples=24, champion=Fit(loss=0.5, accuracy=0.875), candidate=Fit(loss=0.25, accuracy=0.9)),
+    ),
     Leave(),
     Done(),
 )
