@@ -1,9 +1,12 @@
 """Fixtures of the system tests: real platforms on prepared states."""
 
+import fcntl
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from tests.system.operator_client import OperatorClient
@@ -21,11 +24,19 @@ class Prepared(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """A platform's state with model pairs, made once."""
-    directory = tmp_path_factory.mktemp("prepared")
-    state = directory / "state"
-    return Prepared(state, prepare_state(directory, pairs=PAIRS, state=str(state)))
+def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepared:
+    """A platform's state with model pairs; the first process of a test run makes it, the others copy it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own if worker_id == "master" else own.parent) / "prepared"
+    shared.mkdir(exist_ok=True)
+    told = shared / "seeded.json"
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            told.write_bytes(msgspec.json.encode(prepare_state(shared, pairs=PAIRS, state=str(shared / "state"))))
+    state = tmp_path_factory.mktemp("platform") / "state"
+    shutil.copytree(shared / "state", state)
+    return Prepared(state, msgspec.json.decode(told.read_bytes(), type=Seeded))
 
 
 class Site:
@@ -34,6 +45,7 @@ class Site:
     def __init__(self, platform: Platform, seeded: Seeded, operator: OperatorClient) -> None:
         self.platform = platform
         self.operator = operator
+        self.token = seeded.token
         self.held_out = seeded.held_out
         self._pairs = iter(seeded.pairs)
 

@@ -5,14 +5,21 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+LEAST_S = 0.01
+SHARE = 0.1
 
 
-def eventually(look: Callable[[], T | None], *, within_s: float = 30.0, every_s: float = 0.05) -> T:
-    """What `look` gives once that is true. Raises AssertionError when it has not become so in time."""
-    deadline = time.monotonic() + within_s
+def eventually(look: Callable[[], T | None], *, within_s: float = 30.0, every_s: float = 0.25) -> T:
+    """What `look` gives once that is true. Raises AssertionError when it has not become so in time.
+
+    Looks are paid for by the platform that is looked at: the longer the wait has been, the rarer they are, until there
+    is one `every_s` seconds. So no wait is longer by more than a tenth, or by that.
+    """
+    began = time.monotonic()
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < deadline, f"not within {within_s:g} s; the last look gave {found!r}"
-        time.sleep(every_s)
+        waited = time.monotonic() - began
+        assert waited < within_s, f"not within {within_s:g} s; the last look gave {found!r}"
+        time.sleep(min(every_s, max(LEAST_S, SHARE * waited)))

@@ -73,7 +73,7 @@ class OperatorClient:
             round_ = self.round(federation, number)
             return round_ if round_ and round_["state"] in ("published", "abandoned") else None
 
-        return eventually(look, within_s=within_s, every_s=0.1)
+        return eventually(look, within_s=within_s)
 
     def close(self) -> None:
         self.http.close()

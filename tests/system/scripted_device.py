@@ -57,7 +57,7 @@ class ScriptedDevice:
             except httpx.TransportError:
                 return None
 
-        return msgspec.json.decode(_checked(eventually(look, every_s=0.1)), type=reply)
+        return msgspec.json.decode(_checked(eventually(look)), type=reply)
 
     def check_in(self, *, ready: bool = True) -> Directive:
         """Tell whether it would train."""
@@ -79,7 +79,7 @@ class ScriptedDevice:
             assignment = self.check_in().assignment
             return assignment if assignment is not None and assignment.round == number else None
 
-        return eventually(look, every_s=0.1)
+        return eventually(look)
 
     def offer(self, assignment: str, payload: bytes, **facts: object) -> UploadState:
         """Announce an update, or ask how far it came."""
@@ -117,7 +117,7 @@ class ScriptedDevice:
                 return False
             return state.accepted
 
-        eventually(look, every_s=0.1)
+        eventually(look)
 
     def close(self) -> None:
         self.http.close()

@@ -88,7 +88,7 @@ def until(agent: RealAgent, stage: str, *, more_than: int = 0, within_s: float =
         done = steps(agent, stage)
         return done if done is not None and done > more_than else None
 
-    return eventually(look, within_s=within_s, every_s=0.15)  # each look starts a process
+    return eventually(look, within_s=within_s)
 
 
 def test_agent_killed_in_mid_training_goes_on_where_it_was(new_case: Callable[..., Case]) -> None:

@@ -64,7 +64,7 @@ class Company:
             # No error before the first batch has been judged.
             return bool(profiles) and profiles[0]["profile"].get("error", 1) < 0.1
 
-        eventually(told, every_s=0.2)
+        eventually(told)
         return agent
 
     def meets_what_it_never_saw(self, agent: RealAgent) -> None:
@@ -76,7 +76,7 @@ class Company:
         return requests[0] if requests else None
 
     def reaches(self, state: str) -> dict[str, Any]:
-        return eventually(lambda: self.request(state=state), every_s=0.1)
+        return eventually(lambda: self.request(state=state))
 
 
 @pytest.fixture

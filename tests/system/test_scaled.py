@@ -5,16 +5,16 @@ import secrets
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
 import msgspec
+import psutil
 import psycopg
 import pytest
+import redis
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -22,123 +22,174 @@ from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie.gateway.console.frames import AnyServerFrame, Hello, apply
 from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
+from tests.system.eventually import eventually
+from tests.system.model import payload
+from tests.system.operator_client import OperatorClient
+from tests.system.processes import ROOT, STOP_S, environment, kill_with_children, prepare_state
+from tests.system.scripted_device import ScriptedDevice
+from tests.system.seed import Seeded
 
-ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL = "postgresql://postgres:postgres@127.0.0.1:5432"
-REDIS = "redis://127.0.0.1:6379/15"
+REDIS = "redis://127.0.0.1:6379"
+DEVICES = 3
 WAIT_S = 30.0
+CELERY = ("celery", "-A", "coterie.config.celery")
 WAKE = """
 from django.db import transaction
 from coterie.core.events import wake_device
 with transaction.atomic():
     wake_device({device!r})
 """
-
-
 RENAME = """
 from coterie.fleet.models import Device
 from coterie.fleet.services import change_device
-change_device(device=Device.objects.get(), name="hall")
+change_device(device=Device.objects.get(pk={device!r}), name="hall")
 """
 
 
-def _answers(port: int) -> bool:
-    with closing(socket.socket()) as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def _missing() -> list[str]:
+    """What does not answer."""
+
+    def answers(port: int) -> bool:
+        with closing(socket.socket()) as probe:
+            probe.settimeout(1)
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return [name for name, port in (("PostgreSQL on :5432", 5432), ("Redis on :6379", 6379)) if not answers(port)]
 
 
 pytestmark = [
     pytest.mark.scaled,
-    pytest.mark.skipif(
-        not (_answers(5432) and _answers(6379)), reason="PostgreSQL on :5432 and Redis on :6379 do not both answer"
-    ),
+    # Where CI is set the services must be there, and the tests fail without them.
+    pytest.mark.skipif("CI" not in os.environ and bool(_missing()), reason=f"no answer: {', '.join(_missing())}"),
 ]
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Mapping[str, str]]:
-    """That of every process of one platform, whose database is made and dropped here."""
-    database = f"test_coterie_{secrets.token_hex(4)}"
-    given = {name: value for name, value in os.environ.items() if not name.startswith("COTERIE_")}
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """The address of a database of its own."""
+    name = f"test_coterie_{secrets.token_hex(4)}"
     with psycopg.connect(f"{POSTGRESQL}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {database}")
+        server.execute(f"CREATE DATABASE {name}")
         try:
-            yield {
-                **given,
-                "PYTHONPATH": os.pathsep.join(str(ROOT / source) for source in ("platform", "edge_agent")),
-                "DJANGO_SETTINGS_MODULE": "coterie.config.settings",
-                "COTERIE_MODE": "scaled",
-                "COTERIE_STATE": str(tmp_path),
-                "COTERIE_DATABASE_URL": f"{POSTGRESQL}/{database}",
-                "COTERIE_REDIS_URL": REDIS,
-                "COTERIE_SECRET_KEY": secrets.token_hex(32),
-                "COTERIE_SIGNING_KEY": secrets.token_hex(32),
-            }
+            yield f"{POSTGRESQL}/{name}"
         finally:
-            server.execute(f"DROP DATABASE {database} WITH (FORCE)")
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def manage(environment: Mapping[str, str], *arguments: str) -> str:
-    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=120).stdout
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    """The address of a Redis database that was empty, and is again."""
+    for number in range(1, 15):
+        with closing(redis.Redis.from_url(f"{REDIS}/{number}")) as client:
+            if not client.dbsize():
+                yield f"{REDIS}/{number}"
+                client.flushdb()
+                return
+    pytest.fail("no Redis database from 1 to 14 is empty")
+
+
+@pytest.fixture(scope="module")
+def settings(database: str, broker: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Those of every process of one platform, which the tests share."""
+    return {
+        "mode": "scaled",
+        "state": str(tmp_path_factory.mktemp("scaled") / "state"),
+        "database_url": database,
+        "redis_url": broker,
+        "secret_key": secrets.token_hex(32),
+        "signing_key": secrets.token_hex(32),
+    }
+
+
+@pytest.fixture(scope="module")
+def seeded(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Seeded:
+    """Who may use the platform, once its tables are there."""
+    return prepare_state(tmp_path_factory.mktemp("seed"), pairs=1, **settings)
+
+
+class Processes:
+    """Processes of a platform: what is started ends, and is gone, with its stack."""
+
+    def __init__(self, settings: dict[str, str], directory: Path, running: ExitStack) -> None:
+        self.directory, self._running = directory, running
+        # What is killed leaves files behind.
+        self._environment = {**environment(**settings), "TMPDIR": str(directory)}
+
+    def start(self, *arguments: str, pass_fds: tuple[int, ...] = ()) -> psutil.Process:
+        """``start(module, *arguments)``."""
+        log = self._running.enter_context(self.log(arguments[0]).open("ab"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            env=self._environment,
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+            pass_fds=pass_fds,
+        )
+        self._running.callback(process.wait, STOP_S)
+        self._running.callback(kill_with_children, psutil.Process(process.pid))
+        return psutil.Process(process.pid)
+
+    def log(self, module: str) -> Path:
+        """What processes of a module have written."""
+        return self.directory / f"{module}.log"
+
+    def shell(self, code: str) -> None:
+        """Have a process of its own perform Python."""
+        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", code]
+        subprocess.run(command, env=self._environment, cwd=ROOT, check=True, timeout=WAIT_S)
+
+
+@pytest.fixture(scope="module")
+def url(seeded: Seeded, settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of a web process, once the tables are there."""
+    with ExitStack() as running:
+        listener = running.enter_context(socket.create_server(("127.0.0.1", 0)))
+        options = ("--ws", "websockets-sansio", "--log-level", "warning", "--fd", str(listener.fileno()))
+        web = Processes(settings, tmp_path_factory.mktemp("web"), running)
+        web.start("uvicorn", "coterie.config.asgi:application", *options, pass_fds=(listener.fileno(),))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture
-def url(environment: Mapping[str, str]) -> Iterator[str]:
-    """Of a web process on a migrated database."""
-    manage(environment, "migrate", "--verbosity", "0")
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        command = [sys.executable, "-m", "uvicorn", "coterie.config.asgi:application", "--ws", "websockets-sansio"]
-        web = subprocess.Popen(
-            [*command, "--fd", str(listener.fileno()), "--log-level", "warning"],
-            env=environment,
-            pass_fds=[listener.fileno()],
-        )
-        port = listener.getsockname()[1]
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            web.terminate()
-            web.wait(WAIT_S)
+def processes(seeded: Seeded, settings: dict[str, str], tmp_path: Path) -> Iterator[Processes]:
+    """Those that a test starts for itself, once the tables are there."""
+    with ExitStack() as running:
+        yield Processes(settings, tmp_path, running)
 
 
 def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(
-    environment: Mapping[str, str], url: str
+    url: str, seeded: Seeded, processes: Processes
 ) -> None:
-    password = "correct horse battery"
-    create = ("createsuperuser", "--noinput", "--username", "ada", "--email", "")
-    manage({**environment, "DJANGO_SUPERUSER_PASSWORD": password}, *create)
-    token = manage(environment, "token", "create", "test", "--operator", "ada").strip()
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=WAIT_S) as api:
-        expires_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-        made = api.post("/api/enrolment-tokens/", json={"label": "test", "expires_at": expires_at})
+    with OperatorClient(url, seeded.token) as operator:
         capabilities = Capabilities(cores=1, memory_bytes=1, machine="m", agent="a")
-        enrol = Enrol(protocol=PROTOCOL, token=made.json()["secret"], name="kiosk", capabilities=capabilities)
+        token = operator.enrolment_token()
+        enrol = Enrol(protocol=PROTOCOL, token=token, name="kiosk", capabilities=capabilities)
         answer = httpx.post(f"{url}/device/v1/enrol", content=msgspec.json.encode(enrol), timeout=WAIT_S)
         enrolled = msgspec.json.decode(answer.content, type=Enrolled)
 
         address = f"{url.replace('http', 'ws', 1)}/device/v1/socket"
         with connect(address, additional_headers={"Authorization": f"Bearer {enrolled.credential}"}) as device:
-            manage(environment, "shell", "--verbosity", "0", "-c", WAKE.format(device=enrolled.device))
+            processes.shell(WAKE.format(device=enrolled.device))
             text = device.recv(timeout=WAIT_S)
             assert isinstance(text, str)
             assert decode_platform_frame(text.encode()) == Wake()
-            _check_console_follows_other_processes(environment, url, token, enrolled.device)
-            assert api.post(f"/api/devices/{enrolled.device}/revoke/").status_code == 200
+            _check_console_follows_other_processes(processes, url, seeded.token, enrolled.device)
+            operator.post(f"/devices/{enrolled.device}/revoke/")
             with pytest.raises(ConnectionClosed) as closed:
                 device.recv(timeout=WAIT_S)
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "fleet.revoked")
 
 
-def _check_console_follows_other_processes(environment: Mapping[str, str], url: str, token: str, device: str) -> None:
+def _check_console_follows_other_processes(processes: Processes, url: str, token: str, device: str) -> None:
     address = f"{url.replace('http', 'ws', 1)}/console/v1/socket"
     with connect(address, additional_headers={"Authorization": f"Bearer {token}"}) as console:
         console.send(msgspec.json.encode(Hello(devices=(device,))).decode())
         known = apply({}, msgspec.json.decode(console.recv(timeout=WAIT_S), type=AnyServerFrame))
         assert known["device", device].name == "kiosk"
-        manage(environment, "shell", "--verbosity", "0", "-c", RENAME)
+        processes.shell(RENAME.format(device=device))
         while known["device", device].name != "hall":
             known = apply(known, msgspec.json.decode(console.recv(timeout=WAIT_S), type=AnyServerFrame))
 
@@ -149,24 +200,34 @@ def test_who_guesses_passwords_has_to_wait(url: str) -> None:
     assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "accounts.too_many_attempts")
 
 
-def test_a_worker_process_performs_the_sweep_that_beat_sends(environment: Mapping[str, str]) -> None:
-    manage(environment, "migrate", "--verbosity", "0")
-    celery = [sys.executable, "-m", "celery", "-A", "coterie.config.celery", "worker", "--beat", "--pool", "threads"]
-    schedule = f"{environment['COTERIE_STATE']}/schedule"
-    with subprocess.Popen(
-        [*celery, "--loglevel", "INFO", "--schedule", schedule],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as worker:
-        assert worker.stdout is not None
-        try:
-            deadline = time.monotonic() + WAIT_S
-            lines = iter(worker.stdout)
-            assert any(
-                "rounds.tasks.sweep" in line and "succeeded" in line for line in lines if time.monotonic() < deadline
-            )
-        finally:
-            worker.terminate()
-            worker.stdout.read()
+def test_round_ends_once_though_the_worker_is_killed_while_it_merges(
+    settings: dict[str, str], seeded: Seeded, url: str, processes: Processes
+) -> None:
+    processes.start(*CELERY, "beat", "--schedule", str(processes.directory / "schedule"))
+    worker = processes.start(*CELERY, "worker", "--concurrency", "2")
+    with ExitStack() as open_:
+        operator = open_.enter_context(OperatorClient(url, seeded.token))
+        pace = {"kind": "sync", "target_updates": DEVICES, "min_updates": DEVICES, "over_selection": 1}
+        federation = operator.start_federation(
+            "scaled", pair=seeded.pairs[0], plan={"pace": pace}, held_out=seeded.held_out, rounds_wanted=1
+        )
+        token = operator.enrolment_token(tag="scaled", uses=DEVICES)
+        devices = [ScriptedDevice(url, token, f"device-{number}") for number in range(DEVICES)]
+        for device in devices:
+            open_.callback(device.close)
+            device.check_in()
+        assignments = [device.assignment(1).assignment for device in devices]
+        for number, (device, assignment) in enumerate(zip(devices, assignments, strict=True)):
+            device.deliver(assignment, payload(number))
+        with psycopg.connect(settings["database_url"], autocommit=True) as database:
+            state = "SELECT state FROM rounds_round WHERE lease_until IS NOT NULL"
+            eventually(lambda: database.execute(state).fetchone() == ("merging",), every_s=0.002)
+        kill_with_children(worker)
+        assert operator.round(federation, 1)["state"] == "merging"
+        processes.start(*CELERY, "worker", "--pool", "threads", "--loglevel", "INFO")
+        round_ = operator.ended_round(federation, 1, within_s=60)
+        assert (round_["state"], round_["metrics"]["updates"]) == ("published", DEVICES)
+        assert [version["number"] for version in operator.list("/versions/", pair=seeded.pairs[0])] == [2, 1]
+        assert httpx.get(f"{url}/healthz").status_code == 200
+    sweeps = [line for line in processes.log("celery").read_text().splitlines() if "rounds.tasks.sweep" in line]
+    assert any("succeeded" in line for line in sweeps), "a worker performs the sweep that beat sends"

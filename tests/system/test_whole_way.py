@@ -1,26 +1,26 @@
-"""The whole way for real: from an uploaded PyTorch pair to predictions of a device that learned with others."""
+"""The whole way for real: from the notebook's PyTorch pair to predictions of a device that learned with others."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import pytest
 
 from coterie.demo.baselines import Start, read_start
-from coterie.demo.digits import CLASSES, Deal, Samples, deal
-from coterie.demo.export import JOB, ExportArguments
-from coterie.learning.child.run import run_child
+from coterie.demo.digits import Deal, deal
 from coterie.learning.merge import Contribution
 from coterie.learning.merge.fed_avg import FedAvg
 from coterie.learning.merging import merge_blocks
+from coterie.sdk import Checked, Federation, Pair, Platform
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row
 from coterie_agent.training.batches import split, steps_per_epoch
+from coterie_agent.training.graph import Graph
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
 from coterie_wire.codec import Codec, Tensors
@@ -34,93 +34,83 @@ from coterie_wire.plan import DevicePlan
 from coterie_wire.privacy.none import NoPrivacy
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
+from tests.system.notebook import Notebook
+from tests.system.processes import ROOT
 from tests.system.real_agent import RealAgent
 
 DEVICES, ROUNDS = 3, 2
 SIMULATED_ROUNDS, LAST_ROUNDS = 8, 4
-LOCAL = Sgd(epochs=2, learning_rate=0.03, momentum=0.9)
+NOTEBOOK = ROOT / "docs" / "how-to" / "bring-your-model.ipynb"
 
 
 class Published(NamedTuple):
-    """A pair that went through pre-flight, bootstrap and distillation, and the data around it."""
+    """What the notebook left when it began to wait for devices, and the data around it."""
 
+    notebook: Notebook
     pair: str
-    held_out: str
+    federation: str
+    secret: str
+    """With which three devices may join."""
     dealt: Deal
     start: Start
     """Its first device model."""
 
 
 @pytest.fixture(scope="module")
-def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Published:
-    directory = tmp_path_factory.mktemp("pair")
-    dealt = deal(devices=DEVICES, seed=0)
-    exported = run_child(JOB, ExportArguments(str(directory), seed=0))
-    post = site.operator.http.post
-
-    def file(path: str) -> tuple[str, bytes]:
-        return Path(path).name, Path(path).read_bytes()
-
-    def add_dataset(name: str, samples: Samples) -> str:
-        path = directory / f"{name}.npz"
-        np.savez(path, x=samples.x, y=samples.y)
-        dataset: str = post("/datasets/", data={"name": name}, files={"file": file(str(path))}).json()["id"]
-        return dataset
-
-    fields = {"name": "digits", "labels": [str(digit) for digit in range(CLASSES)], "batch_size": 16}
-    submitted = post("/pairs/", data=fields, files={"device": file(exported.device), "cloud": file(exported.cloud)})
-    assert submitted.status_code == 201, submitted.text
-    pair: str = submitted.json()["id"]
-    cloud = add_dataset("cloud", dealt.cloud)
-    eventually(lambda: _reached(site, pair, "state", "ready"), within_s=120, every_s=0.2)
-    site.operator.post(f"/pairs/{pair}/bootstrap/", {"dataset": cloud, "epochs": 20})
-    ready = eventually(lambda: _reached(site, pair, "device_champion", None), within_s=120, every_s=0.2)
-    versions = [(one["role"], one["number"], one["origin"]) for one in site.operator.list("/versions/", pair=pair)]
+def published(site: Site) -> Iterator[Published]:
+    """The notebook for ML engineers, run up to there. Its held-out and initial samples are those of `deal`."""
+    notebook = Notebook(NOTEBOOK)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COTERIE_URL", site.url)
+        environment.setenv("COTERIE_TOKEN", site.token)
+        names = notebook.run(until="needs-devices")
+    pair, checked, federation = names["pair"], names["checked"], names["federation"]
+    assert isinstance(pair, Pair) and isinstance(checked, Checked) and isinstance(federation, Federation)
+    offline = checked.result.report
+    assert (pair.spec, pair.report.operators) == (checked.result.model, offline.operators), "both compile the same"
+    assert (pair.report.device_parameters, pair.report.cloud_parameters) == (38_282, offline.cloud_parameters)
+    versions = [(one["role"], one["number"], one["origin"]) for one in site.operator.list("/versions/", pair=pair.id)]
     assert versions == [("device", 1, "distillation"), ("cloud", 1, "bootstrap")]
-    archive = site.operator.http.get(f"/versions/{ready['device_champion']}/archive/")
+    archive = site.operator.http.get(f"/versions/{pair.device_champion}/archive/")
     assert archive.status_code == 200, archive.text
-    return Published(pair, add_dataset("digits held out", dealt.held_out), dealt, read_start(archive.content))
-
-
-def _reached(site: Site, pair: str, field: str, wanted: str | None) -> dict[str, Any] | None:
-    """The pair, once a field has the wanted value, or any."""
-    found = site.operator.get(f"/pairs/{pair}/")
-    jobs = site.operator.list("/jobs/", pair=pair)
-    assert found["state"] != "rejected", found
-    assert all(job["state"] != "failed" for job in jobs), jobs
-    return found if found[field] and wanted in (None, found[field]) else None
+    start, dealt = read_start(archive.content), deal(devices=DEVICES, seed=0)
+    platform = names["platform"]
+    assert isinstance(platform, Platform)
+    with closing(platform):
+        yield Published(notebook, pair.id, federation.id, str(names["secret"]), dealt, start)
 
 
 @pytest.fixture
 def agents(site: Site, published: Published, tmp_path: Path) -> Iterator[Sequence[RealAgent]]:
-    token = site.operator.enrolment_token(tag="digits", uses=DEVICES)
     with ExitStack() as running:
         made = []
         for number, samples in enumerate(published.dealt.devices):
-            agent = RealAgent(tmp_path / f"agent-{number}", site.url, token, learns=(samples.x, samples.y))
+            home = tmp_path / f"agent-{number}"
+            agent = RealAgent(home, site.url, published.secret, learns=(samples.x, samples.y))
             running.callback(agent.kill)
             made.append(agent)
         yield made
 
 
-def test_from_uploaded_pair_to_predictions(
-    site: Site, published: Published, agents: Sequence[RealAgent], tmp_path: Path
+def test_from_the_notebook_to_predictions(
+    site: Site,
+    published: Published,
+    agents: Sequence[RealAgent],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    plan = {
-        "local": msgspec.to_builtins(LOCAL),
-        "pace": {"kind": "sync", "target_updates": DEVICES, "min_updates": DEVICES, "over_selection": 1},
-    }
-    federation = site.operator.start_federation(
-        "digits", pair=published.pair, plan=plan, held_out=published.held_out, rounds_wanted=ROUNDS
-    )
     for agent in agents:
         agent.start()
-    rounds = [site.operator.ended_round(federation, number, within_s=60) for number in range(1, ROUNDS + 1)]
-    assert [round_["state"] for round_ in rounds] == ["published"] * ROUNDS
-    accuracy = rounds[-1]["metrics"]["accuracy"]
+    held = [site.operator.ended_round(published.federation, number, within_s=60) for number in range(1, ROUNDS + 1)]
+    assert [(round_["state"], round_["reason_sentence"]) for round_ in held] == [("published", "")] * ROUNDS
+    published.notebook.run()
+    assert [line.partition("{")[0] for line in capsys.readouterr().out.splitlines()] == [
+        f"round {number} is published " for number in range(1, ROUNDS + 1)
+    ]
+    accuracy = held[-1]["metrics"]["accuracy"]
     assert accuracy > published.start.accuracy(published.start.parameters, published.dealt.held_out)
 
-    newest = rounds[-1]["result_version"]
+    newest = held[-1]["result_version"]
     agents[0].kill()
     agents[0].start()  # a device that looks in at once gets the last round's model
     eventually(lambda: (agents[0].status()["status"] or {}).get("version") == newest)
@@ -156,11 +146,12 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                 stores.append(opened.enter_context(open_store(home)))
                 rows = [Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True)]
                 stores[-1].samples.add(rows, max_samples=len(rows))
+            graph = train_graph(start.train_step, start.manifest.model, threads=1)
             accuracies = []
             for round_ in range(SIMULATED_ROUNDS):
                 contributions = []
                 for number, store in enumerate(stores):
-                    trained, count = train(store, start, parameters, local, seed=10 * round_ + number)
+                    trained, count = train(graph, store, start, parameters, local, seed=10 * round_ + number)
                     update = make_update(
                         parameters,
                         trained,
@@ -180,11 +171,12 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
     return hold_rounds
 
 
-def train(store: Store, start: Start, parameters: Tensors, local: Sgd, *, seed: int) -> tuple[Tensors, int]:
+def train(
+    graph: Graph, store: Store, start: Start, parameters: Tensors, local: Sgd, *, seed: int
+) -> tuple[Tensors, int]:
     """One device's part in a round, and the samples it learned from."""
     spec = start.manifest.model
     ids = split(store.samples.ids(store.samples.snapshot())).train
-    graph = train_graph(start.train_step, spec, threads=1)
     trainer = Trainer(graph, spec, parameters, {}, samples=store.samples, train=ids, weights=local.weights, seed=seed)
     for _ in range(local.epochs_wanted() * steps_per_epoch(len(ids), spec.batch_size)):
         trainer.step()
