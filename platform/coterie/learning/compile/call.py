@@ -1,9 +1,10 @@
 """One call of an ATen operator, as the functions that translate it see it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.fx.node import Argument, Node
 
 from coterie.learning.compile.emitter import Emitter, Size
@@ -94,6 +95,16 @@ class Call:
 
 
 Lowering = Callable[[Call], Lowered]
+
+
+def same_sizes(here: Sequence[Size], there: Sequence[Size]) -> bool:
+    """Whether two shapes are equal for batches of every size.
+
+    `==` would ask this of the batch that the model was exported with, and fix the batch at that size where it is so.
+    """
+    return len(here) == len(there) and all(
+        statically_known_true(size == other) for size, other in zip(here, there, strict=True)
+    )
 
 
 class Table(dict[str, Lowering]):

@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 
 from coterie.learning.compile.dtypes import TORCH_TYPES
 from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
-from coterie.learning.compile.errors import BatchOutOfRange
+from coterie.learning.compile.errors import BatchBecameConstant, BatchOutOfRange
 from coterie.learning.compile.frozen import specs_of
 from coterie.learning.compile.head import find_head
 from coterie.learning.compile.loss_program import Criterion, LossProgram, criterion
@@ -69,7 +69,7 @@ def compile_model(
     `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
     train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
-    BatchOutOfRange, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or UnsupportedParameter.
+    BatchOutOfRange, BatchBecameConstant, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or UnsupportedParameter.
     """
     recipe = Recipe() if recipe is None else recipe
     loss = criterion(recipe.loss, loss_program)
@@ -185,7 +185,7 @@ def _compile_batched(
     batched: Collection[str],
     outputs: Sequence[TensorSpec],
 ) -> bytes:
-    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size."""
+    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size. Raises BatchBecameConstant."""
     first = checked.inputs[checked.signature.inputs[0].name]
     assert isinstance(first, FakeTensor)
     with first.fake_mode:
@@ -203,6 +203,9 @@ def _compile_batched(
     traced = trace(without_gradients, given)
     emit = Emitter(batch_input=checked.signature.inputs[0].name)
     values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    batch = first.shape[0]
+    if not (isinstance(batch, torch.SymInt) and batch.node.expr.free_symbols):
+        raise BatchBecameConstant(detail=f"a batch of {batch}")
     return emit.finish(
         "predict",
         [_info(tensor, batched=tensor.name in batched) for tensor in inputs],

@@ -74,6 +74,18 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
     assert compiled(module, example).train_step == compiled(module, example).train_step
 
 
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_prediction_takes_batches_of_every_size(steps: int) -> None:
+    """Also where another axis has the very size of the batch that the model was exported with."""
+    module = Mixing(steps).eval()
+    predict = open_session(compiled(module, torch.zeros(2, steps, 3)).predict)
+    parameters = {f"param.{name}": tensor.detach().numpy() for name, tensor in module.named_parameters()}
+    for batch in (1, 2, 3, 7):
+        x = torch.rand(batch, steps, 3)
+        (found,) = predict.run(None, {"x": x.numpy(), **parameters})
+        np.testing.assert_allclose(found, module(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_dropout_is_in_training_alone(small: CompiledModel) -> None:
     assert small.spec.seeded
     assert "seed" not in {value.name for value in onnx.load_from_string(small.predict).graph.input}
@@ -127,6 +139,19 @@ def test_parameter_that_does_not_train_is_frozen() -> None:
 class Spectral(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.fft.rfft(x).abs()
+
+
+class Mixing(nn.Module):
+    """Across the steps, then through them."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.across = nn.Linear(steps, steps)
+        self.through = nn.GRU(3, CLASSES, num_layers=2, bias=False, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        states: Tensor = self.through(self.across(x.transpose(1, 2)).transpose(1, 2))[0]
+        return states.mean(dim=1)
 
 
 class Counting(nn.Module):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from coterie.learning.compile.call import Call, Table
+from coterie.learning.compile.call import Call, Table, same_sizes
 
 TABLE = Table()
 
@@ -189,7 +189,7 @@ def copy(call: Call) -> str:
 
 @TABLE.lowers("copy.default")
 def overwrite(call: Call) -> str:
-    if call.tensor("src").shape == call.shape:
+    if same_sizes(call.tensor("src").shape, call.shape):
         return call["src"]
     return call.emit.op("Expand", call["src"], call.emit.shape(call.shape))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch.fx.node import Node
 
-from coterie.learning.compile.call import Call, Table, meta
+from coterie.learning.compile.call import Call, Table, meta, same_sizes
 from coterie.learning.compile.emitter import Size
 
 TABLE = Table()
@@ -62,7 +62,7 @@ def scatter_reduce(call: Call) -> str:
 
 def _scatter(call: Call, source: str, reduction: str = "none") -> str:
     places, axis = call.tensor("index"), call.whole("dim")
-    if "src" in call.arguments and tuple(call.tensor("src").shape) != tuple(places.shape):
+    if "src" in call.arguments and not same_sizes(call.tensor("src").shape, places.shape):
         raise NotImplementedError("it takes a source of its index's shape: cut the source to it")
     return call.emit.op("ScatterElements", call["self"], call.raw("index"), source, axis=axis, reduction=reduction)
 
@@ -87,7 +87,7 @@ def index_put(call: Call) -> str:
     rows = [*_index_shape(given), *(target.shape[axis] for axis in order[len(given) :])]
     as_read = [rows[axis] for axis in back]
     values = call["values"]
-    if list(call.tensor("values").shape) != as_read:
+    if not same_sizes(call.tensor("values").shape, as_read):
         values = call.emit.op("Expand", values, call.emit.shape(as_read))
     written = call.emit.op(
         "ScatterND",
@@ -144,7 +144,7 @@ def _places(call: Call, given: Mapping[int, Node]) -> str:
     columns = []
     for axis in sorted(given):
         value = _value(call, given[axis])
-        if list(meta(given[axis]).shape) != shape:
+        if not same_sizes(meta(given[axis]).shape, shape):
             value = emit.op("Expand", value, emit.shape(shape))
         columns.append(emit.op("Unsqueeze", value, emit.ints([-1])))
     return columns[0] if len(columns) == 1 else emit.op("Concat", *columns, axis=-1)

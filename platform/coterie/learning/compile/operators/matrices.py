@@ -2,7 +2,7 @@
 
 from torch.fx.node import Node
 
-from coterie.learning.compile.call import Call, Table
+from coterie.learning.compile.call import Call, Table, same_sizes
 
 TABLE = Table()
 
@@ -50,7 +50,8 @@ def _unexpanded(call: Call, name: str) -> str:
         source = node.args[0]
         assert isinstance(source, Node)
         shape = source.meta["val"].shape
-        if all(size == 1 for size in shape[:-2]) and shape[-2:] == call.tensor(name).shape[-2:]:
+        ones = [1] * (len(shape) - 2)
+        if same_sizes(shape, [*ones, *call.tensor(name).shape[-2:]]):
             value = call.values[source]
             assert isinstance(value, str)
             return value

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch.fx.node import Node
 
-from coterie.learning.compile.call import Call, Lowered, Table
+from coterie.learning.compile.call import Call, Lowered, Table, same_sizes
 from coterie.learning.compile.emitter import NUMPY_TYPES, Size
 
 TABLE = Table()
@@ -21,7 +21,7 @@ def axis_of(axis: int, rank: int) -> int:
     "view.default", "_unsafe_view.default", "reshape.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default"
 )
 def reshape(call: Call) -> Lowered:
-    if tuple(call.tensor("self").shape) == call.shape:
+    if same_sizes(call.tensor("self").shape, call.shape):
         return call["self"]
     return call.emit.op("Reshape", call["self"], target_shape(call, call.shape))
 
@@ -32,7 +32,7 @@ def contiguous(call: Call) -> Lowered:
     expected = torch.empty(call.shape, device="meta").stride()
     if (
         call.arguments["storage_offset"]
-        or call.tensor("self").numel() != call.result.numel()
+        or not same_sizes([call.tensor("self").numel()], [call.result.numel()])
         or tuple(call.ints("stride")) != expected
     ):
         raise NotImplementedError(
@@ -71,11 +71,14 @@ def transpose(call: Call) -> str:
 @TABLE.lowers("expand.default")
 def expand(call: Call) -> str:
     here = tuple(call.tensor("self").shape)
-    if here == call.shape:
+    if same_sizes(here, call.shape):
         return call["self"]
     grown = len(call.shape) - len(here)
     # A 1 keeps the size that is there, so that a batch that stays needs no computed shape.
-    wanted = [1 if axis >= grown and here[axis - grown] == size else size for axis, size in enumerate(call.shape)]
+    wanted = [
+        1 if axis >= grown and same_sizes([here[axis - grown]], [size]) else size
+        for axis, size in enumerate(call.shape)
+    ]
     return call.emit.op("Expand", call["self"], call.emit.shape(wanted))
 
 
@@ -96,7 +99,7 @@ def cut(call: Call) -> str:
     end = end if isinstance(end, int) else sys.maxsize
     if not isinstance(start, int):
         raise NotImplementedError("a slice that starts at a computed place")
-    if start == 0 and call.whole("step") == 1 and tuple(call.tensor("self").shape) == call.shape:
+    if start == 0 and call.whole("step") == 1 and same_sizes(call.tensor("self").shape, call.shape):
         return call["self"]
     ints = call.emit.ints
     return call.emit.op("Slice", call["self"], ints([start]), ints([end]), ints([axis]), ints([call.whole("step")]))
@@ -114,7 +117,7 @@ def split(call: Call) -> tuple[str, ...]:
     sizes = [piece.shape[axis] for piece in call.node.meta["val"]]
     if len(sizes) == 1:
         return (call["self"],)
-    return call.emit.ops("Split", len(sizes), call["self"], call.emit.ints(sizes), axis=axis)
+    return call.emit.ops("Split", len(sizes), call["self"], call.emit.shape(sizes), axis=axis)
 
 
 @TABLE.lowers("unbind.int")
@@ -130,7 +133,7 @@ def concatenate(call: Call) -> str:
     values = [
         value if tensor.dtype == call.dtype else call.emit.cast(value, call.dtype)
         for value, tensor in zip(call.each("tensors"), call.tensors("tensors"), strict=True)
-        if tuple(tensor.shape) != (0,)
+        if not same_sizes(tensor.shape, [0])
     ]
     return call.emit.op("Concat", *values, axis=call.whole("dim"))
 
