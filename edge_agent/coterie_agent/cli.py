@@ -14,6 +14,7 @@ from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import MEANINGS, AgentError, Exit
 from coterie_agent.home import DEFAULT_HOME
 from coterie_wire.errors import WireError
+from coterie_wire.structs import from_values
 
 
 class Command(Protocol):
@@ -32,7 +33,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the exit code is one of `Exit`."""
-    arguments = msgspec.convert(vars(_parser().parse_args(argv)), Arguments)
+    arguments = from_values(vars(_parser().parse_args(argv)), Arguments)
     arguments = msgspec.structs.replace(arguments, home=arguments.home.expanduser().absolute())
     command = cast(Command, importlib.import_module(f"coterie_agent.commands.{arguments.command}"))
     try:

@@ -9,6 +9,7 @@ from msgspec import Meta
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import Telling
 from coterie_wire.conditions import Requirements
+from coterie_wire.structs import from_values
 
 
 class CompanySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,7 +62,7 @@ def load_config(path: Path) -> Config:
     import tomllib  # only here: most commands run without a settings file
 
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Config)
+        return from_values(tomllib.loads(path.read_text(encoding="utf-8")), Config)
     except FileNotFoundError:
         return Config()
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:

@@ -24,6 +24,7 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.messages import Problem
+from coterie_wire.structs import from_json
 
 if TYPE_CHECKING:
     from coterie_agent.predicting import HeldModel, Output, Prediction
@@ -219,6 +220,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _decode(body: bytes, request: type[T]) -> T:
     try:
-        return msgspec.json.decode(body, type=request)
+        return from_json(body, request)
     except UNREADABLE as error:
         raise RequestError(HTTPStatus.BAD_REQUEST, "local_api.malformed", str(error)) from error

@@ -13,6 +13,7 @@ from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 
 class _Asking(msgspec.Struct, frozen=True):
@@ -62,7 +63,7 @@ class Watch:
         in_hand = self.work.current()
         if in_hand is not None:
             try:
-                return msgspec.json.decode(in_hand.plan, type=_Asking).requirements
+                return from_json(in_hand.plan, _Asking).requirements
             except UNREADABLE:  # training it will say so, and give it back
                 return None
         directive = self.situation.now.directive

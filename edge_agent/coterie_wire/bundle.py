@@ -10,6 +10,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
 from coterie_wire.version import SPOKEN
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -217,10 +218,10 @@ def read_signed(signed: SignedManifest, verify_key: bytes, struct: type[S]) -> S
     except BadSignatureError as error:
         raise WireError("bundle.bad_signature", "the manifest was not signed by this platform's key") from error
     try:
-        protocol = msgspec.json.decode(signed.manifest, type=_Protocol).protocol
+        protocol = from_json(signed.manifest, _Protocol).protocol
         if protocol not in SPOKEN:
             raise WireError("bundle.protocol", f"the manifest speaks protocol {protocol}, this side {list(SPOKEN)}")
-        return msgspec.json.decode(signed.manifest, type=struct)
+        return from_json(signed.manifest, struct)
     except UNREADABLE as error:
         raise WireError("bundle.malformed", f"{struct.__name__.lower()}: {error}") from error
 

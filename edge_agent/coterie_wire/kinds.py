@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from coterie_wire.errors import WireError
+from coterie_wire.structs import from_values
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -40,7 +41,7 @@ class Registry(Generic[K]):
             known = ", ".join(sorted(self.kinds))
             raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}; it knows {known}")
         try:
-            return msgspec.convert(raw, self.kinds[name])
+            return from_values(raw, self.kinds[name])
         except msgspec.ValidationError as error:
             raise WireError("plan.invalid", f"slot {self.slot}, kind {name}: {error}") from error
 

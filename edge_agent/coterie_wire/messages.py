@@ -25,6 +25,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.message import Count, Identifier, Message, Seconds
+from coterie_wire.structs import from_json
 from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.version import SPOKEN
 
@@ -263,8 +264,8 @@ def decode(struct: type[S], data: bytes | memoryview | msgspec.Raw) -> S:
     raw = _bounded(data)
     try:
         if "protocol" in struct.__struct_fields__:
-            _check_protocol(msgspec.json.decode(raw, type=_Announcement).protocol)
-        return msgspec.json.decode(raw, type=struct)
+            _check_protocol(from_json(raw, _Announcement).protocol)
+        return from_json(raw, struct)
     except UNREADABLE as error:
         raise WireError("wire.malformed", f"{struct.__name__}: {error}") from error
 
@@ -276,7 +277,7 @@ def decode_platform_frame(data: bytes | memoryview) -> PlatformFrame:
     """
     raw = _bounded(data)
     try:
-        frame: PlatformFrame = msgspec.json.decode(raw, type=PlatformFrame)
+        frame: PlatformFrame = from_json(raw, PlatformFrame)
     except UNREADABLE as error:
         raise WireError("wire.malformed", f"frame: {error}") from error
     return frame

@@ -13,6 +13,7 @@ from coterie_wire.help import Help
 from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.privacy import Privacy
+from coterie_wire.structs import from_json
 
 LOCAL = Registry("local", local, Local)
 CODEC = Registry("codec", codec, Codec)
@@ -41,7 +42,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
     try:
-        slots = msgspec.json.decode(raw, type=_Slots)
+        slots = from_json(raw, _Slots)
     except UNREADABLE as error:
         raise WireError("plan.invalid", f"device plan: {error}") from error
     return DevicePlan(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from coterie_wire.bundle import Dtype, Shape, TensorSpec
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
 
 Array: TypeAlias = (
     NDArray[np.float32]
@@ -102,9 +103,9 @@ def read_header(data: bytes | memoryview) -> Header:
     if not 8 < body <= min(len(data), 8 + MAX_HEADER_BYTES):
         raise _malformed(f"a header of {body - 8} bytes in a file of {len(data)}; at most {MAX_HEADER_BYTES} are read")
     try:
-        fields = msgspec.json.decode(data[8:body], type=dict[str, msgspec.Raw])
-        metadata = msgspec.json.decode(fields.pop(METADATA, b"{}"), type=dict[str, str])
-        entries = {name: msgspec.json.decode(field, type=_Entry) for name, field in fields.items()}
+        fields = from_json(data[8:body], dict[str, msgspec.Raw])
+        metadata = from_json(fields.pop(METADATA, b"{}"), dict[str, str])
+        entries = {name: from_json(field, _Entry) for name, field in fields.items()}
     except UNREADABLE as error:
         raise _malformed(f"header: {error}") from error
     if _packed({METADATA: metadata, **entries} if metadata else entries) != data[:body]:

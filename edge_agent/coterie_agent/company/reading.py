@@ -12,6 +12,7 @@ from coterie_agent.store.samples import Samples, Snapshot, StoredRow
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.profile import Counts
+from coterie_wire.structs import from_json
 from coterie_wire.watch import Watch, begin_watch
 
 
@@ -46,7 +47,7 @@ def watch_of(reading: Reading, cartel: Cartel, classes: int) -> Watch:
     """The watch as it was stored; a fresh one where there is none, or where it belongs to another model or plan."""
     if reading.watch:
         try:
-            watch = msgspec.json.decode(reading.watch, type=Watch)
+            watch = from_json(reading.watch, Watch)
         except UNREADABLE:
             return begin_watch(cartel, classes)
         if (watch.profile.classes, watch.profile.keep) == (classes, cartel.window_batches):

@@ -3,10 +3,9 @@
 import logging
 from pathlib import Path
 
-import msgspec
-
 from coterie_wire.conditions import Conditions
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ class OverrideFile:
             stat = self._path.stat()
             seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if seen != self._seen:
-                self._conditions = msgspec.json.decode(self._path.read_bytes(), type=Conditions)
+                self._conditions = from_json(self._path.read_bytes(), Conditions)
                 self._seen = seen
         except FileNotFoundError:
             self._seen = self._conditions = None

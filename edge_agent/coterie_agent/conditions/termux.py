@@ -8,6 +8,7 @@ import msgspec
 
 from coterie_wire.conditions import Answer, Network, TemperatureC
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 _TIMEOUT_S = 5
 T = TypeVar("T", bound=msgspec.Struct)
@@ -68,6 +69,6 @@ def _ask(command: _Command, answer: type[T]) -> T | None:
         return None
     try:
         output = subprocess.run([path], capture_output=True, timeout=_TIMEOUT_S, check=False).stdout
-        return msgspec.json.decode(output, type=answer)
+        return from_json(output, answer)
     except (OSError, subprocess.TimeoutExpired, *UNREADABLE):
         return None

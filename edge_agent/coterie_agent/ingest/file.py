@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import msgspec
-
 from coterie_agent.ingest.row import JsonRow, RowCheck, refusal
 from coterie_agent.store.samples import Row, Widths
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import decoder
 
 if TYPE_CHECKING:
     from coterie_wire.archives import Numbers
@@ -77,7 +76,7 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
 
 def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
     """One object a line: ``{"x": [0.1, ...], "y": 3}``, x or y as `JsonRow` has them; blank lines are skipped."""
-    decoder = msgspec.json.Decoder(JsonRow)
+    rows = decoder(JsonRow)
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE + 1):
@@ -88,7 +87,7 @@ def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
             if line.isspace():
                 continue
             try:
-                row = decoder.decode(line)
+                row = rows.decode(line)
             except UNREADABLE as error:
                 raise refusal("ingest.malformed", f"{where}: {error}") from error
             yield check.row(where, row.x, row.y)

@@ -12,6 +12,7 @@ from coterie_agent.link.failure import Refused, Unreachable
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Problem, UploadState, decode
+from coterie_wire.structs import from_json
 
 R = TypeVar("R", bound=Message)
 RecordSent = Callable[[str, int], None]
@@ -132,7 +133,7 @@ def _decode(body: bytes, reply: type[R]) -> R:
 def _problem(status: int, body: bytes) -> Problem:
     """The platform's own words; an error page of a proxy or a captive portal is not an answer."""
     try:
-        return msgspec.json.decode(body, type=Problem)
+        return from_json(body, Problem)
     except UNREADABLE as error:
         raise Unreachable(f"HTTP {status} from something that is not the platform") from error
 

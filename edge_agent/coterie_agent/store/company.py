@@ -9,6 +9,7 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.own_model import Own, OwnTensors, find_own, write_own
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
+from coterie_wire.structs import from_json
 
 S = TypeVar("S", bound=msgspec.Struct)
 Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined"]
@@ -241,13 +242,13 @@ def _replace_own(cursor: sqlite3.Cursor, own: OwnTensors) -> Own:
 
 def _portions(cursor: sqlite3.Cursor, condition: str, value: str) -> tuple[KeptPortion, ...]:
     query = f"SELECT transfer, content, payload FROM kept_portion WHERE {condition} ORDER BY rowid"  # noqa: S608
-    found = ((row[0], msgspec.json.decode(row[1], type=_Terms), row[2]) for row in cursor.execute(query, (value,)))
+    found = ((row[0], from_json(row[1], _Terms), row[2]) for row in cursor.execute(query, (value,)))
     return tuple(KeptPortion(transfer, terms.plan, terms.classes, payload) for transfer, terms, payload in found)
 
 
 def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
     row = cursor.execute("SELECT content FROM company WHERE name = ?", (name,)).fetchone()
-    return msgspec.json.decode(row[0], type=kind) if row else None
+    return from_json(row[0], kind) if row else None
 
 
 def _write(cursor: sqlite3.Cursor, name: str, value: msgspec.Struct) -> None:

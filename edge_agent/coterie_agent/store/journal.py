@@ -8,6 +8,7 @@ from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.database import Database
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Progress
+from coterie_wire.structs import from_json
 
 Link = Literal["socket", "https", "offline"]
 
@@ -52,7 +53,7 @@ class Journal:
     def status(self) -> Status | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM status").fetchone()
-        return msgspec.json.decode(row[0], type=Status) if row else None
+        return from_json(row[0], Status) if row else None
 
     def record_sent(self, what: str, size_bytes: int, *, day: str) -> None:
         """Add a message to the account of `day` (ISO date); call it before sending, so that no failure hides it."""

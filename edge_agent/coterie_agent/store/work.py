@@ -10,6 +10,7 @@ from coterie_agent.store.samples import Snapshot
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.stopping import Watched
+from coterie_wire.structs import from_json
 
 Outcome = Literal["accepted", "dropped", "released"]
 _KEPT_OUTCOMES = 50
@@ -59,7 +60,7 @@ class WorkStore:
     def current(self) -> Assignment | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT message FROM work").fetchone()
-        return msgspec.json.decode(row[0], type=Assignment) if row else None
+        return from_json(row[0], Assignment) if row else None
 
     def accept(self, assignment: Assignment) -> None:
         """Begin `assignment`; there must be none in hand."""
@@ -70,7 +71,7 @@ class WorkStore:
     def checkpoint(self) -> Checkpoint | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT progress, tensors, best FROM checkpoint").fetchone()
-        return Checkpoint(msgspec.json.decode(row[0], type=TrainingProgress), row[1], row[2]) if row else None
+        return Checkpoint(from_json(row[0], TrainingProgress), row[1], row[2]) if row else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         row = (msgspec.json.encode(checkpoint.progress), checkpoint.tensors, checkpoint.best)
@@ -95,7 +96,7 @@ class WorkStore:
         """The offer of the spooled update, if there is one."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT offer FROM spool").fetchone()
-        return msgspec.json.decode(row[0], type=OfferUpdate) if row else None
+        return from_json(row[0], OfferUpdate) if row else None
 
     def read_payload(self, offset: int, size_bytes: int) -> bytes:
         """Up to `size_bytes` of the spooled update from `offset` on, without reading the rest."""
@@ -157,4 +158,4 @@ class WorkStore:
     def held_model(self) -> SignedManifest | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT signed FROM held_model").fetchone()
-        return msgspec.json.decode(row[0], type=SignedManifest) if row else None
+        return from_json(row[0], SignedManifest) if row else None

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-import msgspec
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -17,6 +16,7 @@ from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import Dataset, ModelPair
+from coterie_wire.structs import from_values
 
 DEFAULTS = TrainingOptions()
 
@@ -139,6 +139,6 @@ class BootstrapView(APIView):
         options = dict(wanted.validated_data)
         dataset = options.pop("dataset")
         job = services.bootstrap_pair(
-            pair=pair, dataset=dataset, options=msgspec.convert(options, TrainingOptions), now=timezone.now()
+            pair=pair, dataset=dataset, options=from_values(options, TrainingOptions), now=timezone.now()
         )
         return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)

@@ -24,6 +24,7 @@ from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
 
 CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
 
@@ -95,7 +96,7 @@ def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
         kind=TrainingJob.Kind(job.kind),
         pair=job.pair,
         dataset=job.dataset,
-        options=msgspec.convert(job.options, TrainingOptions),
+        options=from_values(job.options, TrainingOptions),
         now=now,
     )
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
-
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import add_job
@@ -17,6 +15,7 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import accept_pair, keep_file, publish_version
+from coterie_wire.structs import from_values
 
 Finish = Callable[[datetime], None]
 """Changes the registry, within the transaction that ends the job; files are kept before, or all writers would wait."""
@@ -64,7 +63,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
 def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments:
     """The cloud program and the data set."""
     assert job.dataset is not None
-    options = msgspec.convert(job.options, TrainingOptions)
+    options = from_values(job.options, TrainingOptions)
     return BootstrapArguments(
         cloud=_path(job.pair.cloud_program, directory),
         dataset=_path(job.dataset.blob, directory),
@@ -97,7 +96,7 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
             ),
             now=now,
         )
-        options = msgspec.convert(job.options, TrainingOptions)
+        options = from_values(job.options, TrainingOptions)
         add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
 
     return finish
@@ -109,7 +108,7 @@ def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
     teacher = champion(pair.pk, Role.CLOUD)
     assert job.dataset is not None and teacher is not None, "a bootstrap asks for distillation"
     assert pair.train_step is not None and pair.predict is not None and pair.initial_parameters is not None
-    options = msgspec.convert(job.options, TrainingOptions)
+    options = from_values(job.options, TrainingOptions)
     return DistillArguments(
         model=pair.model_spec(),
         train_step=_path(pair.train_step, directory),

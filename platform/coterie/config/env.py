@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from coterie_wire.structs import from_values
+
 PREFIX = "COTERIE_"
 LISTS = {"allowed_hosts", "webhook_hosts", "oidc_administrators", "oidc_operators", "oidc_viewers"}
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
@@ -62,7 +64,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         values: dict[str, object] = {**given}
         for name in LISTS & given.keys():
             values[name] = [item.strip() for item in given[name].split(",") if item.strip()]
-        env = msgspec.convert(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
+        env = from_values(values, cls, strict=False, dec_hook=lambda kind, value: kind(value))
         missing = [name for name in NEEDED_WHEN_SCALED if not getattr(env, name)]
         if env.mode == "scaled" and missing:
             raise msgspec.ValidationError(

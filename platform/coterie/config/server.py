@@ -14,7 +14,6 @@ from pathlib import Path
 from types import FrameType
 
 import django
-import msgspec
 import uvicorn
 from django.core.management import call_command
 from django.db import connection
@@ -23,6 +22,7 @@ from django.db.migrations.executor import MigrationExecutor
 from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.server_options import ServerOptions
 from coterie_wire.messages import MAX_MESSAGE_BYTES
+from coterie_wire.structs import from_json
 
 ORPHANED = 3
 CLOSE_CONNECTIONS_S = 2
@@ -50,7 +50,7 @@ class Server(uvicorn.Server):
 
 def main() -> None:
     """Serve until a signal ends it or the supervisor has gone."""
-    options = msgspec.json.decode(sys.argv[1], type=ServerOptions)
+    options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
     _use_own_temporary(Path(options.state) / "temporary")

@@ -15,6 +15,7 @@ import msgspec
 
 from coterie.config.announce import GaveUp, Restarting, Stopped, Style, announce
 from coterie.config.server_options import ServerOptions
+from coterie_wire.structs import from_json
 
 STOP_S = 10.0
 """How long a server that was asked to stop may take."""
@@ -118,4 +119,4 @@ def become_supervisor(options: SupervisorOptions, environment: dict[str, str]) -
 
 
 if __name__ == "__main__":
-    sys.exit(Supervisor(msgspec.json.decode(sys.argv[1], type=SupervisorOptions)).run())
+    sys.exit(Supervisor(from_json(sys.argv[1], SupervisorOptions)).run())

@@ -10,6 +10,7 @@ import httpx
 import msgspec
 
 from coterie.demo.view import DeviceRow, HelpRow, RoundRow, View
+from coterie_wire.structs import from_json
 
 T = TypeVar("T")
 PAGE = 500
@@ -167,7 +168,7 @@ class Api:
 
     def _list(self, path: str, kind: type[T], **query: str) -> list[T]:
         page = _decode(self._http.get(path, params={**query, "page_size": PAGE}), _Page)
-        return msgspec.json.decode(page.results, type=list[kind])  # type: ignore[valid-type] # a type made at run time
+        return from_json(page.results, list[kind])  # type: ignore[valid-type] # a type made at run time
 
 
 def _file(path: Path) -> tuple[str, bytes]:
@@ -176,7 +177,7 @@ def _file(path: Path) -> tuple[str, bytes]:
 
 def _decode(answer: httpx.Response, kind: type[T]) -> T:
     _check(answer)
-    return msgspec.json.decode(answer.content, type=kind)
+    return from_json(answer.content, kind)
 
 
 def _check(answer: httpx.Response) -> None:

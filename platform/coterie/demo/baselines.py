@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from coterie.demo.digits import Samples, together
@@ -27,6 +26,7 @@ from coterie_wire.bundle import Manifest
 from coterie_wire.codec import Tensors
 from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.local import Local
+from coterie_wire.structs import from_json
 from coterie_wire.tensors import decode_tensors
 
 
@@ -62,7 +62,7 @@ class Baselines(NamedTuple):
 def read_start(archive: bytes) -> Start:
     """What a version's archive holds."""
     with zipfile.ZipFile(io.BytesIO(archive)) as members:
-        manifest = msgspec.json.decode(members.read("manifest.json"), type=Manifest)
+        manifest = from_json(members.read("manifest.json"), Manifest)
         tensors = decode_tensors(members.read("parameters.safetensors"), expected=manifest.model.version)
         return Start(
             manifest=manifest,

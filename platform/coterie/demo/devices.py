@@ -14,6 +14,7 @@ from coterie.demo.digits import Samples
 from coterie_agent.home import Home
 from coterie_agent.local_api import Address
 from coterie_wire.conditions import Conditions
+from coterie_wire.structs import from_json
 
 T = TypeVar("T")
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
@@ -144,7 +145,7 @@ class DemoDevice:
 
     def _local(self, method: str, path: str, kind: type[T], body: object = None) -> T:
         """What the device's own API answers."""
-        address = msgspec.json.decode(Home(self._home).local_api.read_bytes(), type=Address)
+        address = from_json(Home(self._home).local_api.read_bytes(), Address)
         headers = {"Authorization": f"Bearer {address.token}"}
         try:
             answer = httpx.request(method, address.url + path, json=body, headers=headers, timeout=30.0)
@@ -152,7 +153,7 @@ class DemoDevice:
             raise AgentFailed(f"{self.name}: {path}: {error}") from error
         if answer.is_error:
             raise AgentFailed(f"{self.name}: {path}: {answer.text}")
-        return msgspec.json.decode(answer.content, type=kind)
+        return from_json(answer.content, kind)
 
     def _command(self, *arguments: str) -> None:
         done = subprocess.run(

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
 from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie_wire.structs import from_json
 
 STOP_S = 15.0
 Line = FirstOperator | Ready | Restarting | GaveUp | Stopped
@@ -39,7 +38,7 @@ class DemoServer:
         """Raises ServerFailed."""
         assert self._process.stdout is not None
         for raw in self._process.stdout:
-            line: Line = msgspec.json.decode(raw, type=Line)
+            line: Line = from_json(raw, Line)
             if isinstance(line, FirstOperator):
                 self.operator = line
             elif isinstance(line, Ready):

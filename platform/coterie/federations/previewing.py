@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
-
 from coterie.learning.plan import Document, Plan, parse_plan, plan_document
 from coterie_wire.errors import WireError
+from coterie_wire.structs import from_values
 
 FIELD = re.compile(r"`\$\.(\w+)")
 WORDS: Mapping[str, str] = {
@@ -81,4 +80,4 @@ def complete(raw: object) -> Document:
 
 
 def _fields(slot: object) -> dict[str, object]:
-    return msgspec.convert(slot, dict[str, object]) if slot is not None else {}
+    return from_values(slot, dict[str, object]) if slot is not None else {}

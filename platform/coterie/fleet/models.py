@@ -3,12 +3,12 @@
 import uuid
 from datetime import datetime
 
-import msgspec
 from django.db import models
 from django.db.models import F, Q
 
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import DataMetadata
+from coterie_wire.structs import from_values
 
 
 class EnrolmentToken(models.Model):
@@ -103,11 +103,11 @@ class Device(models.Model):
 
     def reported_blockers(self) -> tuple[Reason, ...]:
         """Why it did not train at its last check-in; empty: it was ready."""
-        return msgspec.convert(self.blockers, tuple[Reason, ...])
+        return from_values(self.blockers, tuple[Reason, ...])
 
     def reported_metadata(self) -> DataMetadata:
         """What it told about its data."""
-        return msgspec.convert(self.metadata, DataMetadata)
+        return from_values(self.metadata, DataMetadata)
 
 
 class Observation(models.Model):

@@ -24,6 +24,7 @@ from coterie_wire.kinds import Registry
 from coterie_wire.local import Local
 from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
 from coterie_wire.privacy import Privacy
+from coterie_wire.structs import from_values
 
 Document: TypeAlias = dict[str, object]
 """JSON: a plan, or a schema."""
@@ -76,7 +77,7 @@ def parse_plan(raw: object) -> Plan:
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
     try:
-        slots = msgspec.convert(raw, _Slots)
+        slots = from_values(raw, _Slots)
     except msgspec.ValidationError as error:
         raise WireError("plan.invalid", f"plan: {error}") from error
     plan = Plan(
@@ -106,7 +107,7 @@ def parse_plan(raw: object) -> Plan:
 
 def plan_document(plan: Plan) -> Document:
     """`plan` as JSON with every hyperparameter written out, so that later defaults do not change it."""
-    return msgspec.convert(msgspec.to_builtins(plan), Document)
+    return from_values(msgspec.to_builtins(plan), Document)
 
 
 def plan_schema() -> Mapping[str, Document]:

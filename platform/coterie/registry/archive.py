@@ -6,12 +6,11 @@ import zipfile
 from contextlib import ExitStack
 from typing import BinaryIO, cast
 
-import msgspec
-
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import signed_manifest
 from coterie_wire.bundle import Manifest
+from coterie_wire.structs import from_json
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every member's time, so that the same version is the same file."""
@@ -29,7 +28,7 @@ def archive(version: ModelVersion) -> BinaryIO:
             _add_blob(target, "parameters.safetensors", version.parameters_id)
             if version.role == Role.DEVICE:
                 encoded = signed_manifest(version.pk).manifest
-                manifest = msgspec.json.decode(encoded, type=Manifest)
+                manifest = from_json(encoded, Manifest)
                 _add_blob(target, "train_step.onnx", manifest.train_step.sha256)
                 _add_blob(target, "predict.onnx", manifest.predict.sha256)
                 if manifest.frozen is not None:

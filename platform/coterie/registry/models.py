@@ -4,13 +4,13 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-import msgspec
 from django.db import models
 from django.db.models import Q
 from django.db.models.base import ModelBase
 
 from coterie.registry.errors import Immutable
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+from coterie_wire.structs import from_values
 
 
 class Blob(models.Model):
@@ -99,11 +99,11 @@ class ModelPair(models.Model):
 
     def model_spec(self) -> ModelSpec:
         """The contract of the compiled graphs; the pair must be ready."""
-        return msgspec.convert(self.spec, ModelSpec)
+        return from_values(self.spec, ModelSpec)
 
     def teacher_specs(self) -> tuple[TensorSpec, ...]:
         """The parameters that the teacher's graph takes; the pair must have one."""
-        return msgspec.convert(self.teacher_parameters, tuple[TensorSpec, ...])
+        return from_values(self.teacher_parameters, tuple[TensorSpec, ...])
 
 
 class Role(models.TextChoices):
@@ -239,4 +239,4 @@ class Dataset(models.Model):
 
     def input_specs(self) -> Mapping[str, TensorSpec]:
         """What a sample has, by name."""
-        return {spec.name: spec for spec in msgspec.convert(self.inputs, tuple[TensorSpec, ...])}
+        return {spec.name: spec for spec in from_values(self.inputs, tuple[TensorSpec, ...])}

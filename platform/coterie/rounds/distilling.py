@@ -35,6 +35,7 @@ from coterie.rounds.figures import ROUNDING, by_class, update_figures
 from coterie.rounds.files import updates_of
 from coterie.rounds.models import Round, Update
 from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
 
 LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, network=False)
 Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], DistillMergeResult]
@@ -228,7 +229,7 @@ def _arguments(
     federation = round_.federation
     pair = federation.pair
     assert pair.train_step_id is not None and pair.predict_id is not None and federation.cloud_data is not None
-    plan = msgspec.convert(round_.plan, dict[str, dict[str, object]])
+    plan = from_values(round_.plan, dict[str, dict[str, object]])
     received = updates_of(round_.pk)
 
     def blob(sha256: str) -> str:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 
-import msgspec
 from django.db import transaction
 
 from coterie.core.errors import CoterieError
@@ -36,6 +35,7 @@ from coterie.rounds.files import updates_of
 from coterie.rounds.leasing import abandon_merging, extend_lease, give_back, record_progress, take_lease
 from coterie.rounds.models import Round, Update
 from coterie_wire.conditions import Reason
+from coterie_wire.structs import from_values
 
 logger = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ def _arguments(round_: Round, directory: Path) -> MergeArguments:
     pair = base.pair
     assert pair.predict_id is not None
     held_out = round_.federation.held_out
-    plan = msgspec.convert(round_.plan, dict[str, dict[str, object]])
+    plan = from_values(round_.plan, dict[str, dict[str, object]])
     received = updates_of(round_.pk)
     return MergeArguments(
         model=pair.model_spec(),

@@ -9,6 +9,7 @@ from coterie.core.errors import Field
 from coterie.learning.pair_report import PairReport
 from coterie.offline.description import describe, plain_text
 from coterie_wire.bundle import ModelSpec
+from coterie_wire.structs import from_json
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -32,7 +33,7 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def report(self) -> PairReport:
         """What the pre-flight measured; only of a pair that is ready."""
-        return msgspec.json.decode(self.stored_report, type=PairReport)
+        return from_json(self.stored_report, PairReport)
 
     def __str__(self) -> str:
         if self.state != "ready" or self.spec is None:

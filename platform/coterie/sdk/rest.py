@@ -9,6 +9,7 @@ import msgspec
 
 from coterie.core.errors import Field
 from coterie.sdk.errors import Refused, Unreachable
+from coterie_wire.structs import from_json
 
 T = TypeVar("T")
 PAGE = 500
@@ -76,7 +77,7 @@ class Rest:
     def page(self, path: str, struct: type[T], **query: str) -> list[T]:
         """The first `PAGE` of many."""
         page = self.get(path, _Page, page_size=str(PAGE), **query)
-        return msgspec.json.decode(page.results, type=list[struct])  # type: ignore[valid-type] # a type made at run time
+        return from_json(page.results, list[struct])  # type: ignore[valid-type] # a type made at run time
 
     def post(self, path: str, struct: type[T], body: Mapping[str, object]) -> T:
         """Make or do something, once."""
@@ -102,9 +103,9 @@ class Rest:
 
 def _decoded(answer: httpx.Response, struct: type[T]) -> T:
     if answer.is_success:
-        return msgspec.json.decode(answer.content, type=struct)
+        return from_json(answer.content, struct)
     try:
-        problem = msgspec.json.decode(answer.content, type=_Problem)
+        problem = from_json(answer.content, _Problem)
     except msgspec.DecodeError as error:
         asked = f"{answer.request.method} {answer.request.url}"
         sentence = f"{asked} was answered with status {answer.status_code}, but not by a platform."

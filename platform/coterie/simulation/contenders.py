@@ -14,6 +14,7 @@ from coterie.simulation.errors import MalformedFile, UnknownPlan
 from coterie.simulation.scenario import read_toml
 from coterie_wire.errors import WireError
 from coterie_wire.kinds import Registry
+from coterie_wire.structs import from_values
 
 BASELINES = Registry("baseline", baselines, Baseline)
 
@@ -41,7 +42,7 @@ def parse_contender(raw: object, *, path: str) -> Contender:
     """Raises MalformedFile."""
     try:
         if isinstance(raw, Mapping) and "baseline" in raw:
-            return BASELINES.parse(msgspec.convert(raw, _BaselineFile).baseline)
+            return BASELINES.parse(from_values(raw, _BaselineFile).baseline)
         return parse_plan(raw)
     except (msgspec.ValidationError, WireError) as error:
         raise MalformedFile(path=path, detail=str(error)) from error

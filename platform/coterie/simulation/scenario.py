@@ -14,6 +14,7 @@ from coterie.simulation.learners import LearnerKind
 from coterie.simulation.streams import Stream
 from coterie_wire.errors import WireError
 from coterie_wire.kinds import Registry
+from coterie_wire.structs import from_values
 
 LEARNERS = Registry("learner", learners, LearnerKind)
 STREAMS = Registry("stream", streams, Stream)
@@ -84,7 +85,7 @@ class Scenario(msgspec.Struct, frozen=True):
 def parse_scenario(raw: object, *, path: str) -> Scenario:
     """Raises MalformedFile."""
     try:
-        parts = msgspec.convert(raw, Parts)
+        parts = from_values(raw, Parts)
         return Scenario(
             title=parts.title,
             devices=parts.devices,

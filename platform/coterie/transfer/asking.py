@@ -21,6 +21,7 @@ from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import AskHelp, Profile, ReportProfile
+from coterie_wire.structs import from_json
 
 
 def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> None:
@@ -62,7 +63,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         device=device,
         changed_at=now,
         due_at=now + timedelta(seconds=cartel.match_s),
-        plan=msgspec.json.decode(standing.plan),
+        plan=from_json(standing.plan),
         plan_digest=standing.digest,
         classes=list(ask.classes),
         profile=msgspec.to_builtins(ask.profile),

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-import msgspec
 from django.db import transaction
 
 from coterie.federations.models import Federation
@@ -15,6 +14,7 @@ from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.selectors import standing_of
 from coterie.transfer.transitions import State, live_transfer, step, step_transfer
 from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, Standing
+from coterie_wire.structs import from_values
 
 
 class Duties(NamedTuple):
@@ -57,7 +57,7 @@ def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
         portion = Portion(transfer=str(transfer.pk), content=transfer.portion(), remaining_s=remaining_s)
     return HelpNews(
         request=request_id,
-        state=msgspec.convert(request.state, HelpState),
+        state=from_values(request.state, HelpState),
         reason=request.reason(),
         portion=portion,
     )

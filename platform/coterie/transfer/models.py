@@ -20,6 +20,7 @@ from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import Profile
 from coterie_wire.plan import DevicePlan, parse_device_plan
 from coterie_wire.portions.payload import Terms
+from coterie_wire.structs import from_values
 
 
 class DeviceProfile(models.Model):
@@ -45,7 +46,7 @@ class DeviceProfile(models.Model):
 
     def profile(self) -> Profile:
         """What the device told."""
-        return msgspec.convert(self.content, Profile)
+        return from_values(self.content, Profile)
 
 
 class ReportedDay(models.Model):
@@ -187,7 +188,7 @@ class HelpRequest(models.Model):
 
     def asked_profile(self) -> Profile:
         """The batches that it asks about."""
-        return msgspec.convert(self.profile, Profile)
+        return from_values(self.profile, Profile)
 
 
 class Transfer(models.Model):

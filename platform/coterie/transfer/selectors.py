@@ -14,6 +14,7 @@ from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 from coterie_wire.help.cartel import Cartel
 from coterie_wire.help.none import NoHelp
 from coterie_wire.helping import Standing
+from coterie_wire.structs import from_json
 
 
 def cartel_of(federation: Federation) -> Cartel | None:
@@ -61,7 +62,7 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 @lru_cache(maxsize=256)
 def _standing(slug: str, plan: bytes) -> Standing | None:
     """Asked at every check-in, while plans hardly ever change."""
-    device_plan = parse_plan(msgspec.json.decode(plan, type=Document)).device
+    device_plan = parse_plan(from_json(plan, Document)).device
     has_own = device_plan.alone_every_s is not None or device_plan.local.keeps_own()
     if isinstance(device_plan.help, NoHelp) and not has_own:
         return None

@@ -25,6 +25,7 @@ from coterie.gateway.http import Receive, Send, bearer
 from coterie.gateway.http import Scope as AsgiScope
 from coterie.gateway.threads import in_thread
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 PATH: Final = "/console/v1/socket"
 POLICY: Final = 1008
@@ -118,7 +119,7 @@ async def _frame(receive: Receive) -> ClientFrame:
     if event["type"] == "websocket.disconnect":
         raise _Hung
     data = event.get("bytes") or (event.get("text") or "").encode()
-    frame: ClientFrame = msgspec.json.decode(data, type=ClientFrame)
+    frame: ClientFrame = from_json(data, ClientFrame)
     return frame
 
 

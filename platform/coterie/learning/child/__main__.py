@@ -10,6 +10,7 @@ import msgspec
 from coterie.core.errors import CoterieError
 from coterie.learning.child.confine import confine, die_with_parent
 from coterie.learning.child.job import ChildJob, Failure, Line, MemoryExceeded, Progress, Result, Start
+from coterie_wire.structs import from_json
 
 
 def main(module: str) -> None:
@@ -18,7 +19,7 @@ def main(module: str) -> None:
     # Libraries print as they please: standard output becomes standard error, the protocol gets a descriptor of its own.
     with os.fdopen(os.dup(1), "wb") as lines:
         os.dup2(2, 1)
-        start = msgspec.json.decode(source.readline(), type=Start)
+        start = from_json(source.readline(), Start)
         confine(start)
         die_with_parent(source.fileno())
         job: ChildJob[msgspec.Struct, msgspec.Struct] = importlib.import_module(module).JOB
@@ -30,7 +31,7 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
         _write(lines, progress)
 
     try:
-        arguments = msgspec.json.decode(start.arguments, type=job.arguments)
+        arguments = from_json(start.arguments, job.arguments)
         work_module, _, work_name = job.work.partition(":")
         work = getattr(importlib.import_module(work_module), work_name)
         return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))

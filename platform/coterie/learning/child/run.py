@@ -31,6 +31,7 @@ from coterie.learning.child.job import (
     Result,
     Start,
 )
+from coterie_wire.structs import from_json
 
 CANCEL_LATENCY_S = 0.2
 EXIT_S = 10.0
@@ -118,7 +119,7 @@ def _follow(
         if not raw:
             return None
         try:
-            line: Line = msgspec.json.decode(raw, type=Line)
+            line: Line = from_json(raw, Line)
         except msgspec.DecodeError as error:
             raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
         if not isinstance(line, Progress):
@@ -148,7 +149,7 @@ def _end(process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
 def _conclude(job: ChildJob[A, R], limits: Limits, last: Line | None, status: int, output: IO[bytes]) -> R:
     if isinstance(last, Result):
         try:
-            return msgspec.json.decode(last.value, type=job.result)
+            return from_json(last.value, job.result)
         except msgspec.DecodeError as error:
             raise Crashed(job=job.name, status=status, output=f"unreadable result: {error}") from error
     if isinstance(last, MemoryExceeded):

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from coterie.learning.cloud.epochs import Standing
+from coterie_wire.structs import from_msgpack
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -19,7 +20,7 @@ class Stored(msgspec.Struct, frozen=True):
 def read_checkpoint(path: Path) -> Stored | None:
     """What `write_checkpoint` wrote last; None if it never did."""
     try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=Stored)
+        return from_msgpack(path.read_bytes(), Stored)
     except FileNotFoundError:
         return None
 

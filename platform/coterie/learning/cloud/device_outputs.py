@@ -22,6 +22,7 @@ from coterie_wire.heads import mask_unseen, output_layer
 from coterie_wire.local import Scope
 from coterie_wire.measure import log_softmax
 from coterie_wire.plan import CODEC, LOCAL
+from coterie_wire.structs import from_json
 
 FLUSHED_EVERY = 16
 """Models; what was computed since is computed again after a kill."""
@@ -51,7 +52,7 @@ def compute_outputs(
     """
     path, mark = Path(arguments.checkpoints, "outputs"), Path(arguments.checkpoints, "outputs.json")
     shape = (len(models), len(dataset.labels), arguments.model.classes)
-    done = msgspec.json.decode(mark.read_bytes(), type=_Done) if mark.exists() else _Done()
+    done = from_json(mark.read_bytes(), _Done) if mark.exists() else _Done()
     file = np.memmap(path, np.float16, mode="r+" if mark.exists() else "w+", shape=shape)
     accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
     session = open_session(Path(arguments.predict).read_bytes())

@@ -69,7 +69,8 @@ def compile_model(
     `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
     train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
-    BatchOutOfRange, BatchBecameConstant, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or UnsupportedParameter.
+    BatchOutOfRange, BatchBecameConstant, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or
+    UnsupportedParameter.
     """
     recipe = Recipe() if recipe is None else recipe
     loss = criterion(recipe.loss, loss_program)

@@ -16,6 +16,7 @@ from coterie.learning.compile.advice import DEFAULT, advise
 from coterie.learning.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
 from coterie.learning.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -42,7 +43,7 @@ def scrub_program(raw: bytes) -> bytes:
     Raises MalformedUpload, UnsafeUpload, UploadTooLarge, or UnsupportedOperator for an operator outside the vocabulary.
     """
     try:
-        program = msgspec.json.decode(raw)
+        program = from_json(raw)
     except UNREADABLE as error:
         raise MalformedUpload(detail=f"model.json: {error}") from error
     if not isinstance(program, dict):
@@ -141,7 +142,7 @@ def _check_tree(item: Json) -> None:
     if not isinstance(item, str):
         raise MalformedUpload(detail="a tree of arguments is missing")
     try:
-        _, tree = msgspec.json.decode(item, type=tuple[int, Tree])
+        _, tree = from_json(item, tuple[int, Tree])
     except UNREADABLE as error:
         raise UnsafeUpload(detail=f"a tree of arguments that is not plain: {error}") from error
     _check_branch(tree)
@@ -159,7 +160,7 @@ def _check_branch(tree: Tree) -> None:
     if tree.type not in TREE_TYPES:
         raise UnsafeUpload(detail=f"arguments of type {tree.type!r}")
     try:
-        names = msgspec.json.decode(tree.context or "null", type=tuple[str, ...] | None)
+        names = from_json(tree.context or "null", tuple[str, ...] | None)
     except UNREADABLE as error:
         raise UnsafeUpload(detail=f"a tree of arguments with context {str(tree.context)[:60]!r}") from error
     for name in names or ():
@@ -203,7 +204,7 @@ def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
     Raises MalformedUpload or UnsafeUpload.
     """
     try:
-        files = msgspec.json.decode(raw, type=TensorFiles)
+        files = from_json(raw, TensorFiles)
     except UNREADABLE as error:
         raise MalformedUpload(detail=f"a list of tensors: {error}") from error
     for name, file in files.config.items():

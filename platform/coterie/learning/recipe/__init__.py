@@ -15,6 +15,7 @@ from coterie.learning.recipe.trains import Trains
 from coterie.learning.recipe.trains.whole import Whole
 from coterie_wire.errors import WireError
 from coterie_wire.kinds import Registry
+from coterie_wire.structs import from_values
 
 LOSS = Registry("loss", loss, Loss)
 OPTIMISER = Registry("optimiser", optimiser, Optimiser)
@@ -46,7 +47,7 @@ def parse_recipe(raw: object) -> Recipe:
     Raises WireError ``recipe.invalid``.
     """
     try:
-        given = msgspec.convert(raw, _Choices)
+        given = from_values(raw, _Choices)
         return Recipe(
             loss=LOSS.parse(given.loss),
             optimiser=OPTIMISER.parse(given.optimiser),
@@ -62,7 +63,7 @@ def parse_recipe(raw: object) -> Recipe:
 
 def recipe_document(recipe: Recipe) -> dict[str, object]:
     """`recipe` as JSON with every setting written out."""
-    return msgspec.convert(msgspec.to_builtins(recipe), dict[str, object])
+    return from_values(msgspec.to_builtins(recipe), dict[str, object])
 
 
 def recipe_schema() -> Mapping[str, Mapping[str, object]]:
