@@ -9,14 +9,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from coterie_agent.errors import AgentError
+from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
 from coterie_agent.sharing import Telling, share_counts
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.samples import Samples
-from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.conditions import Conditions
 from coterie_wire.message import Message
 from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
 from coterie_wire.version import PROTOCOL
@@ -146,7 +146,7 @@ class Contact:
         self._not_before = time.monotonic() + self._backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
         if self.situation.now.link_problem is None:
             log.warning("no contact with the platform: %s; trying again", error.detail)
-        self.situation.link("offline", Reason(code=error.code[:64], sentence=error.detail[:400]))
+        self.situation.link("offline", reason_of(error))
 
     def _message(self, now: Now) -> CheckIn:
         train_step_s = self.journal.measured("train_step_s")

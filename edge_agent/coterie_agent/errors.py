@@ -2,6 +2,9 @@
 
 from enum import IntEnum
 
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+
 
 class Exit(IntEnum):
     """Exit codes of ``coterie-agent``; each has its sentence in `MEANINGS`."""
@@ -44,3 +47,8 @@ class AgentError(Exception):
         self.code = code
         self.detail = detail
         self.exit_code = exit_code
+
+
+def reason_of(error: AgentError | WireError) -> Reason:
+    """What the platform and the owner are told of `error`, no longer than a message may hold."""
+    return Reason(code=error.code[:64], sentence=error.detail[:400])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.decide import Accept, Action, Compare, Drop, Facts, Fetch, Rest, Train, Upload, decide
-from coterie_agent.errors import AgentError
+from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
@@ -24,7 +24,6 @@ from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.upload import Delivery
 from coterie_wire.bundle import BlobRef, Manifest, SignedManifest, verify_manifest
-from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
 from coterie_wire.trial import ReportTrial, Trial
@@ -117,7 +116,7 @@ class Worker:
                 self._refused = action.champion
                 trial = self._trial()
                 if trial is not None:
-                    self._fault = ReportTrial(rollout=trial.rollout, fault=_reason(error))
+                    self._fault = ReportTrial(rollout=trial.rollout, fault=reason_of(error))
             elif isinstance(action, Compare):
                 log.warning("the candidate cannot be compared here: %s [%s]", error.detail, error.code)
                 self._tried = action.trial.rollout
@@ -270,7 +269,7 @@ class Worker:
     def _release(self, assignment: Assignment, error: AgentError | WireError) -> None:
         """Give the assignment back, so that the platform need not wait for it."""
         try:
-            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=_reason(error)), Done)
+            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=reason_of(error)), Done)
         except AgentError as failure:
             if isinstance(failure, Refused) and failure.is_revoked:
                 self.situation.end(failure)
@@ -333,10 +332,6 @@ class Worker:
             self.situation.report(
                 Progress(assignment=assignment.assignment, stage="training", steps_done=done, steps_total=total)
             )
-
-
-def _reason(error: AgentError | WireError) -> Reason:
-    return Reason(code=error.code[:64], sentence=error.detail[:400])
 
 
 def _can_wait(action: Action, error: AgentError) -> bool:

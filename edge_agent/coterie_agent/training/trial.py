@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from coterie_agent.errors import AgentError
+from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.store.samples import Samples
 from coterie_agent.training.batches import split
 from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Measure, Predictor
-from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.trial import Compared, Fit, ReportTrial
 
@@ -34,7 +33,7 @@ def run_trial(
     try:
         after = _measure(candidate, samples, held_out, threads, stop)
     except (AgentError, WireError) as error:
-        return ReportTrial(rollout=rollout, fault=Reason(code=error.code[:64], sentence=error.detail[:400]))
+        return ReportTrial(rollout=rollout, fault=reason_of(error))
     if after is None:
         return None
     compared = Compared(

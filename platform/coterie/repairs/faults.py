@@ -91,7 +91,7 @@ def _rejected_pairs(_now: datetime) -> Iterator[Repair]:
             code=pair.reason_code,
             severity="warning",
             sentence=f"The pair {pair.slug} was rejected: {pair.reason_sentence}",
-            advice="Change the model as the sentence says and submit it under another name.",
+            advice="Change the model as the sentence says and submit it again.",
             subject_kind="registry.modelpair",
             subject_id=str(pair.pk),
             subject_name=pair.slug,
