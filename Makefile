@@ -11,7 +11,7 @@ BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
-.PHONY: demo up test test-zoo test-portable test-console check bench reference format console check-console
+.PHONY: demo up test test-zoo test-portable test-sdk test-console check bench reference format console check-console
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -33,6 +33,11 @@ test-portable: $(STAMP)  ## Repeat the zoo's graphs on the oldest onnxruntime th
 	PYTHONPATH=platform:edge_agent:. $(BIN)/python -m tests.portability.cases build/portability
 	build/oldest/bin/python tests/portability/run_cases.py build/portability
 	node tests/portability/run_cases.mjs build/portability $(WASM)
+
+test-sdk:  ## Install what an engineer's notebook needs, without the platform, and check a model with it.
+	$(PYTHON) -m venv build/sdk
+	build/sdk/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e edge_agent -e '.[sdk]'
+	build/sdk/bin/python tests/portability/without_platform.py
 
 test-console: $(STAMP) console  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
 	$(BIN)/python -m pytest -m console tests/console $(ARGS)
