@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
-from coterie.core.api_examples import EXAMPLES
+from coterie.core.api_examples import EXAMPLES, IN_OTHER_PLACES
 from coterie.core.csv_table import CsvRenderer
 from coterie.core.listing import ListedViewSet, NoFilter
 
@@ -40,7 +40,7 @@ ERRORS = {
     "429": "Too many requests; Retry-After says when to try again.",
     "503": "It cannot be done just now; try again.",
 }
-TYPES = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+TYPES = {str: ["string"], int: ["integer", "number"], float: ["number"], list: ["array"], dict: ["object"]}
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -69,8 +69,9 @@ def describe(result: dict[str, Any], **_: object) -> dict[str, Any]:  # Any: an 
     """Add to each operation the problem that it may answer with, to each list its CSV, to each field an example."""
     for schema in result["components"]["schemas"].values():
         for name, described in schema.get("properties", {}).items():
-            if name in EXAMPLES and described.get("type") == TYPES[type(EXAMPLES[name])]:
-                described.setdefault("example", EXAMPLES[name])
+            for examples in (EXAMPLES, IN_OTHER_PLACES):
+                if name in examples and described.get("type", "any") in ("any", *TYPES[type(examples[name])]):
+                    described.setdefault("example", examples[name])
     result["components"]["schemas"]["Problem"] = PROBLEM
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     result["components"]["responses"] = {

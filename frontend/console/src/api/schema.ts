@@ -1475,6 +1475,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             expires_at?: string | null;
+            /** @example 42 */
             readonly id: number;
             /** Format: date-time */
             readonly last_used_at: string | null;
@@ -1516,7 +1517,9 @@ export interface components {
             readonly stage: components["schemas"]["StageEnum"];
             /** @default offered */
             readonly state: components["schemas"]["AssignmentState"];
+            /** @example 48 */
             readonly steps_done: number;
+            /** @example 60 */
             readonly steps_total: number;
             /** Format: uuid */
             readonly teacher: string | null;
@@ -1544,34 +1547,40 @@ export interface components {
             /**
              * @description most passes, for the device model
              * @default 60
+             * @example 20
              */
             distil_epochs: number;
             /**
              * Format: double
              * @description step size of the device model
              * @default 0.05
+             * @example 0.05
              */
             distil_learning_rate: number;
             /**
              * @description most passes over the data, for the cloud model
              * @default 60
+             * @example 20
              */
             epochs: number;
             /**
              * Format: double
              * @description weight of the labels for the device model; the rest is the cloud model's
              * @default 0.5
+             * @example 0.2
              */
             label_weight: number;
             /**
              * Format: double
              * @description step size of the cloud model's AdamW
              * @default 0.001
+             * @example 0.05
              */
             learning_rate: number;
             /**
              * Format: int64
              * @default 0
+             * @example 0
              */
             seed: number;
         };
@@ -1580,8 +1589,10 @@ export interface components {
             /**
              * @description blank for who has none yet
              * @default
+             * @example the old one
              */
             current: string;
+            /** @example a longer one than before */
             new: string;
         };
         /** @description Another plan. */
@@ -1632,6 +1643,7 @@ export interface components {
             /**
              * Format: double
              * @description Jensen-Shannon divergence of both devices' class shares, in bits; 0: they are alike, 1: nothing is
+             * @example 0.031
              */
             divergence: number;
             /** @description its own model fails it */
@@ -1639,9 +1651,17 @@ export interface components {
             /**
              * Format: double
              * @description share of its samples that it had wrong; null: untold
+             * @example 0.38
              */
             error: number | null;
-            /** @description share of each class, by its number */
+            /**
+             * @description share of each class, by its number
+             * @example [
+             *       0.7,
+             *       0.2,
+             *       0.1
+             *     ]
+             */
             prior: number[];
             /** Format: date-time */
             updated_at: string;
@@ -1650,14 +1670,22 @@ export interface components {
         };
         /** @description Two versions side by side. */
         Comparison: {
-            /** @description accuracy by class; null: no sample of it; empty: it was measured of neither */
+            /**
+             * @description accuracy by class; null: no sample of it; empty: it was measured of neither
+             * @example [
+             *       6
+             *     ]
+             */
             classes: components["schemas"]["Figure"][];
             figures: components["schemas"]["Figure"][];
+            /** @example 0.934 */
             first: components["schemas"]["Version"];
+            /** @example 0.941 */
             second: components["schemas"]["Version"];
         };
         /** @description Name and password. */
         CredentialsRequest: {
+            /** @example correct horse battery staple */
             password: string;
             /** @example ada */
             username: string;
@@ -1675,12 +1703,22 @@ export interface components {
             readonly name: string;
             /** @example 1797 */
             readonly rows: number;
+            /** @example int64 */
             readonly target_dtype: string;
+            /** @example [] */
             readonly target_shape: number[];
         };
         /** @description One telling, and what became of it. */
         Delivery: {
+            /** @example 2 */
             readonly attempts: number;
+            /**
+             * @example {
+             *       "event": "round_published",
+             *       "federation": "digits",
+             *       "round": 12
+             *     }
+             */
             readonly body: {
                 [key: string]: unknown;
             };
@@ -1693,10 +1731,14 @@ export interface components {
             readonly id: string;
             /** Format: date-time */
             readonly next_at: string | null;
+            /** @example https://hooks.example.org answered with 502 */
             readonly problem: string;
             readonly state: components["schemas"]["DeliveryState"];
+            /** @example 200 */
             readonly status: number | null;
+            /** @example 4 */
             readonly webhook: number;
+            /** @example on-call */
             readonly webhook_name: string;
         };
         /**
@@ -1723,7 +1765,10 @@ export interface components {
              * @description of profiles, when the last of that day was told
              */
             at: string;
-            /** @description profiles are counted by the day */
+            /**
+             * @description profiles are counted by the day
+             * @example 1
+             */
             count: number;
             /** Format: uuid */
             federation: string;
@@ -1744,6 +1789,7 @@ export interface components {
              * @description the device that a portion was for
              */
             target: string | null;
+            /** @example kiosk-0017 */
             target_name: string;
         };
         /**
@@ -1755,24 +1801,55 @@ export interface components {
         DepartureKindEnum: "update" | "portion" | "profile";
         /** @description A device, with what it last reported. */
         Device: {
+            /**
+             * @example {
+             *       "cores": 4,
+             *       "memory_bytes": 1073741824,
+             *       "machine": "aarch64 Linux",
+             *       "agent": "0.1.0"
+             *     }
+             */
             readonly capabilities: unknown;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 60
+             */
             readonly check_in_s: number;
+            /**
+             * @example {
+             *       "charging": "no",
+             *       "network": "wifi",
+             *       "idle": "yes",
+             *       "temperature_c": 41.5
+             *     }
+             */
             readonly conditions: unknown;
             /** Format: date-time */
             readonly ended_at: string | null;
             /** Format: date-time */
             readonly enrolled_at: string;
+            /** @example 5c932b6e-a4fe-46f7-b297-a5f5bb3ea035 */
             readonly held_version: string;
             /** Format: uuid */
             readonly id: string;
             /** Format: date-time */
             readonly last_seen_at: string | null;
+            /**
+             * @example {
+             *       "samples": 120,
+             *       "class_counts": [
+             *         100,
+             *         20,
+             *         0
+             *       ]
+             *     }
+             */
             readonly metadata: unknown;
             /** @example kiosk-0017 */
             name: string;
             /** Format: date-time */
             readonly paused_at: string | null;
+            /** @example 5c932b6e-a4fe-46f7-b297-a5f5bb3ea035 */
             readonly pinned_version: string;
             /** @description Whether it checks in as it should. */
             readonly present: boolean;
@@ -1781,7 +1858,10 @@ export interface components {
             /** @description why it would not train now; empty: it is ready */
             readonly reasons: components["schemas"]["Reason"][];
             readonly state: components["schemas"]["DeviceState"];
-            /** @description how it stands, in one word */
+            /**
+             * @description how it stands, in one word
+             * @example 200
+             */
             readonly status: components["schemas"]["StatusEnum"];
             /**
              * @example [
@@ -1798,7 +1878,13 @@ export interface components {
         };
         /** @description One action on many devices. */
         DeviceActionRequest: {
+            /** @example fleet.revoke_device */
             action: components["schemas"]["ActionEnum"];
+            /**
+             * @example [
+             *       "0b6cd6a4-7d5e-4f46-8b53-8a0f4b4d9c55"
+             *     ]
+             */
             devices: string[];
             /**
              * @description of add_tags and remove_tags
@@ -1817,8 +1903,30 @@ export interface components {
             readonly device_name: string;
             /** Format: uuid */
             readonly federation: string;
+            /** @example 42 */
             readonly id: number;
+            /**
+             * @example {
+             *       "batch": 120,
+             *       "classes": [
+             *         0,
+             *         6
+             *       ],
+             *       "counts": [
+             *         300,
+             *         20
+             *       ],
+             *       "hits": [
+             *         291,
+             *         7
+             *       ],
+             *       "error": 0.068,
+             *       "drifting": true,
+             *       "willing": true
+             *     }
+             */
             readonly profile: Record<string, never>;
+            /** @example 12 */
             readonly reports: number;
             /** @example 15312 */
             readonly size_bytes: number;
@@ -1850,6 +1958,7 @@ export interface components {
         Edge: {
             /** Format: uuid */
             from_version: string;
+            /** @example merge */
             origin: components["schemas"]["OriginEnum"];
             /** Format: uuid */
             to_version: string;
@@ -1860,6 +1969,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             expires_at: string;
+            /** @example 42 */
             readonly id: number;
             /** @example kiosks in Berlin */
             label: string;
@@ -1872,6 +1982,7 @@ export interface components {
              *     ]
              */
             tags?: string[];
+            /** @example 3 */
             readonly uses: number;
             /**
              * @default 1
@@ -1902,23 +2013,36 @@ export interface components {
         Entry: {
             /** @example fleet.revoke_device */
             readonly action: string;
+            /** @example 7 */
             readonly actor_id: string;
             readonly actor_kind: components["schemas"]["ActorKindEnum"];
             /** @example ada */
             readonly actor_name: string;
             /** @example 192.0.2.7 */
             readonly address: string;
-            /** @description the same columns after the write */
+            /**
+             * @description the same columns after the write
+             * @example {
+             *       "state": "paused"
+             *     }
+             */
             readonly after: {
                 [key: string]: unknown;
             };
             /** Format: date-time */
             readonly at: string;
-            /** @description changed columns as they were; empty where the row is new */
+            /**
+             * @description changed columns as they were; empty where the row is new
+             * @example {
+             *       "state": "running"
+             *     }
+             */
             readonly before: {
                 [key: string]: unknown;
             };
+            /** @example 42 */
             readonly id: number;
+            /** @example 0b6cd6a4-7d5e-4f46-8b53-8a0f4b4d9c55 */
             readonly subject_id: string;
             /** @example fleet.device */
             readonly subject_kind: string;
@@ -1929,6 +2053,7 @@ export interface components {
              * @example Revoke a device
              */
             readonly title: string;
+            /** @example nightly export */
             readonly token: string;
         };
         /**
@@ -1952,7 +2077,10 @@ export interface components {
             held_out?: string | null;
             /** Format: uuid */
             readonly id: string;
-            /** @description enrolled devices that belong to it */
+            /**
+             * @description enrolled devices that belong to it
+             * @example 24
+             */
             readonly members: number;
             /** @example kiosk-0017 */
             name: string;
@@ -1979,6 +2107,7 @@ export interface components {
             /**
              * Format: int64
              * @default 0
+             * @example 0
              */
             seed: number;
             /** @example digits */
@@ -1988,6 +2117,7 @@ export interface components {
             /**
              * Format: double
              * @default 0.02
+             * @example 0.02
              */
             tolerance: number;
         };
@@ -2024,11 +2154,13 @@ export interface components {
             /**
              * Format: int64
              * @default 0
+             * @example 0
              */
             seed: number;
             /**
              * Format: double
              * @default 0.02
+             * @example 0.02
              */
             tolerance: number;
         };
@@ -2045,13 +2177,20 @@ export interface components {
             /**
              * Format: double
              * @description the second's minus the first's
+             * @example 0.007
              */
             difference: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.934
+             */
             first: number | null;
             /** @example kiosk-0017 */
             name: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.941
+             */
             second: number | null;
         };
         /** @description Versions of both models of a pair, oldest first, and what they came of. */
@@ -2063,8 +2202,12 @@ export interface components {
         Group: {
             /** Format: uuid */
             readonly federation: string;
+            /** @example 42 */
             readonly id: number;
-            /** @description devices that are in it now */
+            /**
+             * @description devices that are in it now
+             * @example 24
+             */
             readonly members: number;
             /** @example kiosk-0017 */
             readonly name: string;
@@ -2079,6 +2222,11 @@ export interface components {
             readonly asked_at: string;
             /** Format: date-time */
             readonly changed_at: string;
+            /**
+             * @example [
+             *       6
+             *     ]
+             */
             readonly classes: number[];
             /** Format: uuid */
             readonly device: string;
@@ -2089,6 +2237,7 @@ export interface components {
             /**
              * Format: double
              * @description share of the samples it asks about that it had wrong
+             * @example 0.38
              */
             readonly error: number | null;
             /** Format: uuid */
@@ -2121,7 +2270,10 @@ export interface components {
         HelpRequestState: "asked" | "matched" | "requested" | "delivered" | "merged" | "judged" | "unmatched" | "abandoned";
         /** @description Whom to let in. */
         InvitedOperatorRequest: {
-            /** Email address */
+            /**
+             * Email address
+             * @example ada@example.org
+             */
             email?: string;
             /** @default viewer */
             role: components["schemas"]["OperatorRole"];
@@ -2137,6 +2289,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             expires_at?: string | null;
+            /** @example 42 */
             readonly id: number;
             /** Format: date-time */
             readonly last_used_at: string | null;
@@ -2146,6 +2299,7 @@ export interface components {
             readonly revoked_at: string | null;
             /** @description what it may be used for, within your role; left out: everything */
             scopes?: components["schemas"]["Scope"][];
+            /** @example cot_7rUyqzc0cVw5Zr1m */
             readonly secret: string;
         };
         /** @description A new enrolment token; `secret` is shown this once. */
@@ -2154,11 +2308,13 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             expires_at: string;
+            /** @example 42 */
             readonly id: number;
             /** @example kiosks in Berlin */
             label: string;
             /** Format: date-time */
             readonly revoked_at: string | null;
+            /** @example cot_7rUyqzc0cVw5Zr1m */
             readonly secret: string;
             /**
              * @example [
@@ -2167,6 +2323,7 @@ export interface components {
              *     ]
              */
             tags?: string[];
+            /** @example 3 */
             readonly uses: number;
             /**
              * @default 1
@@ -2178,6 +2335,7 @@ export interface components {
         JobLine: {
             /** Format: date-time */
             readonly at: string;
+            /** @example 42 */
             readonly id: number;
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
@@ -2208,11 +2366,15 @@ export interface components {
             readonly device_name: string;
             /** Format: uuid */
             readonly federation: string;
+            /** @example 3 */
             readonly group: number;
+            /** @example group-1 */
             readonly group_name: string;
+            /** @example 42 */
             readonly id: number;
             /** Format: date-time */
             readonly since: string;
+            /** @example 8 */
             readonly since_round: number;
             /** Format: date-time */
             readonly until: string | null;
@@ -2240,6 +2402,7 @@ export interface components {
             /**
              * @description a group's name; blank: base
              * @default
+             * @example group-1
              */
             line: string;
             /** @default device */
@@ -2247,11 +2410,13 @@ export interface components {
             /**
              * Format: uuid
              * @description none: the parent of the one in use
+             * @example 0.1.0
              */
             version?: string | null;
         };
         /** @description A fault that is not shown. */
         Mute: {
+            /** @example 42 */
             readonly id: number;
             /** @example devices_silent */
             key: string;
@@ -2298,8 +2463,12 @@ export interface components {
         NewOperator: {
             /** Format: date-time */
             readonly date_joined: string;
-            /** Email address */
+            /**
+             * Email address
+             * @example ada@example.org
+             */
             email?: string;
+            /** @example 42 */
             readonly id: number;
             /**
              * Active
@@ -2325,12 +2494,17 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             events: components["schemas"]["EventsEnum"][];
+            /** @example 42 */
             readonly id: number;
             readonly is_active: boolean;
             /** @example kiosk-0017 */
             name: string;
+            /** @example cot_7rUyqzc0cVw5Zr1m */
             readonly secret: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://hooks.example.org/coterie
+             */
             url: string;
         };
         /** @description What a device told when something had changed. */
@@ -2346,16 +2520,30 @@ export interface components {
              *     ]
              */
             blockers: components["schemas"]["Reason"][];
+            /**
+             * @example {
+             *       "charging": "no",
+             *       "network": "wifi",
+             *       "idle": "yes",
+             *       "temperature_c": 41.5
+             *     }
+             */
             readonly conditions: unknown;
+            /** @example 5c932b6e-a4fe-46f7-b297-a5f5bb3ea035 */
             readonly held_version: string;
+            /** @example 42 */
             readonly id: number;
         };
         /** @description A person who may sign in. */
         Operator: {
             /** Format: date-time */
             readonly date_joined: string;
-            /** Email address */
+            /**
+             * Email address
+             * @example ada@example.org
+             */
             email?: string;
+            /** @example 42 */
             readonly id: number;
             /**
              * Active
@@ -2398,7 +2586,10 @@ export interface components {
              * @example 13
              */
             devices: number;
-            /** @description faults that are not muted */
+            /**
+             * @description faults that are not muted
+             * @example 2
+             */
             repairs: number;
             /** @description the latest that were published, oldest first */
             rounds: components["schemas"]["RoundPoint"][];
@@ -2830,16 +3021,47 @@ export interface components {
             readonly name: string;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
-            /** @description what the sentence is about, such as operator, module and reason */
+            /**
+             * @description what the sentence is about, such as operator, module and reason
+             * @example {
+             *       "operator": "aten.nonzero.default",
+             *       "module": "encoder.layers.0"
+             *     }
+             */
             readonly reason_fields: {
                 [key: string]: unknown;
             };
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
+            /**
+             * @example {
+             *       "loss": {
+             *         "kind": "cross_entropy"
+             *       },
+             *       "optimiser": {
+             *         "kind": "sgd"
+             *       },
+             *       "trains": {
+             *         "kind": "all"
+             *       }
+             *     }
+             */
             readonly recipe: unknown;
+            /**
+             * @example {
+             *       "train_step_bytes": 31245,
+             *       "step_s": 0.0042
+             *     }
+             */
             readonly report: unknown;
             /** @example digits */
             readonly slug: string;
+            /**
+             * @example {
+             *       "batch_size": 32,
+             *       "task": "classes"
+             *     }
+             */
             readonly spec: unknown;
             /** @default checking */
             readonly state: components["schemas"]["PairState"];
@@ -2874,12 +3096,16 @@ export interface components {
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
+            /** @example 12 */
             readonly round: number;
+            /** @example 12 */
             readonly round_number: number;
             readonly stage: components["schemas"]["StageEnum"];
             /** @default offered */
             readonly state: components["schemas"]["AssignmentState"];
+            /** @example 48 */
             readonly steps_done: number;
+            /** @example 60 */
             readonly steps_total: number;
             /** Format: uuid */
             readonly teacher: string | null;
@@ -2906,7 +3132,10 @@ export interface components {
         PatchedChangedWebhookRequest: {
             events?: components["schemas"]["EventsEnum"][];
             is_active?: boolean;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://hooks.example.org/coterie
+             */
             url?: string;
         };
         /** @description A device, with what it last reported. */
@@ -2923,7 +3152,10 @@ export interface components {
         };
         /** @description A person who may sign in. */
         PatchedOperatorRequest: {
-            /** Email address */
+            /**
+             * Email address
+             * @example ada@example.org
+             */
             email?: string;
             /**
              * Active
@@ -2937,12 +3169,15 @@ export interface components {
             /**
              * Format: uuid
              * @description of a device model; null: follow again
+             * @example 0.1.0
              */
             version: string | null;
         };
         /** @description A field that would change. */
         PlanChange: {
+            /** @example fedprox */
             after: unknown;
+            /** @example fedavg */
             before: unknown;
             /** @example learning_rate */
             field: string;
@@ -2997,11 +3232,21 @@ export interface components {
         };
         /** @description What this platform is; who runs it sets it in the environment. */
         Platform: {
+            /**
+             * @example [
+             *       "coterie.example.org"
+             *     ]
+             */
             allowed_hosts: string[];
-            /** @description of a JSON body */
+            /**
+             * @description of a JSON body
+             * @example 1073741824
+             */
             max_body_bytes: number;
             mode: components["schemas"]["ModeEnum"];
+            /** @example 50 */
             page_size: number;
+            /** @example 0.1.0 */
             version: string;
         };
         /** @description An error as RFC 9457 problem+json; docs/reference/errors.md lists the codes. */
@@ -3067,6 +3312,7 @@ export interface components {
             severity: components["schemas"]["SeverityEnum"];
             /** Format: date-time */
             since: string | null;
+            /** @example 0b6cd6a4-7d5e-4f46-8b53-8a0f4b4d9c55 */
             subject_id: string;
             /** @example fleet.device */
             subject_kind: string;
@@ -3079,6 +3325,7 @@ export interface components {
             readonly begun_at: string | null;
             /** Format: uuid */
             readonly champion: string | null;
+            /** @example 11 */
             readonly champion_number: number | null;
             /** Format: date-time */
             readonly created_at: string;
@@ -3090,7 +3337,16 @@ export interface components {
             readonly federation: string;
             /** @example digits */
             readonly federation_slug: string;
-            /** @description devices, reports, faults; champion_error and candidate_error, or …_loss */
+            /**
+             * @description devices, reports, faults; champion_error and candidate_error, or …_loss
+             * @example {
+             *       "devices": 20,
+             *       "reports": 20,
+             *       "faults": 0,
+             *       "champion_error": 0.066,
+             *       "candidate_error": 0.059
+             *     }
+             */
             readonly figures: {
                 [key: string]: unknown;
             };
@@ -3104,12 +3360,23 @@ export interface components {
             readonly reason_sentence: string;
             /** @default planned */
             readonly state: components["schemas"]["RolloutState"];
-            /** @description a kind of slot rollout */
+            /**
+             * @description a kind of slot rollout
+             * @example {
+             *       "kind": "canary",
+             *       "share": 0.1,
+             *       "threshold": 0.02
+             *     }
+             */
             readonly terms: {
                 [key: string]: unknown;
             };
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
             readonly version: string;
+            /** @example 12 */
             readonly version_number: number;
         };
         /** @description A roll-out with every device's part in it. */
@@ -3118,6 +3385,7 @@ export interface components {
             readonly begun_at: string | null;
             /** Format: uuid */
             readonly champion: string | null;
+            /** @example 11 */
             readonly champion_number: number | null;
             /** Format: date-time */
             readonly created_at: string;
@@ -3129,7 +3397,16 @@ export interface components {
             readonly federation: string;
             /** @example digits */
             readonly federation_slug: string;
-            /** @description devices, reports, faults; champion_error and candidate_error, or …_loss */
+            /**
+             * @description devices, reports, faults; champion_error and candidate_error, or …_loss
+             * @example {
+             *       "devices": 20,
+             *       "reports": 20,
+             *       "faults": 0,
+             *       "champion_error": 0.066,
+             *       "candidate_error": 0.059
+             *     }
+             */
             readonly figures: {
                 [key: string]: unknown;
             };
@@ -3143,13 +3420,24 @@ export interface components {
             readonly reason_sentence: string;
             /** @default planned */
             readonly state: components["schemas"]["RolloutState"];
-            /** @description a kind of slot rollout */
+            /**
+             * @description a kind of slot rollout
+             * @example {
+             *       "kind": "canary",
+             *       "share": 0.1,
+             *       "threshold": 0.02
+             *     }
+             */
             readonly terms: {
                 [key: string]: unknown;
             };
             readonly trials: components["schemas"]["Trial"][];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
             readonly version: string;
+            /** @example 12 */
             readonly version_number: number;
         };
         /**
@@ -3180,7 +3468,15 @@ export interface components {
             readonly federation_slug: string;
             /** Format: date-time */
             readonly finished_at: string | null;
+            /** @example 42 */
             readonly id: number;
+            /**
+             * @example {
+             *       "accuracy": 0.934,
+             *       "updates": 10,
+             *       "update_bytes": 123456
+             *     }
+             */
             readonly metrics: unknown;
             /** @example 12 */
             readonly number: number;
@@ -3222,7 +3518,15 @@ export interface components {
             readonly federation_slug: string;
             /** Format: date-time */
             readonly finished_at: string | null;
+            /** @example 42 */
             readonly id: number;
+            /**
+             * @example {
+             *       "accuracy": 0.934,
+             *       "updates": 10,
+             *       "update_bytes": 123456
+             *     }
+             */
             readonly metrics: unknown;
             /** @example 12 */
             readonly number: number;
@@ -3230,6 +3534,18 @@ export interface components {
             readonly opened_at: string | null;
             /** Format: date-time */
             readonly opens_at: string;
+            /**
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
             readonly plan: unknown;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
@@ -3253,6 +3569,7 @@ export interface components {
             readonly device: string | null;
             /** @example kiosk-0017 */
             readonly device_name: string | null;
+            /** @example 42 */
             readonly id: number;
             readonly kind: components["schemas"]["RoundEventKindEnum"];
             /** @example rounds.needs_devices */
@@ -3298,10 +3615,12 @@ export interface components {
             /**
              * Format: double
              * @description as devices measured it on their own samples
+             * @example 0.925
              */
             mean_accuracy: number | null;
             /** @example 12 */
             number: number;
+            /** @example 12 */
             round: number;
             /** @example 123456 */
             update_bytes: number;
@@ -3320,6 +3639,7 @@ export interface components {
         RoundState: "planned" | "open" | "closing" | "merging" | "published" | "abandoned";
         /** @description A query of a table under a name. */
         SavedFilter: {
+            /** @example 42 */
             readonly id: number;
             /** @example kiosk-0017 */
             name: string;
@@ -3387,7 +3707,14 @@ export interface components {
         Split: {
             /** Format: date-time */
             readonly at: string;
-            /** @description by two groups' names: how far apart their models are on average, in nats; of one: among themselves */
+            /**
+             * @description by two groups' names: how far apart their models are on average, in nats; of one: among themselves
+             * @example {
+             *       "group-1": {
+             *         "group-2": 0.84
+             *       }
+             *     }
+             */
             readonly distances: {
                 [key: string]: {
                     [key: string]: number;
@@ -3395,14 +3722,23 @@ export interface components {
             };
             /** Format: uuid */
             readonly federation: string;
+            /** @example 2 */
             readonly groups: number;
+            /** @example 42 */
             readonly id: number;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
             readonly reason_sentence: string;
+            /** @example 12 */
             readonly round_number: number;
-            /** @description by number of groups: how well they are separated */
+            /**
+             * @description by number of groups: how well they are separated
+             * @example {
+             *       "2": 0.41,
+             *       "3": 0.18
+             *     }
+             */
             readonly silhouettes: {
                 [key: string]: number;
             };
@@ -3417,13 +3753,21 @@ export interface components {
         StageEnum: "accepted" | "training" | "waiting" | "uploading";
         /** @description What to roll out, and how. */
         StartRolloutRequest: {
-            /** @description settings of kind canary (share, tag, reports, threshold, within_s); others as it has them */
+            /**
+             * @description settings of kind canary (share, tag, reports, threshold, within_s); others as it has them
+             * @example {
+             *       "kind": "canary",
+             *       "share": 0.1,
+             *       "threshold": 0.02
+             *     }
+             */
             terms?: {
                 [key: string]: unknown;
             };
             /**
              * Format: uuid
              * @description of a device model
+             * @example 0.1.0
              */
             version: string;
         };
@@ -3436,6 +3780,7 @@ export interface components {
              * @example conditions.on_battery
              */
             reason: string;
+            /** @example 200 */
             status: components["schemas"]["StatusEnum"];
             /**
              * @description as in "61 on battery"
@@ -3488,7 +3833,20 @@ export interface components {
             loss?: string;
             /** @example kiosk-0017 */
             name: string;
-            /** @description the loss, the optimiser and what trains, as JSON; see recipe-schema. The rest has its default */
+            /**
+             * @description the loss, the optimiser and what trains, as JSON; see recipe-schema. The rest has its default
+             * @example {
+             *       "loss": {
+             *         "kind": "cross_entropy"
+             *       },
+             *       "optimiser": {
+             *         "kind": "sgd"
+             *       },
+             *       "trains": {
+             *         "kind": "all"
+             *       }
+             *     }
+             */
             recipe?: unknown;
         };
         /** @description A tensor of one sample. */
@@ -3496,15 +3854,26 @@ export interface components {
             readonly dtype: components["schemas"]["DtypeEnum"];
             /** @example kiosk-0017 */
             readonly name: string;
+            /**
+             * @example [
+             *       64
+             *     ]
+             */
             readonly shape: number[];
         };
         /** @description What left the devices in a day. */
         TrafficDay: {
             /** Format: date */
             day: string;
-            /** @description portions of models, for devices that asked for help */
+            /**
+             * @description portions of models, for devices that asked for help
+             * @example 13905
+             */
             portion_bytes: number;
-            /** @description what devices told of their data: counts by class */
+            /**
+             * @description what devices told of their data: counts by class
+             * @example 412
+             */
             profile_bytes: number;
             /** @example 123456 */
             update_bytes: number;
@@ -3528,6 +3897,12 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly kind: components["schemas"]["TrainingJobKindEnum"];
+            /**
+             * @example {
+             *       "epochs": 20,
+             *       "learning_rate": 0.05
+             *     }
+             */
             readonly options: unknown;
             /** Format: uuid */
             readonly pair: string;
@@ -3563,14 +3938,28 @@ export interface components {
         TrainingJobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         /** @description One helper's part in one help request. */
         Transfer: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.81
+             */
             readonly accuracy_after: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.62
+             */
             readonly accuracy_before: number | null;
+            /**
+             * @example [
+             *       6
+             *     ]
+             */
             readonly classes: number[];
             /** Format: date-time */
             readonly delivered_at: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.031
+             */
             readonly divergence: number;
             /** Format: date-time */
             readonly due_at: string;
@@ -3580,9 +3969,11 @@ export interface components {
             readonly federation: string;
             /** Format: uuid */
             readonly helper: string;
+            /** @example kiosk-0042 */
             readonly helper_name: string;
             /** Format: uuid */
             readonly id: string;
+            /** @example 64 */
             readonly judged_samples: number | null;
             /** Format: date-time */
             readonly matched_at: string;
@@ -3605,6 +3996,7 @@ export interface components {
              * @description the device that asked
              */
             readonly target: string;
+            /** @example kiosk-0017 */
             readonly target_name: string;
         };
         /**
@@ -3623,46 +4015,82 @@ export interface components {
         TransferState: "matched" | "requested" | "delivered" | "merged" | "kept" | "undone" | "declined" | "rejected" | "expired" | "withdrawn";
         /** @description One device's part in a roll-out. */
         Trial: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.941
+             */
             readonly candidate_accuracy: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.21
+             */
             readonly candidate_loss: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.934
+             */
             readonly champion_accuracy: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.24
+             */
             readonly champion_loss: number | null;
             /** Format: uuid */
             readonly device: string;
             /** @example kiosk-0017 */
             readonly device_name: string;
+            /** @example model.not_finite */
             readonly fault_code: string;
+            /** @example the model gives numbers that are not finite */
             readonly fault_sentence: string;
+            /** @example 42 */
             readonly id: number;
             /** Format: date-time */
             readonly reported_at: string | null;
+            /** @example 120 */
             readonly samples: number | null;
         };
         /** @description An update that counts. */
         Update: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.62
+             */
             readonly accuracy_before: number | null;
+            /** @example 10 */
             readonly classes: unknown;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.87
+             */
             readonly cloud_accuracy: number | null;
             readonly kept: boolean | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.31
+             */
             readonly loss_after: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 0.52
+             */
             readonly loss_before: number;
             /** Format: date-time */
             readonly received_at: string;
+            /** @example 120 */
             readonly samples: number;
+            /** @example 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae */
             readonly sha256: string;
             /** @example 15312 */
             readonly size_bytes: number;
+            /** @example 48 */
             readonly steps_done: number;
+            /** @example 60 */
             readonly steps_total: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @example 3.4
+             */
             readonly train_s: number;
         };
         /** @description One version of a model. */
@@ -3673,14 +4101,26 @@ export interface components {
             readonly created_at: string;
             /** Format: uuid */
             readonly id: string;
-            /** @default  */
+            /**
+             * @default
+             * @example group-1
+             */
             readonly line: string;
+            /**
+             * @example {
+             *       "accuracy": 0.934,
+             *       "updates": 10,
+             *       "update_bytes": 123456
+             *     }
+             */
             readonly metrics: unknown;
             /** @example 12 */
             readonly number: number;
+            /** @example merge */
             readonly origin: components["schemas"]["OriginEnum"];
             /** Format: uuid */
             readonly pair: string;
+            /** @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 */
             readonly parameters: string;
             /** Format: uuid */
             readonly parent: string | null;
@@ -3693,11 +4133,15 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             events: components["schemas"]["EventsEnum"][];
+            /** @example 42 */
             readonly id: number;
             readonly is_active: boolean;
             /** @example kiosk-0017 */
             name: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://hooks.example.org/coterie
+             */
             url: string;
         };
         /** @description A webhook without its secret. */
@@ -3705,7 +4149,10 @@ export interface components {
             events: components["schemas"]["EventsEnum"][];
             /** @example kiosk-0017 */
             name: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://hooks.example.org/coterie
+             */
             url: string;
         };
         /** @description Why a device does not train now. */
