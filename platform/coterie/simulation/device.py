@@ -9,7 +9,7 @@ import numpy as np
 from coterie.learning.datasets import Dataset
 from coterie.learning.selection import derive_seed
 from coterie.simulation.days import Day, day_of
-from coterie.simulation.learner import Learner
+from coterie.simulation.learner import Learner, Terms
 from coterie.simulation.scenario import Scenario, Speed
 from coterie_wire.conditions import Requirements
 
@@ -19,6 +19,13 @@ class Arrived(NamedTuple):
 
     time_s: float
     batch: Dataset
+
+
+class KeptPortion(NamedTuple):
+    """What a helper sent, and under which terms."""
+
+    payload: bytes
+    terms: Terms
 
 
 @dataclass(eq=False)
@@ -36,10 +43,12 @@ class Device:
     """Of each batch so far."""
     correct: list[int] = field(default_factory=list)
     """Of each batch so far, before the device trained on it."""
-    trained_at_s: float = 0.0
-    """What came later has not been trained on."""
+    trained_up_to_s: float = 0.0
+    """What came later it has not trained on by itself."""
     trainings: int = 0
     """Begun so far, alone or in rounds; each has a seed of its own."""
+    portions: list[KeptPortion] = field(default_factory=list)
+    """What has helped since its last update arrived, oldest first."""
 
     @property
     def name(self) -> str:
@@ -58,6 +67,15 @@ class Device:
         """What came after `since_s` and is still kept; None where there is nothing."""
         parts = [arrived.batch for arrived in self.window if arrived.time_s > since_s]
         return joined(parts) if parts else None
+
+    def newest(self, batches: int) -> Dataset | None:
+        """Of the newest `batches` those that it has not trained on by itself, or all; None where there are none.
+
+        What a model has trained on speaks for it, so that nothing else would ever seem to do better.
+        """
+        newest = list(self.window)[-batches:]
+        fair = [arrived for arrived in newest if arrived.time_s > self.trained_up_to_s] or newest
+        return joined([arrived.batch for arrived in fair]) if fair else None
 
 
 def joined(parts: list[Dataset]) -> Dataset:

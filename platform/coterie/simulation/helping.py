@@ -14,7 +14,7 @@ from coterie.learning.datasets import Dataset
 from coterie.learning.help.neighbours import Match, Neighbour, NeighbourIndex
 from coterie.learning.plan import Plan
 from coterie.simulation.clock import Deed
-from coterie.simulation.device import Device, joined
+from coterie.simulation.device import Device, KeptPortion
 from coterie.simulation.learner import Terms
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import Ending, HelpOutcome
@@ -74,6 +74,11 @@ class Helping:
         self._told: dict[int, Neighbour] = {}
         self._devices = {device.name: device for device in world.devices}
         self._watches: dict[int, Watch] = {device.number: begin_watch(cartel, classes) for device in world.devices}
+        self._in_hand: dict[int, _Request] = {}
+
+    def is_asking(self, device: Device) -> bool:
+        """Whether `device` waits for help."""
+        return device.number in self._in_hand
 
     def begin(self) -> None:
         pass
@@ -84,7 +89,7 @@ class Helping:
         if watch.wants_to_tell(cartel):
             self._tell(device, watch)
             watch = watch.told_now(cartel)
-        if classes := watch.asks_for(cartel):
+        if (classes := watch.asks_for(cartel)) and not self.is_asking(device):
             self._ask(device, watch, classes)
             watch = watch.asked()
         self._watches[device.number] = watch
@@ -102,6 +107,7 @@ class Helping:
     def _ask(self, device: Device, watch: Watch, classes: tuple[int, ...]) -> None:
         recent = watch.recent(self._cartel)
         request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
+        self._in_hand[device.number] = request
         profile = _profile(recent, device, drifting=True)
         size_bytes = self._say("requests", AskHelp(request.name, FEDERATION, classes, profile))
         self._later(self._world.upload_s(size_bytes), lambda: self._match(request))
@@ -146,7 +152,8 @@ class Helping:
 
     def _judge(self, request: _Request, match: Match, terms: Terms, payload: bytes) -> None:
         device = request.device
-        window = joined([arrived.batch for arrived in device.window][-self._cartel.recent_batches :])
+        window = device.newest(self._cartel.recent_batches)
+        assert window is not None, "it has asked because of them"
         try:
             merged = device.learner.with_portion(payload, terms, window)
         except WireError as error:
@@ -157,6 +164,7 @@ class Helping:
         judgement = judge(window.classes, before, after)
         if judgement.kept:
             device.learner = merged
+            device.portions.append(KeptPortion(payload, terms))
         self._say("requests", ReportMerged(request.name))
         verdict = GiveVerdict(request.name, judgement.kept, judgement.before, judgement.after, len(window.labels))
         self._say("requests", verdict)
@@ -170,6 +178,7 @@ class Helping:
         portion_bytes: int = 0,
         judgement: Judgement | None = None,
     ) -> None:
+        del self._in_hand[request.device.number]
         self.outcomes.append(
             HelpOutcome(
                 device=request.device.name,

@@ -15,10 +15,12 @@ from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.training import steps_wanted, train
+from coterie.simulation.training import parts_in_round, steps_wanted, train
 from coterie.simulation.world import World
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.guard import judge
 from coterie_wire.heads import begin_rows, pick, place, update_specs
+from coterie_wire.help.cartel import Cartel
 
 LOOK_S = 600.0
 """A round looks so often for devices that have become ready."""
@@ -45,7 +47,13 @@ class Rounds:
         """By device, the version that it has downloaded."""
         self._residuals: dict[int, Tensors] = {}
         self._busy: set[int] = set()
+        self._begun_with: dict[int, int] = {}
+        """By device at work, how many of its portions the training began with."""
         self.outcomes: list[RoundOutcome] = []
+
+    def is_busy(self, device: Device) -> bool:
+        """Whether `device` has an assignment in hand."""
+        return device.number in self._busy
 
     def begin(self) -> None:
         for device in self._world.devices:
@@ -75,9 +83,19 @@ class Rounds:
             self._world.ledger.count(what, size_bytes)
         self._held[device.number] = version
         if first or not self._plan.local.keeps_own():
-            seen = cast(NeuralLearner, device.learner).seen
-            device.learner = replace(version.learner, seen=seen)
+            self._adopt(device, version.learner)
         return sum(sizes.values())
+
+    def _adopt(self, device: Device, received: NeuralLearner) -> None:
+        """Go on from a version, unless the own model does better on what it has not learned by more than noise."""
+        own, cartel = cast(NeuralLearner, device.learner), self._plan.help
+        newest = device.newest(cartel.recent_batches) if isinstance(cartel, Cartel) else None
+        if newest is not None:
+            by_version, by_own = (one.predict(newest.inputs).argmax(axis=1) for one in (received, own))
+            if judge(newest.classes, by_version, by_own).kept:
+                device.learner = replace(own, received=received.parameters)
+                return
+        device.learner = replace(received, seen=own.seen)
 
     def _look(self, number: int) -> None:
         """Open the round if enough devices are ready; else look again later."""
@@ -124,13 +142,15 @@ class Rounds:
         size_bytes = self._download(device)
         base = self._held[device.number]
         starts_s = device.day.done_at(world.clock.now_s, world.download_s(size_bytes))
-        steps = steps_wanted(len(data.labels), local, base.learner.graphs)
-        step_s = world.training_s(device, len(data.labels) * local.epochs_wanted()) / steps
+        parts = parts_in_round(len(data.labels), local)
+        steps = steps_wanted(parts, local, base.learner.graphs)
+        step_s = world.training_s(device, len(parts.train) * local.epochs_wanted()) / steps
         allowed = self._steps_before_deadline(round_, device, starts_s, step_s, steps)
         if not allowed:
             round_.live -= 1
             return
         self._busy.add(device.number)
+        self._begun_with[device.number] = len(device.portions)
         done_s = device.day.done_at(starts_s, step_s * allowed)
         world.clock.at(done_s, lambda: self._train(round_, device, base, data, allowed))
 
@@ -153,33 +173,40 @@ class Rounds:
             teacher = base.teacher.probabilities(data)
         seed = world.training_seed(device)
         received = base.learner.parameters
+        parts = parts_in_round(len(data.labels), local)
         trained = train(
             base.learner.graphs,
-            self._start(learner, base, seen),
+            self._start(device, base, seen),
             data,
             local,
+            parts=parts,
             seen=seen,
             teacher=teacher,
             seed=seed,
             steps_allowed=allowed,
         )
-        device.learner = replace(
-            learner, parameters=trained.parameters if local.keeps_own() else received, received=received, seen=seen
-        )
+        own = trained.parameters if local.keeps_own() else learner.parameters
+        device.learner = replace(learner, parameters=own, received=received, seen=seen)
         payload, update = self._encode(device, base, trained.parameters, seen, seed)
         world.ledger.count("updates", len(payload))
-        samples = min(len(data.labels), trained.steps_done * base.learner.graphs.spec.batch_size)
+        samples = min(len(parts.train), trained.steps_done * base.learner.graphs.spec.batch_size)
         delivery = Delivery(device, base, payload, update, samples, seen)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(payload)))
         world.clock.at(arrives_s, lambda: self._deliver(round_, delivery))
 
-    def _start(self, learner: NeuralLearner, base: Version, seen: tuple[int, ...]) -> Tensors:
-        """The version received, or the device's own model, with the version's rows for classes that are new to it."""
-        received, local = base.learner.parameters, self._plan.local
-        if not local.keeps_own() or not learner.seen:
-            return received
-        new = sorted(set(seen) - set(learner.seen))
-        return begin_rows(learner.parameters, received, base.learner.graphs.spec, local.scope(), new)
+    def _start(self, device: Device, base: Version, seen: tuple[int, ...]) -> Tensors:
+        """The version received with what has helped since the last update, or the device's own model.
+
+        That has the version's rows for classes that are new to the device.
+        """
+        learner, local = cast(NeuralLearner, device.learner), self._plan.local
+        if local.keeps_own() and learner.seen:
+            new = sorted(set(seen) - set(learner.seen))
+            return begin_rows(learner.parameters, base.learner.parameters, base.learner.graphs.spec, local.scope(), new)
+        start = replace(base.learner, seen=seen)
+        for portion in device.portions[: self._begun_with[device.number]]:
+            start = start.with_rows(portion.payload, portion.terms, known=seen)
+        return start.parameters
 
     def _encode(
         self, device: Device, base: Version, trained: Tensors, seen: tuple[int, ...], seed: int
@@ -199,8 +226,10 @@ class Rounds:
 
     def _deliver(self, round_: _Round, delivery: Delivery) -> None:
         self._busy.discard(delivery.device.number)
+        begun_with = self._begun_with.pop(delivery.device.number)
         if round_ is not self._round:
             return  # the round has closed without it
+        del delivery.device.portions[:begun_with]
         round_.live -= 1
         round_.deliveries.append(delivery)
         self._close_if_due(round_)

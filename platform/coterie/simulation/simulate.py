@@ -88,10 +88,11 @@ NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 
 
 def _local(contender: Contender) -> Local:
+    """How devices train outside of rounds; where there are none, that is all the training there is."""
     if isinstance(contender, Centralised):
         return Sgd(epochs=contender.epochs, learning_rate=contender.learning_rate)
     assert isinstance(contender, Plan)
-    return contender.local
+    return contender.local.alone() if contender.pace.holds_rounds() else contender.local
 
 
 def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:
@@ -99,15 +100,38 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
         return _Parts((_pooling(contender, world, first, local, cloud),))
     assert isinstance(contender, Plan)
     helping = Helping(world, contender, contender.help) if isinstance(contender.help, Cartel) else None
-    asking: tuple[Part, ...] = (helping,) if helping else ()
-    if not contender.pace.holds_rounds():
-        own = OwnTraining(world, period_s=contender.pace.rest_s(), epochs=local.epochs_wanted())
-        return _Parts((*asking, own), helping=helping)
+    rounds, distilling = _rounds(contender, world, first, cloud) if contender.pace.holds_rounds() else (None, None)
+    own = _own_training(contender, world, local, helping, rounds)
+    return _Parts(tuple(part for part in (helping, own, rounds) if part is not None), rounds, helping, distilling)
+
+
+def _own_training(
+    plan: Plan, world: World, local: Local, helping: Helping | None, rounds: Rounds | None
+) -> OwnTraining | None:
+    every_s = plan.device.alone_every_s
+    if every_s is None:
+        return None
+    return OwnTraining(
+        world,
+        period_s=every_s,
+        epochs=local.epochs_wanted(),
+        spares_newest=plan.device.spares_newest,
+        is_asking=helping.is_asking if helping else _never,
+        is_busy=rounds.is_busy if rounds else _never,
+    )
+
+
+def _never(_device: Device) -> bool:
+    return False
+
+
+def _rounds(plan: Plan, world: World, first: Learner, cloud: _Cloud | None) -> tuple[Rounds, "DistillingCloud | None"]:
     if not isinstance(first, NeuralLearner):
         raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
-    merger, distilling = _merger(contender, world, first, cloud)
-    rounds = Rounds(world, contender, merger)
-    return _Parts((*asking, rounds), rounds, helping, distilling)
+    if isinstance(plan.help, Cartel) and plan.help.portion == "learner":
+        raise DoesNotFit(detail="portion learner is for devices whose models differ, and rounds give all of them one")
+    merger, distilling = _merger(plan, world, first, cloud)
+    return Rounds(world, plan, merger), distilling
 
 
 def _pooling(centralised: Centralised, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> Pooling:

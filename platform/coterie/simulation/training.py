@@ -5,20 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 
 from coterie.learning.cloud.epochs import batches
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import predict_logits, score
+from coterie_agent.training.batches import Split, split, steps_per_epoch
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.heads import mask_unseen, output_layer, renormalise, take_over
-from coterie_wire.local import Local, Stopping
+from coterie_wire.local import Local
 from coterie_wire.stopping import Watched, judge_epoch
-
-FEWEST_TO_SPLIT = 10
-"""Of fewer samples none are held back, and all serve both ends."""
 
 
 class Graphs(NamedTuple):
@@ -43,9 +40,20 @@ class Trained(NamedTuple):
     steps_done: int
 
 
-def steps_wanted(samples: int, local: Local, graphs: Graphs) -> int:
+def parts_in_round(samples: int, local: Local) -> Split:
+    """The rows that an agent trains on in a round, and those that it holds back to measure or to stop by."""
+    stopping = local.stopping()
+    return split(range(samples)) if stopping is None else split(range(samples), share=stopping.validation_share)
+
+
+def parts_alone(samples: int, local: Local) -> Split:
+    """The rows outside of rounds, where an agent holds nothing back unless to stop by."""
+    return Split(range(samples), ()) if local.stopping() is None else parts_in_round(samples, local)
+
+
+def steps_wanted(parts: Split, local: Local, graphs: Graphs) -> int:
     """Optimisation steps of a whole training, where nothing stops it early."""
-    return local.epochs_wanted() * -(-samples // graphs.spec.batch_size)
+    return local.epochs_wanted() * steps_per_epoch(len(parts.train), graphs.spec.batch_size)
 
 
 def train(
@@ -54,12 +62,13 @@ def train(
     data: Dataset,
     local: Local,
     *,
+    parts: Split,
     seen: Sequence[int],
     teacher: Float32 | None,
     seed: int,
     steps_allowed: int,
 ) -> Trained:
-    """Train from `start` on `data`, at most `steps_allowed` steps; what the plan's scope leaves out stays as it is.
+    """Train from `start` on `parts` of `data`, at most `steps_allowed` steps; what is not in the plan's scope stays.
 
     `seen` are the classes that the device has had samples of, ascending; `teacher` [n, classes] are the cloud model's
     probabilities. Raises WireError ``plan.no_head``.
@@ -69,7 +78,7 @@ def train(
         start = mask_unseen(start, output_layer(graphs.spec), seen)
         teacher = None if teacher is None else renormalise(teacher, seen)
     generator = np.random.default_rng(seed)
-    rows, held_back = _split(len(data.labels), stopping, generator)
+    rows, held_back = np.asarray(parts.train, np.int64), np.asarray(parts.held_out, np.int64)
     training, done = graphs.steps.begin(start), 0
     best, watched = start, Watched()
     for _ in range(local.epochs_wanted()):
@@ -91,17 +100,6 @@ def train(
             break
     trained = training.parameters if stopping is None else best
     return Trained(take_over(start, trained, graphs.spec, scope, seen), done)
-
-
-def _split(
-    samples: int, stopping: Stopping | None, generator: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    everything = np.arange(samples)
-    if stopping is None or not stopping.validation_share or samples < FEWEST_TO_SPLIT:
-        return everything, everything
-    order = generator.permutation(samples)
-    held = max(1, round(samples * stopping.validation_share))
-    return np.sort(order[held:]), np.sort(order[:held])
 
 
 def _loss(graphs: Graphs, parameters: Tensors, data: Dataset) -> float:

@@ -1,5 +1,6 @@
 """A neural network: the ONNX graphs that devices run, opened once for all devices, which differ in parameters alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
@@ -14,7 +15,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
-from coterie.simulation.training import Graphs, steps_wanted, train
+from coterie.simulation.training import Graphs, parts_alone, steps_wanted, train
 from coterie_wire.codec import Float32, Tensors
 from coterie_wire.heads import begin_rows
 from coterie_wire.help.cartel import Cartel
@@ -97,17 +98,18 @@ class NeuralLearner:
 
     def _trained(self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int) -> "NeuralLearner":
         seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
-        wanted = steps_wanted(len(batch.labels), local, self.graphs)
+        parts = parts_alone(len(batch.labels), local)
         new = sorted(set(seen) - set(self.seen))
         trained = train(
             self.graphs,
             begin_rows(self.parameters, self.received, self.graphs.spec, local.scope(), new),
             batch,
             local,
+            parts=parts,
             seen=seen,
             teacher=teacher,
             seed=seed,
-            steps_allowed=wanted,
+            steps_allowed=steps_wanted(parts, local, self.graphs),
         )
         return replace(self, parameters=trained.parameters, seen=seen)
 
@@ -124,13 +126,16 @@ class NeuralLearner:
 
     def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
         agreed = self._agreed(terms)
+        if agreed.cartel.portion != "learner":
+            return self.with_rows(payload, terms, known=sorted({*self.seen, *window.labels.tolist()}))
+        whole = portions.learner_parameters(portions.decode_portion(agreed, payload), self.first)
+        return self._with_learner(Extra(whole, terms.classes), window, seed=terms.seed)
+
+    def with_rows(self, payload: bytes, terms: Terms, *, known: Sequence[int]) -> "NeuralLearner":
+        """With a portion that is no whole model; `known` are the classes that the device has samples of, ascending."""
+        agreed = self._agreed(terms)
         portion = portions.decode_portion(agreed, payload)
-        if agreed.cartel.portion == "learner":
-            extra = Extra(portions.learner_parameters(portion, self.first), terms.classes)
-            return self._with_learner(extra, window, seed=terms.seed)
-        known = sorted({*self.seen, *window.labels.tolist()})
-        merged = portions.merge_portion(agreed, self.parameters, portion, known=known)
-        return self.with_parameters(merged)
+        return self.with_parameters(portions.merge_portion(agreed, self.parameters, portion, known=known))
 
     def _with_learner(self, extra: Extra, window: Dataset, *, seed: int) -> "NeuralLearner":
         """Keep `extra` beside the own network or, where it would have too little weight, distil it into the own."""

@@ -1,0 +1,122 @@
+"""Devices that train by themselves: on everything that is new, but for what is kept to judge on."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from coterie.learning.datasets import Dataset, Inputs
+from coterie.simulation.device import Device, make_devices
+from coterie.simulation.learner import Terms
+from coterie.simulation.own_training import OwnTraining
+from coterie.simulation.world import World
+from coterie_wire.codec import Float32
+from coterie_wire.conditions import Requirements
+from tests.coterie.simulation.small import run, scenario
+
+NOTHING_ASKED = Requirements(charging=False, unmetered=False)
+SAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A model that notes how many samples it was given at a time."""
+
+    learned: tuple[int, ...] = ()
+    size_bytes: int = 0
+
+    def predict(self, inputs: Inputs) -> Float32:
+        return np.zeros((len(inputs["x"]), 10), np.float32)
+
+    def learn(self, batch: Dataset, *, seed: int) -> Self:
+        return type(self)((*self.learned, len(batch.labels)))
+
+    def portion(self, terms: Terms) -> bytes:
+        raise NotImplementedError
+
+    def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> Self:
+        raise NotImplementedError
+
+
+class Alone:
+    """One device, which asks for help and has an assignment as a test says."""
+
+    def __init__(self, *, spares_newest: bool = False) -> None:
+        one = scenario(devices=1)
+        drawn = one.stream.draw(devices=1, seed=0)
+        self.world = World(one, drawn, make_devices(one, NOTHING_ASKED, Noting(), count=1, seed=0), seed=0)
+        self.asks = self.busy = False
+        self.training = OwnTraining(
+            self.world,
+            period_s=0.0,
+            epochs=1,
+            spares_newest=spares_newest,
+            is_asking=lambda _device: self.asks,
+            is_busy=lambda _device: self.busy,
+        )
+
+    @property
+    def device(self) -> Device:
+        return self.world.devices[0]
+
+    @property
+    def learned(self) -> tuple[int, ...]:
+        """How many samples it has learned from, training by training."""
+        assert isinstance(self.device.learner, Noting)
+        return self.device.learner.learned
+
+    def meet(self, batches: int = 1) -> None:
+        """One batch a minute, with half a minute after the last."""
+        for _ in range(batches):
+            self.world.clock.run(until_s=self.world.clock.now_s + 30)
+            batch = self.world.drawn.batches[0][len(self.device.samples)]
+            predicted = self.device.meet(batch, self.world.clock.now_s)
+            self.training.on_batch(self.device, batch, predicted.labels)
+            self.world.clock.run(until_s=self.world.clock.now_s + 30)
+
+
+def test_it_learns_from_each_batch_once() -> None:
+    alone = Alone()
+    alone.meet(3)
+    assert alone.learned == (SAMPLES,) * 3
+
+
+def test_between_rounds_the_newest_batch_waits_for_the_next() -> None:
+    alone = Alone(spares_newest=True)
+    alone.meet(3)
+    assert alone.learned == (SAMPLES,) * 2
+    newest = alone.device.newest(2)
+    assert newest is not None
+    assert len(newest.labels) == SAMPLES, "what it is judged on it has not learned"
+
+
+def test_while_it_waits_for_help_the_newest_batch_is_kept() -> None:
+    alone = Alone()
+    alone.asks = True
+    alone.meet(2)
+    assert alone.learned == (SAMPLES,)
+    alone.asks = False
+    alone.world.clock.run(until_s=alone.world.clock.now_s + 5)
+    assert alone.learned == (SAMPLES, SAMPLES), "and learned from as soon as it has been helped"
+
+
+def test_with_an_assignment_in_hand_it_waits() -> None:
+    alone = Alone()
+    alone.busy = True
+    alone.meet(2)
+    assert alone.learned == ()
+    alone.busy = False
+    alone.meet()
+    assert alone.learned == (3 * SAMPLES,)
+
+
+def test_devices_that_help_each_other_learn_between_rounds_too() -> None:
+    never_asks = {"kind": "cartel", "detector": {"kind": "page_hinkley", "threshold": 1e6}}
+    never_enough = {"kind": "sync", "target_updates": 50, "min_updates": 50, "over_selection": 1}
+    local = {"kind": "sgd", "epochs": 5}
+    still, learning = (
+        run({"local": local, "pace": never_enough, "help": help_, "requirements": {"charging": False}})
+        for help_ in ({"kind": "none"}, never_asks)
+    )
+    assert not still.rounds and not learning.rounds
+    assert learning.accuracy.mean > still.accuracy.mean + 0.1

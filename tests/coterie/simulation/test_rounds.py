@@ -1,0 +1,97 @@
+"""What a virtual device makes of a version, and where its round begins."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import pytest
+
+from coterie.learning.plan import Plan, parse_plan
+from coterie.simulation.clouds import Delivery, Version
+from coterie.simulation.device import Device, KeptPortion, make_devices
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Terms
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.rounds import Rounds
+from coterie.simulation.world import World
+from coterie_wire.codec import Tensors
+from tests.coterie.simulation.small import ROUNDS, run, scenario
+
+CARTEL = {"kind": "cartel", "portion": "head"}
+
+
+class Collecting:
+    """A cloud that gives everybody one version and keeps what it is brought."""
+
+    def __init__(self, version: NeuralLearner) -> None:
+        self.version = Version(version)
+        self.deliveries: list[Delivery] = []
+
+    def version_for(self, device: Device) -> Version:
+        return self.version
+
+    def merge(self, deliveries: Sequence[Delivery]) -> None:
+        self.deliveries += deliveries
+
+
+class Small:
+    """Two devices that have met a batch each, and a cloud."""
+
+    def __init__(self, help_: dict[str, object]) -> None:
+        one = scenario(devices=2)
+        self.plan: Plan = parse_plan(
+            {"pace": ROUNDS, "help": help_, "requirements": {"charging": False, "unmetered": False}}
+        )
+        drawn = one.stream.draw(devices=2, seed=0)
+        first = one.learner.begin(drawn.task, self.plan.local, seed=0)
+        assert isinstance(first, NeuralLearner)
+        self.first = first
+        self.world = World(one, drawn, make_devices(one, self.plan.requirements, first, count=2, seed=0), seed=0)
+        self.cloud = Collecting(first)
+        self.rounds = Rounds(self.world, self.plan, self.cloud)
+        self.rounds.begin()
+        self.world.clock.run(until_s=drawn.tick_s)
+        for device in self.world.devices:
+            device.meet(drawn.batches[device.number][0], drawn.tick_s)
+
+    def own(self, number: int) -> Tensors:
+        return cast(NeuralLearner, self.world.devices[number].learner).parameters
+
+
+def updates_of_a_round(*, with_portion: bool) -> tuple[Small, dict[int, Tensors]]:
+    small = Small(CARTEL)
+    if with_portion:
+        terms = Terms((7,), small.plan, seed=1)
+        other = small.first.with_parameters({name: tensor + 1 for name, tensor in small.first.parameters.items()})
+        small.world.devices[0].portions.append(KeptPortion(other.portion(terms), terms))
+    small.world.clock.run(until_s=70)  # the first round alone
+    return small, {delivery.device.number: delivery.update for delivery in small.cloud.deliveries}
+
+
+def test_a_round_begins_with_what_has_helped_since_the_last_update_and_carries_it_once() -> None:
+    small, helped = updates_of_a_round(with_portion=True)
+    _, alone = updates_of_a_round(with_portion=False)
+    assert set(helped) == set(alone) == {0, 1}
+    assert any(np.abs(helped[0][name] - alone[0][name]).max() > 0.1 for name in alone[0])
+    for name, tensor in alone[1].items():
+        np.testing.assert_array_equal(helped[1][name], tensor)
+    assert small.world.devices[0].portions == []
+
+
+@pytest.mark.parametrize(("help_", "stays"), [(CARTEL, True), ({"kind": "none"}, False)])
+def test_a_version_replaces_the_own_model_unless_that_does_better(help_: dict[str, object], *, stays: bool) -> None:
+    small = Small(help_)
+    device = small.world.devices[0]
+    for seed in range(30):
+        device.learner = device.learner.learn(small.world.drawn.batches[0][0], seed=seed)
+    learned = small.own(0)
+    small.cloud.version = Version(small.first.with_parameters({k: v * 0.5 for k, v in small.first.parameters.items()}))
+    small.rounds.on_batch(device, small.world.drawn.batches[0][1], np.zeros(10, np.int64))
+    expected = learned if stays else small.cloud.version.learner.parameters
+    for name, tensor in small.own(0).items():
+        np.testing.assert_array_equal(tensor, expected[name])
+
+
+def test_whole_models_do_not_travel_where_all_devices_have_one() -> None:
+    with pytest.raises(DoesNotFit, match="portion learner"):
+        run({"pace": ROUNDS, "help": {"kind": "cartel", "portion": "learner"}})
