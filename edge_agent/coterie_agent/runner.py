@@ -119,6 +119,7 @@ class Runner:
         return Contact(
             situation=self.situation,
             samples=self.store.samples,
+            company=self.store.company,
             journal=self.store.journal,
             capabilities=capabilities(),
             https=link,

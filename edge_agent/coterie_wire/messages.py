@@ -30,6 +30,7 @@ from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.version import SPOKEN
 
 MAX_CLASS_COUNTS = 10_000
+MAX_WITHDRAWN = 64
 
 
 class Capabilities(Message, frozen=True):
@@ -143,6 +144,8 @@ class Directive(Message, frozen=True):
     """Help another device now."""
     trial: Trial | None = None
     """The device is one of a canary group: what it is to compare, until it has told the outcome."""
+    withdrawn: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_WITHDRAWN)] = ()
+    """Versions that were rolled back, the newest: an own model that went on from one is given up."""
 
 
 class OfferUpdate(Message, frozen=True):

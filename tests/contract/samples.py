@@ -142,6 +142,7 @@ MESSAGES: tuple[Message, ...] = (
             remaining_s=300.0,
         ),
         trial=Trial(rollout="r-1", candidate="v-8", champion=SIGNED_MANIFEST),
+        withdrawn=("v-6",),
     ),
     OfferUpdate(
         assignment="a-1",

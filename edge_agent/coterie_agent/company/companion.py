@@ -88,7 +88,7 @@ class Companion:
     def _join(self, now: Now) -> "Membership | None":
         """What the device takes part in, on the version that it holds; None where there is nothing, or no version."""
         standing = self.store.company.standing()
-        if standing is None or now.version is None:
+        if standing is None or now.version is None or _is_withdrawn(now):
             return None
         if self._member is not None and self._member.is_current(standing, now.version):
             return self._member
@@ -141,3 +141,8 @@ class Companion:
             asking=asked.request if asked else None,
             company=self._member.status() if self._member else None,
         )
+
+
+def _is_withdrawn(now: Now) -> bool:
+    """Whether the version that the device holds was rolled back, and another is on its way."""
+    return now.directive is not None and now.version in now.directive.withdrawn

@@ -1,12 +1,13 @@
 """What a device knows of the company it keeps: its own model, what it has judged, whom it asked and whom it helped."""
 
 import sqlite3
+from collections.abc import Collection
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_agent.store.own_model import Own, OwnTensors, find_own, write_own
+from coterie_agent.store.own_model import Own, OwnTensors, drop_own, find_own, give_up_own, write_own
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
 from coterie_wire.structs import from_json
@@ -85,8 +86,7 @@ class CompanyStore:
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", Standing)
             if known is not None and known.federation != standing.federation:
-                cursor.execute("DELETE FROM own_model")
-                cursor.execute("DELETE FROM kept_portion")
+                drop_own(cursor)
             _write(cursor, "standing", standing)
 
     def forget(self) -> None:
@@ -109,6 +109,11 @@ class CompanyStore:
         """Predict with `own` from now on."""
         with self._database.transaction() as cursor:
             return _replace_own(cursor, own)
+
+    def give_up(self, withdrawn: Collection[str]) -> bool:
+        """Whether the own model came from one of the versions `withdrawn`, and is what it was before, or no more."""
+        with self._database.transaction() as cursor:
+            return give_up_own(cursor, withdrawn)
 
     def reading(self) -> Reading | None:
         return self._find("reading", Reading)

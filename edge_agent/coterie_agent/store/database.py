@@ -62,7 +62,10 @@ ALTER TABLE checkpoint ADD COLUMN best BLOB;
 _TARGETS = """
 ALTER TABLE sample ADD COLUMN target BLOB NOT NULL DEFAULT x'';
 """
-_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS)
+_FORMER = """
+CREATE TABLE former_own_model (one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, tensors BLOB NOT NULL);
+"""
+_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER)
 """What each version adds to the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 

@@ -1,6 +1,7 @@
 """The rows of the device's own model, which both the company it keeps and its rounds change."""
 
 import sqlite3
+from collections.abc import Collection
 from typing import NamedTuple
 
 
@@ -28,9 +29,36 @@ def find_own(cursor: sqlite3.Cursor) -> Own | None:
 
 
 def write_own(cursor: sqlite3.Cursor, own: OwnTensors) -> None:
-    """Predict with `own` from now on."""
+    """Predict with `own` from now on; what it was before it went on to another version is kept beside it."""
+    cursor.execute(
+        "INSERT OR REPLACE INTO former_own_model SELECT 1, base, tensors FROM own_model WHERE base != ?", (own.base,)
+    )
     cursor.execute(
         "INSERT INTO own_model VALUES (1, ?, 1, ?)"
         " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
         own,
     )
+
+
+def drop_own(cursor: sqlite3.Cursor) -> None:
+    """Predict with the version that the device holds, and know of nothing before it."""
+    for table in ("own_model", "former_own_model", "kept_portion"):
+        cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
+
+
+def give_up_own(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
+    """Whether the own model came from one of the versions `withdrawn`, and is therefore what it was before that one.
+
+    Where what it was before came from such a version too, or nothing is known of it, there is no own model any more.
+    """
+    own = find_own(cursor)
+    if own is None or own.base not in withdrawn:
+        return False
+    former = cursor.execute("SELECT base, tensors FROM former_own_model").fetchone()
+    if former is None or former[0] in withdrawn:
+        drop_own(cursor)
+        return True
+    write_own(cursor, OwnTensors(*former))
+    cursor.execute("DELETE FROM former_own_model")
+    cursor.execute("DELETE FROM kept_portion")
+    return True

@@ -202,6 +202,19 @@ class Alias(models.Model):
         return f"{self.name} of {self.pair}{line} {self.role}"
 
 
+class Withdrawal(models.Model):
+    """A version of a device model that was rolled back: own models of devices that went on from it are given up."""
+
+    version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="withdrawal")
+    withdrawn_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-withdrawn_at"]
+
+    def __str__(self) -> str:
+        return f"withdrawal of {self.version}"
+
+
 class TeacherWeights(models.Model):
     """A version of a cloud model with a byte a parameter, as devices download it; made when the first device asks."""
 

@@ -11,8 +11,19 @@ from django.db.models import Exists, OuterRef, Q
 from coterie.core.identity import signing_key
 from coterie.learning.datasets import choices
 from coterie.registry.errors import UnknownBlob
-from coterie.registry.models import BASE, Alias, Blob, Dataset, ModelPair, ModelVersion, Role, TeacherWeights
+from coterie.registry.models import (
+    BASE,
+    Alias,
+    Blob,
+    Dataset,
+    ModelPair,
+    ModelVersion,
+    Role,
+    TeacherWeights,
+    Withdrawal,
+)
 from coterie_wire.bundle import Manifest, SignedManifest, TensorSpec, sign_manifest
+from coterie_wire.messages import MAX_WITHDRAWN
 from coterie_wire.teacher import Teacher, sign_teacher
 from coterie_wire.version import PROTOCOL
 
@@ -57,6 +68,15 @@ def lineage(version: ModelVersion) -> list[ModelVersion]:
     while (parent := line[-1].parent_id) is not None:
         line.append(family[parent])
     return line
+
+
+def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
+    """Versions of the pair's device model that were rolled back and are not in use again: the newest, newest first.
+
+    A device that was out of contact for more of them than a directive holds keeps its own model.
+    """
+    withdrawn = Withdrawal.objects.filter(version__pair=pair_id).order_by("-version__created_at", "-version__number")
+    return tuple(withdrawn.values_list("version", flat=True)[:MAX_WITHDRAWN])
 
 
 def device_blob(sha256: str) -> Blob:

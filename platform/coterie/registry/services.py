@@ -30,9 +30,20 @@ from coterie.registry.errors import (
     UploadTooLarge,
 )
 from coterie.registry.jobs import CHECK_PAIR
-from coterie.registry.models import BASE, Alias, Blob, Dataset, Metric, ModelPair, ModelVersion, Role, TeacherWeights
+from coterie.registry.models import (
+    BASE,
+    Alias,
+    Blob,
+    Dataset,
+    Metric,
+    ModelPair,
+    ModelVersion,
+    Role,
+    TeacherWeights,
+    Withdrawal,
+)
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
-from coterie.registry.selectors import champion
+from coterie.registry.selectors import champion, lineage
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.teacher import quantise_weights
@@ -190,8 +201,11 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
 
 @transaction.atomic
 def move_champion(*, version: ModelVersion, now: datetime) -> None:
-    """Use `version` from now on, whether it is newer or older than the one in use."""
+    """Use `version` from now on, whether it is newer or older than the one in use; its lineage is withdrawn no more."""
     tell_consoles("registry")
+    withdrawn = Withdrawal.objects.filter(version__pair=version.pair_id, version__role=version.role)
+    if withdrawn.exists():
+        withdrawn.filter(version__in=lineage(version)).delete()
     Alias.objects.update_or_create(
         pair_id=version.pair_id,
         role=version.role,
@@ -215,7 +229,7 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
 def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, line: str = BASE) -> ModelVersion:
     """Move the champion of version `to`'s line to it; where None, the champion of `line` to its parent in that line.
 
-    Raises UnknownVersion or NothingToRollBackTo.
+    Devices give up own models that went on from versions between the two. Raises UnknownVersion or NothingToRollBackTo.
     """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
@@ -227,8 +241,17 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()
         if version is None:
             raise UnknownVersion(version=str(to))
+    left = champion(pair.pk, role, version.line)
     move_champion(version=version, now=now)
+    if left is not None and role == Role.DEVICE:
+        for former in set(lineage(left)) - set(lineage(version)):
+            withdraw_version(version=former, now=now)
     return version
+
+
+def withdraw_version(*, version: ModelVersion, now: datetime) -> None:
+    """Have devices give up own models that went on from this version; nothing happens if they do already."""
+    Withdrawal.objects.get_or_create(version=version, defaults={"withdrawn_at": now})
 
 
 @audited("registry.add_dataset")

@@ -13,7 +13,7 @@ from coterie.learning.rollout.comparison import compare
 from coterie.learning.selection import choose, derive_seed
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
-from coterie.registry.services import move_champion
+from coterie.registry.services import move_champion, withdraw_version
 from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
@@ -61,6 +61,12 @@ def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
     return True
 
 
+def _roll_back(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
+    """End it badly: whoever tried the candidate goes back to the champion, and to the own model it had before."""
+    if end(rollout, State.ROLLED_BACK, reason=reason, now=now):
+        withdraw_version(version=rollout.version, now=now)
+
+
 def is_outdated(rollout: Rollout) -> bool:
     """Whether the champion that a roll-out compares with is not the champion any more."""
     return rollout.champion is not None and rollout.champion != _in_use(rollout)
@@ -83,7 +89,7 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
     if len(available) < terms.reports_needed():
         reason = reasons.needs_devices(needed=terms.reports_needed(), available=len(available))
         if now >= rollout.due_at:
-            end(rollout, State.ROLLED_BACK, reason=reason, now=now)
+            _roll_back(rollout, reason=reason, now=now)
         else:
             explain(rollout, reason)
         return
@@ -137,11 +143,11 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             promote(rollout, reason=reasons.no_worse(comparison), now=now)
         case "worse":
             assert comparison is not None, "nothing is worse than nothing"
-            end(rollout, State.ROLLED_BACK, reason=reasons.worse(comparison), now=now)
+            _roll_back(rollout, reason=reasons.worse(comparison), now=now)
         case "unusable":
             example = faulty[-1].fault_sentence
             reason = reasons.unusable(faults=len(faulty), reports=len(told), example=example)
-            end(rollout, State.ROLLED_BACK, reason=reason, now=now)
+            _roll_back(rollout, reason=reason, now=now)
         case "too_few_reports":
             reason = reasons.too_few_reports(reports=len(told), needed=terms.reports_needed())
-            end(rollout, State.ROLLED_BACK, reason=reason, now=now)
+            _roll_back(rollout, reason=reason, now=now)

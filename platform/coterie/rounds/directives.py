@@ -10,7 +10,7 @@ from coterie.federations.selectors import federations_of, finished_federation_of
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_in
-from coterie.registry.selectors import signed_manifest, signed_teacher
+from coterie.registry.selectors import signed_manifest, signed_teacher, withdrawn_versions
 from coterie.rollouts.models import Trial
 from coterie.rollouts.reporting import message_of
 from coterie.rollouts.selectors import trial_of
@@ -48,6 +48,8 @@ def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
     own = federations[0] if federations else None  # of several, the one that began first
     duties = duties_of(device=device, federation=own, asks_about=message.help, now=now)
     directive = _with_duties(direct(device=device, federations=federations, now=now), duties, known=message.standing)
+    if own is not None and duties.standing is not None:
+        directive = msgspec.structs.replace(directive, withdrawn=_withdrawn(device, own))
     expect_check_in(device=device, check_in_s=directive.check_in_s)
     return directive
 
@@ -110,6 +112,15 @@ def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> 
         help=duties.help,
         serve=duties.serve,
     )
+
+
+def _withdrawn(device: Device, federation: Federation) -> tuple[str, ...]:
+    """Versions that were rolled back, but for the one that the device should hold all the same."""
+    versions = withdrawn_versions(federation.pair_id)
+    if not versions:
+        return ()
+    wanted = version_for(device, federation, trial_of(device, federation))
+    return tuple(str(version) for version in versions if version != wanted)
 
 
 def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:

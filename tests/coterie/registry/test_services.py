@@ -12,8 +12,8 @@ from coterie.registry.errors import (
     UnknownVersion,
 )
 from coterie.registry.models import ModelPair, ModelVersion, Role
-from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest
-from coterie.registry.services import publish_version, roll_back, submit_pair
+from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest, withdrawn_versions
+from coterie.registry.services import move_champion, publish_version, roll_back, submit_pair
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.errors import WireError
 from tests.coterie.world import MODEL, START, keep, make_pair, make_version
@@ -76,6 +76,26 @@ class TestChampion:
         assert champion(first.pair_id, Role.DEVICE) == first
         assert roll_back(pair=first.pair, role=Role.DEVICE, to=second.pk, now=START) == second
         assert champion(first.pair_id, Role.DEVICE) == second
+
+    def test_that_goes_back_withdraws_what_lies_between_until_it_is_used_again(self) -> None:
+        first = make_version(make_pair())
+        second = child_of(first, b"second")
+        third = child_of(second, b"third")
+        assert withdrawn_versions(first.pair_id) == ()
+        roll_back(pair=first.pair, role=Role.DEVICE, to=first.pk, now=START)
+        assert set(withdrawn_versions(first.pair_id)) == {second.pk, third.pk}
+        fourth = child_of(first, b"fourth")
+        assert set(withdrawn_versions(first.pair_id)) == {second.pk, third.pk}, "rounds go on from what is in use"
+        roll_back(pair=first.pair, role=Role.DEVICE, to=second.pk, now=START)
+        assert set(withdrawn_versions(first.pair_id)) == {third.pk, fourth.pk}
+        move_champion(version=third, now=START)
+        assert withdrawn_versions(first.pair_id) == (fourth.pk,)
+
+    def test_of_the_cloud_model_withdraws_nothing(self) -> None:
+        first = make_version(make_pair(), role=Role.CLOUD)
+        make_version(first.pair, role=Role.CLOUD, seed=1)
+        roll_back(pair=first.pair, role=Role.CLOUD, to=first.pk, now=START)
+        assert withdrawn_versions(first.pair_id) == ()
 
     def test_cannot_go_back_further_than_the_first(self) -> None:
         first = make_version(make_pair())

@@ -5,7 +5,7 @@ import pytest
 from coterie.fleet.services import pin_device
 from coterie.learning.rollout.canary import Canary
 from coterie.registry.models import Role
-from coterie.registry.selectors import champion
+from coterie.registry.selectors import champion, withdrawn_versions
 from coterie.registry.services import move_champion
 from coterie.repairs.faults import find_faults
 from coterie.rollouts import device_api
@@ -90,6 +90,7 @@ def test_what_does_worse_is_rolled_back_and_told() -> None:
     assert (rollout.state, rollout.reason_code) == ("rolled_back", "rollouts.worse")
     assert rollout.reason_sentence == "error 30.00% on the devices' samples against the champion's 20.00%"
     assert world.in_use() == world.champion
+    assert withdrawn_versions(world.pair.pk) == (world.candidate.pk,), "own models that went on from it are given up"
     world.check_in(later(12))
     assert {device.version for device in world.devices} == {str(world.champion.pk)}
     report(group[2], rollout)  # too late, and no error of the device's

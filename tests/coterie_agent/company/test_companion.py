@@ -374,6 +374,22 @@ def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: C
     np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
 
 
+def test_a_version_that_was_rolled_back_takes_with_it_what_was_learned_on_it(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(BETWEEN_ROUNDS)
+    device.take(KNOWN, KNOWN)
+    before = own_parameters(device)
+    receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
+    device.take(KNOWN, KNOWN)
+    assert np.abs(own_parameters(device)["weight"] - before["weight"]).max() > 0
+    device.store.company.give_up({"v2"})
+    device.direct(BETWEEN_ROUNDS, withdrawn=("v2",))
+    device.live()
+    assert device.store.company.own().base == "v1", "with the version that is to go it makes no new one"
+    receive(device, 1, GOOD)
+    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+
+
 def test_what_a_round_makes_of_the_own_model_is_not_undone(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(plan())
