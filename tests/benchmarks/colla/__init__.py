@@ -146,4 +146,5 @@ def _fedavg(runs: Runs) -> Iterator[Figure]:
             case = f"{place}: {metric.replace('_', ' ')} of devices"
             yield Figure(case, "Colla", mean(values), f"± {stdev(values):.3f}", against=against, ratio=ratio)
         sizes = [mean(run.size_bytes for run in found) for found in (ours, theirs)]
-        yield Figure(f"{place}: everything sent", "Colla", sizes[0], "B", against=f"FedAvg, {sizes[1]:,.0f} B")
+        against = f"FedAvg, {sizes[1]:,.0f} B"
+        yield Figure(f"{place}: everything sent", "Colla", sizes[0], "B", against=against, ratio=sizes[1] / sizes[0])
