@@ -1,7 +1,8 @@
-"""Colla for real: a fleet of two behaviours splits into two groups, and a poisoned device moves nobody's model."""
+"""Colla for real: two behaviours become two groups, a poisoned device moves nobody's model, a killed merge goes on."""
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,13 @@ from numpy.typing import NDArray
 from torch import nn
 
 from coterie.learning.compile.program import export_module
+from coterie_wire.bundle import Manifest
+from coterie_wire.codec.int8 import Int8
+from coterie_wire.structs import from_json
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.real_agent import RealAgent
+from tests.system.scripted_device import ScriptedDevice
 
 FEATURES, CLASSES = 4, 3
 SHIFTS = (0, 1, 0, 1, 2)
@@ -32,6 +37,14 @@ PLAN: dict[str, object] = {
     },
     # Five devices are too few for halves to agree on anything.
     "groups": {"kind": "affinity", "least_members": 2, "least_strength": 0},
+}
+
+EPOCHS, KILLED_AFTER = 240, 80
+"""Of the cloud model: a few seconds of work, of which a third is done when everything is killed."""
+SLOW_PLAN: dict[str, object] = {
+    "local": {"kind": "sgd"},
+    "pace": {"kind": "sync", "target_updates": 2, "min_updates": 2, "over_selection": 1},
+    "merge": {"kind": "distill", "epochs": EPOCHS, "patience": EPOCHS, "learning_rate": 1e-5, "device_epochs": 3},
 }
 
 
@@ -143,3 +156,62 @@ def test_two_behaviours_become_two_groups_and_a_poisoned_device_moves_nobody(
         said = np.array([one["index"] for one in predicted])
         # One model for both behaviours is right in half of the cases at best.
         assert np.mean(said == (by_largest + SHIFTS[number]) % CLASSES) > 0.65
+
+
+def test_a_merge_that_is_killed_while_it_teaches_goes_on_where_it_was_and_publishes_once(
+    site: Site, published: Published
+) -> None:
+    before = versions(site, published.pair)
+    federation = site.operator.start_federation(
+        "killed", pair=published.pair, plan=SLOW_PLAN, cloud_data=published.cloud_data, rounds_wanted=1
+    )
+    token = site.operator.enrolment_token(tag="killed", uses=2)
+    with ExitStack() as running:
+        devices = [
+            running.enter_context(closing(ScriptedDevice(site.url, token, f"killed-{number}"))) for number in range(2)
+        ]
+        for device in devices:
+            device.check_in()
+        for seed, device in enumerate(devices):
+            assignment = device.assignment(1)
+            model = from_json(assignment.manifest.manifest, Manifest).model
+            rng = np.random.default_rng(seed)
+            update = {one.name: rng.normal(scale=0.01, size=one.shape).astype(np.float32) for one in model.parameters}
+            device.deliver(assignment.assignment, Int8().encode(update, seed=seed).payload)
+
+    def taught() -> int:
+        """Epochs of the cloud model, as the round tells them; 0 before the first, or where it has ended."""
+        round_ = site.operator.round(federation, 1)
+        found = round_ and re.search(r"teaching the cloud model of base, (\d+) of", round_["reason_sentence"])
+        return int(found[1]) if found else 0
+
+    at_kill = eventually(lambda: (epochs := taught()) >= KILLED_AFTER and epochs)
+    site.platform.kill_all()
+    round_ = site.operator.round(federation, 1)
+    assert round_ and round_["state"] == "merging", round_
+    told: set[int] = set()
+
+    def ended() -> bool:
+        told.add(taught())
+        newest = site.operator.round(federation, 1)
+        return bool(newest) and newest["state"] in ("published", "abandoned")
+
+    eventually(ended, every_s=0.1)
+    told.discard(0)
+    assert max(told) > at_kill, "it was seen teaching again"
+    assert min(told) >= at_kill, "and never from the beginning"
+    round_ = site.operator.ended_round(federation, 1)
+    assert (round_["state"], round_["metrics"]["cloud_epochs"]) == ("published", EPOCHS), round_
+    after = versions(site, published.pair)
+    for role in ("cloud", "device"):
+        assert len(after[role]) == len(before[role]) + 1
+        assert [version["number"] for version in after[role] if version["champion"]] == [len(after[role])]
+    eventually(lambda: not list((site.platform.state / "merges").iterdir()))  # it has left no checkpoint
+
+
+def versions(site: Site, pair: str) -> dict[str, list[dict[str, Any]]]:
+    """The base's, by role."""
+    return {
+        role: [one for one in site.operator.list("/versions/", pair=pair, role=role) if not one["line"]]
+        for role in ("cloud", "device")
+    }
