@@ -1,10 +1,69 @@
-"""Batch normalisation (Ioffe and Szegedy 2015, arXiv 1502.03167), over the samples of a batch that are not padding."""
+"""Batch normalisation (Ioffe and Szegedy 2015, arXiv 1502.03167), over the samples of a batch that are not padding.
 
-from collections.abc import Sequence
+Sums over places come first, for each row and channel, and what is padding is left out of these few numbers: of the
+operators that visit every element none is there for the padding.
+"""
+
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
+
+
+class _Context(FunctionCtx):
+    saved_tensors: tuple[Tensor, ...]
+
+
+class ByShares(torch.autograd.Function):
+    """x [rows, channels, ...] normalised by its own statistics, in which each row has its share [rows]."""
+
+    @staticmethod
+    def forward(
+        x: Tensor, weight: Tensor, bias: Tensor, share: Tensor, epsilon: float
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The output, mean and variance [channels]; then what the gradient needs."""
+        mean = _shared(_over_places(x), share) / _places(x)
+        off = x - _column(mean, x)
+        variance = _shared(_over_places(off * off), share) / _places(x)
+        scale = torch.rsqrt(variance + epsilon)
+        return off * _column(scale * weight, x) + _column(bias, x), mean, variance, off, scale
+
+    @staticmethod
+    def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(inputs[1], inputs[3], *output[3:])
+
+    @staticmethod
+    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        gradient = gradients[0]
+        weight, share, off, scale = ctx.saved_tensors
+        # [channels]
+        along, whole = _over_places(gradient * off).sum(0), _over_places(gradient).sum(0)
+        gain = scale * weight
+        by_row = share.unsqueeze(1) / _places(off)
+        pull, level = by_row * (gain * scale * scale * along), by_row * (gain * whole)
+        for_x = gradient * _column(gain, off) - (off * _column(pull, off) + _column(level, off))
+        return for_x, along * scale, whole, None, None
+
+
+def _over_places(x: Tensor) -> Tensor:
+    """The sums of each row and channel, [rows, channels]."""
+    return x.sum(list(range(2, x.dim()))) if x.dim() > 2 else x
+
+
+def _places(x: Tensor) -> int:
+    return x[0, 0].numel()
+
+
+def _shared(sums: Tensor, share: Tensor) -> Tensor:
+    """Of [rows, channels], for each channel."""
+    return (sums * share.unsqueeze(1)).sum(0)
+
+
+def _column(channels: Tensor, x: Tensor) -> Tensor:
+    """[channels] or [rows, channels] so that it broadcasts over `x`."""
+    return channels.reshape(*channels.shape[:-1], -1, *[1] * (x.dim() - 2))
 
 
 class Normalised(NamedTuple):
@@ -37,7 +96,7 @@ class BatchNorm(NamedTuple):
         shift = -self.running_mean * scale
         if self.bias is not None:
             shift = shift + self.bias
-        return self.x * self._column(scale) + self._column(shift)
+        return self.x * _column(scale, self.x) + _column(shift, self.x)
 
     def in_training(self, present: Tensor) -> Normalised:
         """With the batch's own statistics, over the samples that are `present` [batch], 1 or 0.
@@ -46,37 +105,23 @@ class BatchNorm(NamedTuple):
         PyTorch refuses, has variance 0.
         """
         mask = self._rows(present)
-        axes = [0, *range(2, self.x.dim())]
-        places = self.x[0, 0].numel()
-        count = torch.clamp(mask.sum() * places, min=1.0)
-        mean = (self.x * mask).sum(axes) / count
-        centred = self.x - self._column(mean)
-        variance = (centred * centred * mask).sum(axes) / count
-        scale = torch.rsqrt(variance + self.epsilon)
-        if self.weight is not None:
-            scale = scale * self.weight
-        output = centred * self._column(scale)
-        if self.bias is not None:
-            output = output + self._column(self.bias)
-        unbiased = variance.detach() * (count / torch.clamp(count - 1, min=1.0))
+        rows = mask.sum()
+        weight = torch.ones_like(self.running_mean) if self.weight is None else self.weight
+        bias = torch.zeros_like(self.running_mean) if self.bias is None else self.bias
+        share = mask / torch.clamp(rows, min=1.0)
+        output, mean, variance, *_ = ByShares.apply(self.x, weight, bias, share, self.epsilon)  # type: ignore[no-untyped-call]
+        count = rows * _places(self.x)
+        unbiased = variance * (count / torch.clamp(count - 1, min=1.0))
         # A batch without samples has nothing to gather.
-        share = self.momentum * torch.clamp(mask.sum(), max=1.0)
+        pace = self.momentum * torch.clamp(rows, max=1.0)
         return Normalised(
             output,
-            self.running_mean + share * (mean.detach() - self.running_mean),
-            self.running_variance + share * (unbiased - self.running_variance),
+            self.running_mean + pace * (mean - self.running_mean),
+            self.running_variance + pace * (unbiased - self.running_variance),
         )
 
     def _rows(self, present: Tensor) -> Tensor:
         rows, batch = self.x.shape[0], present.shape[0]
         if rows % batch:
             raise ValueError(f"its input has {rows} rows for a batch of {batch}")
-        mask = present if rows == batch else present.unsqueeze(1).expand(batch, rows // batch).reshape(rows)
-        return mask.reshape(rows, *_ones(self.x))
-
-    def _column(self, channels: Tensor) -> Tensor:
-        return channels.reshape(-1, *_ones(self.x)[1:])
-
-
-def _ones(x: Tensor) -> Sequence[int]:
-    return [1] * (x.dim() - 1)
+        return present if rows == batch else present.unsqueeze(1).expand(batch, rows // batch).reshape(rows)
