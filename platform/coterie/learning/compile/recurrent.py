@@ -29,7 +29,7 @@ class LstmSteps(torch.autograd.Function):
         """The states [steps, batch, hidden], the last hidden and cell; then what the gradient needs of all steps."""
         size, weights = hidden.shape[1], recurrent.t()
         kept: list[Lists] = []
-        for from_input in gates.unbind(0):
+        for from_input in _by_step(gates):
             inner, new, out = torch.split(torch.addmm(from_input, hidden, weights), [2 * size, size, size], dim=1)
             enter, stay = torch.sigmoid(inner).chunk(2, dim=1)
             new, out = torch.tanh(new), torch.sigmoid(out)
@@ -38,7 +38,7 @@ class LstmSteps(torch.autograd.Function):
             shown = torch.tanh(cell)
             hidden = out * shown
             kept.append([hidden, *before, enter, stay, new, out, shown])
-        states, *others = (torch.stack(column) for column in zip(*kept, strict=True))
+        states, *others = (_all_steps(column) for column in zip(*kept, strict=True))
         return states, hidden, cell, *others
 
     @staticmethod
@@ -50,21 +50,18 @@ class LstmSteps(torch.autograd.Function):
     def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
         for_states, for_hidden, for_cell = gradients[:3]
         recurrent, hidden, cell, enter, stay, new, out, shown = ctx.saved_tensors
-        to_cell = (out * (1 - shown * shown)).unbind(0)
-        to_enter = (new * enter * (1 - enter)).unbind(0)
-        to_stay = (cell * stay * (1 - stay)).unbind(0)
-        to_new = (enter * (1 - new * new)).unbind(0)
-        to_out = (shown * out * (1 - out)).unbind(0)
-        stays, wanted = stay.unbind(0), for_states.unbind(0)
+        to_cell, stays, wanted = _by_step(out * (1 - shown * shown)), _by_step(stay), _by_step(for_states)
+        to_enter, to_stay = new * enter * (1 - enter), cell * stay * (1 - stay)
+        to_new, to_out = enter * (1 - new * new), shown * out * (1 - out)
+        to_gates = _by_step(torch.cat([to_enter, to_stay, to_new, to_out], dim=2))
         for_gates: Lists = []
         for step in reversed(range(len(wanted))):
             for_hidden = for_hidden + wanted[step]
             for_cell = for_hidden * to_cell[step] + for_cell
-            parts = [for_cell * to_enter[step], for_cell * to_stay[step], for_cell * to_new[step]]
-            for_gate = torch.cat([*parts, for_hidden * to_out[step]], dim=1)
+            for_gate = torch.cat([for_cell, for_cell, for_cell, for_hidden], dim=1) * to_gates[step]
             for_gates.append(for_gate)
             for_hidden, for_cell = for_gate @ recurrent, for_cell * stays[step]
-        all_gates = torch.stack(for_gates[::-1])
+        all_gates = _all_steps(for_gates[::-1])
         return all_gates, for_hidden, for_cell, _over_all(all_gates, hidden)
 
 
@@ -77,14 +74,14 @@ class GruSteps(torch.autograd.Function):
         size, weights = hidden.shape[1], recurrent.t()
         kept: list[Lists] = []
         inner, outer = torch.split(gates, [2 * size, size], dim=2)
-        for from_input, new_from_input in zip(inner.unbind(0), outer.unbind(0), strict=True):
+        for from_input, new_from_input in zip(_by_step(inner), _by_step(outer), strict=True):
             from_hidden, new_from_hidden = torch.split(torch.addmm(bias, hidden, weights), [2 * size, size], dim=1)
             reset, stay = torch.sigmoid(from_input + from_hidden).chunk(2, dim=1)
             new = torch.tanh(new_from_input + reset * new_from_hidden)
             change = hidden - new
             before, hidden = hidden, new + stay * change
             kept.append([hidden, before, reset, stay, new, new_from_hidden, change])
-        states, *others = (torch.stack(column) for column in zip(*kept, strict=True))
+        states, *others = (_all_steps(column) for column in zip(*kept, strict=True))
         return states, hidden, *others
 
     @staticmethod
@@ -96,24 +93,32 @@ class GruSteps(torch.autograd.Function):
     def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
         for_states, for_hidden = gradients[:2]
         recurrent, hidden, reset, stay, new, new_from_hidden, change = ctx.saved_tensors
-        to_stay = (change * stay * (1 - stay)).unbind(0)
-        to_new = ((1 - stay) * (1 - new * new)).unbind(0)
-        to_reset = (new_from_hidden * reset * (1 - reset)).unbind(0)
-        resets, stays, wanted = reset.unbind(0), stay.unbind(0), for_states.unbind(0)
+        to_new = (1 - stay) * (1 - new * new)
+        to_reset, to_stay = to_new * (new_from_hidden * reset * (1 - reset)), change * stay * (1 - stay)
+        to_gates = _by_step(torch.cat([to_reset, to_stay, to_new * reset], dim=2))
+        stays, wanted = _by_step(stay), _by_step(for_states)
         for_hidden_gates: Lists = []
-        for_new: Lists = []
+        for_each: Lists = []
         for step in reversed(range(len(wanted))):
             for_hidden = for_hidden + wanted[step]
-            new_step = for_hidden * to_new[step]
-            parts = [new_step * to_reset[step], for_hidden * to_stay[step], new_step * resets[step]]
-            for_gate = torch.cat(parts, dim=1)
+            for_gate = torch.cat([for_hidden, for_hidden, for_hidden], dim=1) * to_gates[step]
             for_hidden_gates.append(for_gate)
-            for_new.append(new_step)
+            for_each.append(for_hidden)
             for_hidden = torch.addmm(for_hidden * stays[step], for_gate, recurrent)
-        from_hidden = torch.stack(for_hidden_gates[::-1])
+        from_hidden = _all_steps(for_hidden_gates[::-1])
         inner = from_hidden.narrow(2, 0, 2 * hidden.shape[2])
-        from_input = torch.cat([inner, torch.stack(for_new[::-1])], dim=2)
+        from_input = torch.cat([inner, _all_steps(for_each[::-1]) * to_new], dim=2)
         return from_input, for_hidden, _over_all(from_hidden, hidden), from_hidden.sum(dim=[0, 1])
+
+
+def _by_step(x: Tensor) -> Sequence[Tensor]:
+    """The matrices of `x` [steps, batch, features]; `unbind` would take an operator more for each."""
+    return torch.split(x.flatten(0, 1), x.shape[1])
+
+
+def _all_steps(matrices: Sequence[Tensor]) -> Tensor:
+    """[steps, batch, features] of as many matrices; `stack` would take an operator more for each."""
+    return torch.cat(list(matrices)).reshape(len(matrices), *matrices[0].shape)
 
 
 def _over_all(gradients: Tensor, inputs: Tensor) -> Tensor:
