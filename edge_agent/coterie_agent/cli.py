@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("token", metavar="TOKEN")
     join.add_argument("--name", default="", help="what the device is called; default: its host name")
     add("run", "train when conditions hold, until stopped")
+    add("unit", "print a systemd unit that keeps the agent running")
     add("status", "what the device is, holds, does, and has sent")
     add("why", "what keeps the device from training now")
     ingest = add("ingest", "add samples from a .csv, .npz or .jsonl file")

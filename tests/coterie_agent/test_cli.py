@@ -1,7 +1,9 @@
 """The command as its owner runs it: real processes against a platform on loopback."""
 
+import configparser
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,3 +191,28 @@ def _post(address: dict[str, str], path: str, body: object, host: str | None = N
     except HTTPError as error:
         with error:
             return error.code, json.load(error)
+
+
+def test_the_unit_runs_this_agent_on_this_home_and_stops_where_nothing_would_change(tmp_path: Path) -> None:
+    home = tmp_path / "100 % mine"
+    code, told = ask(home, "unit")
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]  # as systemd, which tells a from A
+    unit.read_string(told["unit"])
+    assert code == 0
+    started = f'{sys.executable} -m coterie_agent --home "{tmp_path}/100 %% mine" run'
+    assert unit["Service"]["ExecStart"] == started
+    assert {int(code) for code in unit["Service"]["RestartPreventExitStatus"].split()} <= set(Exit)
+    assert not home.exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    _, told = ask(tmp_path / "agent", "unit")
+    (tmp_path / "coterie-agent.service").write_text(told["unit"])
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "coterie-agent.service")],
+        capture_output=True,
+        text=True,
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")

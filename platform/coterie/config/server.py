@@ -1,6 +1,7 @@
 """The server of embedded mode, one process under the supervisor: ``python -m coterie.config.server OPTIONS``."""
 
 import asyncio
+import faulthandler
 import gc
 import os
 import shutil
@@ -50,6 +51,7 @@ class Server(uvicorn.Server):
 
 def main() -> None:
     """Serve until a signal ends it or the supervisor has gone."""
+    faulthandler.enable()  # says where, when native code ends the process
     options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
