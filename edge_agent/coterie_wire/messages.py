@@ -166,6 +166,8 @@ class OfferUpdate(Message, frozen=True):
     train_s: Seconds
     classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
     """Those whose rows of the output layer the update holds, ascending, where the plan customises it."""
+    train_memory_bytes: Count | None = None
+    """Largest resident size of the agent's process while it trained; None: the agent does not measure it."""
 
 
 class UploadState(Message, frozen=True):

@@ -156,6 +156,7 @@ MESSAGES: tuple[Message, ...] = (
         accuracy_before=0.75,
         train_s=12.5,
         classes=(0, 2),
+        train_memory_bytes=67_000_000,
     ),
     UploadState(offset=6, accepted=True),
     ReleaseAssignment(assignment="a-1", reason=REASON),

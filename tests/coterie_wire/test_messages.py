@@ -60,6 +60,13 @@ def test_unknown_fields_are_refused(message: Message) -> None:
     assert refusal(type(message), msgspec.json.encode(more)).code == "wire.malformed"
 
 
+def test_an_offer_of_an_agent_that_does_not_measure_its_memory_is_read() -> None:
+    offer = next(message for message in MESSAGES if isinstance(message, OfferUpdate))
+    sent = msgspec.json.decode(msgspec.json.encode(offer))
+    assert sent.pop("train_memory_bytes") == offer.train_memory_bytes
+    assert decode(OfferUpdate, msgspec.json.encode(sent)).train_memory_bytes is None
+
+
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"null"])
 def test_numbers_that_are_not_finite_are_refused(number: bytes) -> None:
     offer = next(message for message in MESSAGES if isinstance(message, OfferUpdate))

@@ -107,6 +107,7 @@ def test_agent_killed_in_mid_training_goes_on_where_it_was(new_case: Callable[..
     assert update is not None
     assert update["steps_done"] == update["steps_total"]
     assert update["loss_before"] == checkpoint.progress.loss_before
+    assert update["train_memory_bytes"] >= checkpoint.progress.memory_bytes > 0
 
 
 def test_agent_killed_during_its_upload_sends_the_rest(new_case: Callable[..., Case]) -> None:

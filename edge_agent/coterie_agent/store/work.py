@@ -26,6 +26,8 @@ class TrainingProgress(msgspec.Struct, frozen=True):
     measure_s: float
     """Seconds that measuring took, which will be needed once more at the end."""
     train_s: float
+    memory_bytes: int = 0
+    """Largest resident size of the process that was seen after a step."""
     classes: tuple[int, ...] = ()
     """Those that the device's output layer has, where the plan customises it."""
     watched: Watched = Watched()

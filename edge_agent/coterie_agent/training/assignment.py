@@ -89,7 +89,12 @@ class Training:
             teacher=None if self.teaching is None else partial(self.teaching.words, classes=part.classes),
         )
         if checkpoint:
-            trainer.restore(checkpoint.tensors, steps_done=before.steps_done, train_s=before.train_s)
+            trainer.restore(
+                checkpoint.tensors,
+                steps_done=before.steps_done,
+                train_s=before.train_s,
+                memory_bytes=before.memory_bytes,
+            )
         epoch = steps_per_epoch(len(parts.train), spec.batch_size)
         run = Epochs(
             stopping=stopping,
@@ -192,7 +197,11 @@ class Training:
 
     def _save(self, trainer: Trainer, before: TrainingProgress, run: Epochs) -> None:
         progress = msgspec.structs.replace(
-            before, steps_done=trainer.steps_done, train_s=trainer.train_s, watched=run.watched
+            before,
+            steps_done=trainer.steps_done,
+            train_s=trainer.train_s,
+            memory_bytes=trainer.memory_bytes,
+            watched=run.watched,
         )
         self.store.work.save_checkpoint(Checkpoint(progress, trainer.save(), run.best))
 
@@ -233,6 +242,7 @@ class Training:
             accuracy_before=before.accuracy_before,
             train_s=trainer.train_s,
             classes=before.classes,
+            train_memory_bytes=trainer.memory_bytes,
         )
         self.store.work.spool(
             offer,

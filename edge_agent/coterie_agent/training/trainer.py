@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 import onnxruntime as ort
+import psutil
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
@@ -65,6 +66,9 @@ class Trainer:
         self._step_s: list[float] = []
         self.steps_done = 0
         self.train_s = 0.0
+        self.memory_bytes = 0
+        """Largest resident size of this process after a step: the arena keeps what a step took."""
+        self._process = psutil.Process()
 
     def step(self) -> None:
         """One optimisation step.
@@ -89,6 +93,7 @@ class Trainer:
         elapsed = time.perf_counter() - started
         self.train_s += elapsed
         self._step_s = [*self._step_s[1 - _TIMED_STEPS :], elapsed]
+        self.memory_bytes = max(self.memory_bytes, self._process.memory_info().rss)
 
     def parameters(self) -> Tensors:
         """The tensors of a version, parameters and statistics, after the steps done."""
@@ -102,15 +107,15 @@ class Trainer:
         """Parameters, statistics and what the optimiser remembers, as safetensors."""
         return encode_tensors({name: self._steps.read(name) for name in self._carried})
 
-    def restore(self, saved: bytes, *, steps_done: int, train_s: float) -> None:
-        """Continue from what `save` gave after `steps_done` steps and `train_s` seconds.
+    def restore(self, saved: bytes, *, steps_done: int, train_s: float, memory_bytes: int) -> None:
+        """Continue from what `save` gave after `steps_done` steps and `train_s` seconds, in at most `memory_bytes`.
 
         Raises WireError ``tensors.*``.
         """
         tensors = decode_tensors(saved, expected=carried(self._spec))
         check_finite(tensors)
         self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
-        self.steps_done, self.train_s = steps_done, train_s
+        self.steps_done, self.train_s, self.memory_bytes = steps_done, train_s, memory_bytes
 
     def _feeds(self, batch: Batch) -> dict[str, ort.OrtValue]:
         scalars = self._weights(self.steps_done).scalars(self._spec.scalars, step=self.steps_done)

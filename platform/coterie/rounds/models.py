@@ -235,6 +235,8 @@ class UpdateFacts(models.Model):
     train_s = models.FloatField()
     classes = models.JSONField(default=list, blank=True)
     """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""
+    train_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    """Largest resident size of the agent while it trained; None: it did not tell."""
 
     class Meta:
         abstract = True

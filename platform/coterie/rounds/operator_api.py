@@ -27,6 +27,7 @@ class UpdateSerializer(serializers.ModelSerializer[Update]):
             "loss_after",
             "accuracy_before",
             "train_s",
+            "train_memory_bytes",
             "classes",
             "received_at",
             "cloud_accuracy",

@@ -69,6 +69,16 @@ def test_an_upload_goes_on_where_it_broke_off(device: ScriptedDevice, assignment
         assert file.read() == payload
 
 
+@pytest.mark.parametrize("told", [{}, {"train_memory_bytes": 61_000_000}])
+def test_an_update_has_the_memory_of_training_where_the_device_tells_it(
+    device: ScriptedDevice, assignment: str, told: dict[str, int]
+) -> None:
+    payload = device.payload(1)
+    device.offer(assignment, payload, later(1), **told)
+    device.send(assignment, payload, 0, later(2))
+    assert Update.objects.get().train_memory_bytes == told.get("train_memory_bytes")
+
+
 def test_bytes_for_another_place_are_refused(device: ScriptedDevice, assignment: str) -> None:
     payload = device.payload(1)
     device.offer(assignment, payload, later(1))

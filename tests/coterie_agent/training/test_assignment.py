@@ -73,6 +73,20 @@ def test_an_interrupted_assignment_gives_the_same_bytes(tmp_path: Path, bundle: 
     assert often == straight
 
 
+def test_an_update_tells_the_most_memory_that_training_took_with_its_pauses(
+    stocked: Store, home: Home, bundle: Bundle
+) -> None:
+    asked = iter(range(10**6))
+    assert not training(stocked, home.root, bundle, lambda _: Halt.PAUSE if next(asked) == 4 else None).run()
+    paused = stocked.work.checkpoint()
+    assert paused is not None and paused.progress.memory_bytes > 0
+    more = msgspec.structs.replace(paused.progress, memory_bytes=10**15)
+    stocked.work.save_checkpoint(msgspec.structs.replace(paused, progress=more))
+    assert training(stocked, home.root, bundle, lambda _: None).run()
+    offer = stocked.work.offer()
+    assert offer is not None and offer.train_memory_bytes == 10**15
+
+
 def test_no_time_for_a_single_step_gives_the_assignment_back(stocked: Store, home: Home, bundle: Bundle) -> None:
     with pytest.raises(AgentError) as caught:
         training(stocked, home.root, bundle, lambda _: Halt.ENOUGH).run()

@@ -1,6 +1,7 @@
 """Training gives the numbers of a few lines of NumPy, and the same bits whether or not it was interrupted."""
 
 import numpy as np
+import psutil
 import pytest
 
 from coterie_agent.errors import AgentError
@@ -66,8 +67,19 @@ def test_stopped_and_resumed_training_gives_the_same_bits(stocked: Store, stops:
             resumed.step()
         saved, done = resumed.save(), resumed.steps_done
         resumed = trainer(stocked)
-        resumed.restore(saved, steps_done=done, train_s=0)
+        resumed.restore(saved, steps_done=done, train_s=0, memory_bytes=0)
     assert resumed.save() == straight.save()
+
+
+def test_the_memory_of_training_is_the_most_that_was_seen_before_a_checkpoint_and_after(stocked: Store) -> None:
+    training = trainer(stocked)
+    assert training.memory_bytes == 0
+    training.step()
+    assert 10_000_000 < training.memory_bytes < psutil.virtual_memory().total
+    more = 2 * psutil.virtual_memory().total
+    training.restore(training.save(), steps_done=1, train_s=0, memory_bytes=more)
+    training.step()
+    assert training.memory_bytes == more
 
 
 def test_a_loss_that_is_not_finite_ends_training(stocked: Store) -> None:

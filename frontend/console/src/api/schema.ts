@@ -4087,6 +4087,7 @@ export interface components {
             readonly steps_done: number;
             /** @example 60 */
             readonly steps_total: number;
+            readonly train_memory_bytes: number | null;
             /**
              * Format: double
              * @example 3.4

@@ -18,7 +18,7 @@ import { partsQuery } from "./queries";
 
 const SHOWN = 10;
 
-/** The rounds it took part in: how its model did, which version it had, how quick it was, what it sent. */
+/** The rounds it took part in: how its model did, which version it had, how quick it was, what it took and sent. */
 export function DeviceHistory({ id }: { id: string }) {
   const { data, error, refetch } = useQuery(partsQuery(id));
   if (data === undefined && error !== null) return <Failed error={error} retry={refetch} />;
@@ -63,6 +63,7 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
           values: ordered.map(({ update }) => (update.steps_done === 0 ? null : update.train_s / update.steps_done)),
         },
       ],
+      memory: [{ label: "memory", values: ordered.map(({ update }) => update.train_memory_bytes) }],
     };
   }, [parts, numbers]);
   const marks = useMemo(() => marksOf(parts, help?.results ?? [], numbers), [parts, help, numbers]);
@@ -80,7 +81,7 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
           />
         </Panel>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 6 }}>
+      <Grid.Col span={{ base: 12, md: 4 }}>
         <Panel title="Which version it had">
           <TimeChart
             title="Number of the version that it began each round with"
@@ -90,11 +91,23 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
           />
         </Panel>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 6 }}>
+      <Grid.Col span={{ base: 12, md: 4 }}>
         <Panel title="How quick it is">
           <TimeChart title="A train step in each round" times={drawn.times} series={drawn.step} format={duration} />
         </Panel>
       </Grid.Col>
+      {drawn.memory.some(({ values }) => values.some((value) => value !== null)) && (
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Panel title="How much memory it takes">
+            <TimeChart
+              title="The agent's largest resident size while it trained, in each round"
+              times={drawn.times}
+              series={drawn.memory}
+              format={bytes}
+            />
+          </Panel>
+        </Grid.Col>
+      )}
     </Grid>
   );
 }

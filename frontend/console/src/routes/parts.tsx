@@ -131,6 +131,13 @@ const COLUMNS: readonly Column<Part>[] = [
     cell: (part) => (part.delivered === null ? "–" : duration(part.delivered.train_s)),
   },
   {
+    id: "memory",
+    header: "Memory",
+    align: "end",
+    optional: true,
+    cell: ({ delivered }) => (delivered?.train_memory_bytes == null ? "–" : bytes(delivered.train_memory_bytes)),
+  },
+  {
     id: "asked",
     header: "Asked",
     sort: "offered_at",
