@@ -14,6 +14,7 @@ from coterie.learning.groups.affinity import Affinity
 from coterie.registry.models import Alias, ModelVersion, Role
 from coterie.rounds.models import Round
 from coterie.rounds.reasons import split as split_reason
+from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import parameters
 from coterie.transfer import reasons
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay, Transfer
@@ -22,7 +23,6 @@ from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import Profile
 from coterie_wire.profile import jensen_shannon
 
-AT_ONCE = 2_000
 TOLD_DAYS = 21
 FOLLOWED = 60
 """Devices whose reports are there day by day."""
@@ -82,10 +82,13 @@ def _help_one_another(federation: Federation, members: Sequence[Device], random:
     """Help requests of the last weeks: most were answered, and most answers kept."""
     if len(members) < 2:
         return
-    profiles = {row.device_id: row.profile() for row in DeviceProfile.objects.filter(federation=federation)}
+    rows = DeviceProfile.objects.filter(federation=federation, device__in=members)
+    profiles = {row.device_id: row.profile() for row in rows}
+    known = DeviceProfile.objects.filter(federation=federation).count() - 1
     for _ in range(REQUESTS):
         target, helper = random.sample(list(members), 2)
-        _helped(federation, target, helper, profiles, random, now - timedelta(days=random.triangular(0, 20, 2)))
+        asked_at = now - timedelta(days=random.triangular(0, 20, 2))
+        _helped(federation, target, helper, profiles, known, random, asked_at)
 
 
 def _divide(federation: Federation, members: Sequence[Device], random: Random) -> None:
@@ -138,6 +141,7 @@ def _helped(
     target: Device,
     helper: Device,
     profiles: dict[uuid.UUID, Profile],
+    known: int,
     random: Random,
     asked_at: datetime,
 ) -> None:
@@ -147,7 +151,7 @@ def _helped(
     after = min(0.97, before + random.uniform(0.1, 0.3)) if kept else before - random.uniform(0.01, 0.05)
     reason = reasons.verdict(kept=kept, before=before, after=after)
     if not matched:
-        reason = reasons.none_found(known=len(profiles) - 1, tried=0)
+        reason = reasons.none_found(known=known, tried=0)
     ended_at = asked_at + timedelta(seconds=random.uniform(20, 110))
     request = HelpRequest.objects.create(
         id=uuid.UUID(int=random.getrandbits(128), version=4),

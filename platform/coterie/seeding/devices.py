@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.fleet.models import Device, EnrolmentToken, Observation
+from coterie.seeding.inserting import AT_ONCE, insert
 from coterie_agent.policy import judge
-from coterie_wire.conditions import Conditions, Network, Requirements
+from coterie_wire.conditions import Conditions, Network, Reason, Requirements
 
 PRESENT_FOR = timedelta(days=1)
 """Seeded devices do not check in; so long they count as if they did."""
 HISTORY_DAYS = 14
 PLAN = Requirements(idle=True, max_temperature_c=60.0)
 OWNER = Requirements()
-AT_ONCE = 2_000
 FOLLOWED = 60
 """Devices whose past is there hour by hour; of the others only the turns of each third day."""
 
@@ -57,8 +58,8 @@ def make_devices(count: int, *, tokens: dict[str, EnrolmentToken], random: Rando
     for number, site in enumerate(sites, start=1):
         devices.append(_device(number, site, tokens[site.tag], random, now))
     Device.objects.bulk_create(devices, batch_size=AT_ONCE)
-    past = [row for number, device in enumerate(devices) for row in _past(device, number < FOLLOWED, random, now)]
-    Observation.objects.bulk_create(past, batch_size=AT_ONCE)
+    past = (row for number, device in enumerate(devices) for row in _past(device, number < FOLLOWED, random, now))
+    insert(Observation, Observed._fields, past)
     return devices
 
 
@@ -85,7 +86,9 @@ def _device(number: int, site: Site, token: EnrolmentToken, random: Random, now:
     fate = random.random()
     if fate < 0.012:
         return device  # it has joined and not checked in
-    _report(device, site, random, now)
+    conditions, blockers = _report(site, random, now)
+    device.conditions, device.blockers = msgspec.to_builtins(conditions), msgspec.to_builtins(blockers)
+    device.blocked_by = _first_code(blockers)
     device.last_seen_at, device.present_until = now - timedelta(seconds=random.uniform(0, 15)), now + PRESENT_FOR
     if fate < 0.07:
         device.last_seen_at = now - timedelta(hours=random.expovariate(1 / 30) + 0.05)
@@ -99,8 +102,8 @@ def _device(number: int, site: Site, token: EnrolmentToken, random: Random, now:
     return device
 
 
-def _report(device: Device, site: Site, random: Random, at: datetime) -> None:
-    """What the device says of itself, judged by the agent's own rules."""
+def _report(site: Site, random: Random, at: datetime) -> tuple[Conditions, tuple[Reason, ...]]:
+    """What a device there says of itself, and what holds it back by the agent's own rules."""
     hour = at.hour + at.minute / 60
     busy = 0.35 * max(0.0, math.sin((hour - 7) / 12 * math.pi))  # people use devices by day
     conditions = Conditions(
@@ -109,10 +112,11 @@ def _report(device: Device, site: Site, random: Random, at: datetime) -> None:
         idle="no" if random.random() < busy else "yes",
         temperature_c=round(site.heat_c + 8 * busy + random.gauss(0, 3.5), 1),
     )
-    blockers = judge(PLAN, OWNER, conditions, at.hour)
-    device.conditions = msgspec.to_builtins(conditions)
-    device.blockers = msgspec.to_builtins(blockers)
-    device.blocked_by = blockers[0].code if blockers else ""
+    return conditions, judge(PLAN, OWNER, conditions, at.hour)
+
+
+def _first_code(blockers: tuple[Reason, ...]) -> str:
+    return blockers[0].code if blockers else ""
 
 
 def _network(site: Site, random: Random) -> Network:
@@ -129,20 +133,34 @@ def _metadata(random: Random) -> dict[str, object]:
     return {"samples": sum(counts), "class_counts": counts}
 
 
-def _past(device: Device, followed: bool, random: Random, now: datetime) -> Iterator[Observation]:
+class Observed(NamedTuple):
+    """A row of `Observation`."""
+
+    device: uuid.UUID
+    at: datetime
+    conditions: str
+    blockers: str
+    blocked_by: str
+    held_version: str
+
+
+def _past(device: Device, followed: bool, random: Random, now: datetime) -> Iterator[Observed]:
     if device.last_seen_at is None:
         return
     site = next(site for site in SITES if site.tag in device.tags)
-    first = max(device.enrolled_at, now - timedelta(days=HISTORY_DAYS))
-    at, teller = first, Device(id=device.id)
+    at = max(device.enrolled_at, now - timedelta(days=HISTORY_DAYS))
     while at < device.last_seen_at:
-        _report(teller, site, random, at)
-        yield Observation(
-            device_id=device.id,
+        conditions, blockers = _report(site, random, at)
+        yield Observed(
+            device=device.id,
             at=at,
-            conditions=teller.conditions,
-            blockers=teller.blockers,
-            blocked_by=teller.blocked_by,
+            conditions=_text(conditions),
+            blockers=_text(blockers),
+            blocked_by=_first_code(blockers),
             held_version=device.held_version,
         )
         at += timedelta(hours=random.uniform(0.5, 3)) if followed else timedelta(days=random.uniform(2, 6))
+
+
+def _text(told: object) -> str:
+    return msgspec.json.encode(told).decode()

@@ -13,6 +13,7 @@ from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update
 from coterie.seeding.company import keep_company
+from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie_wire.conditions import Reason
 
@@ -21,7 +22,8 @@ WANTED = 20
 LAST_DAYS = 58
 REPLAYABLE = 15
 """Of the latest rounds so many can be replayed."""
-AT_ONCE = 2_000
+PROCESS_BYTES = 61_000_000
+"""What an agent takes while it trains."""
 PLAN = {
     "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.05},
     # Seeded devices do not speak: nobody gives them up while people look at them.
@@ -63,12 +65,23 @@ def make_federation(
     Alias.objects.filter(pair=pair, role=Role.DEVICE).update(version=base, moved_at=now - every)
     if state == Federation.State.RUNNING:
         _open_round(federation, task.rounds + 1, base, members, random, now)
-    holders = {True: str(base.pk), False: "" if base.parent_id is None else str(base.parent_id)}
-    for device in members:
-        device.held_version = holders[random.random() < 0.86]
-    Device.objects.bulk_update(members, ["held_version"], batch_size=AT_ONCE)
+    _hand_out(base, members, random)
     keep_company(federation, members, random=random, now=now)
     return federation
+
+
+def _hand_out(base: ModelVersion, members: list[Device], random: Random) -> None:
+    """Most of `members` hold the version in use, the others its parent."""
+    versions = ["" if base.parent_id is None else str(base.parent_id), str(base.pk)]
+    holders: tuple[list[Device], list[Device]] = ([], [])
+    for device in members:
+        holders[random.random() < 0.86].append(device)
+    for version, held_by in zip(versions, holders, strict=True):
+        for begin in range(0, len(held_by), AT_ONCE):
+            some = held_by[begin : begin + AT_ONCE]
+            Device.objects.filter(pk__in=[device.pk for device in some]).update(held_version=version)
+        for device in held_by:
+            device.held_version = version
 
 
 def _ended_round(
@@ -137,8 +150,8 @@ def _ended_round(
         )
         round_.result_version, round_.state = version, Round.State.PUBLISHED
     round_.save()
-    Assignment.objects.bulk_create(parts, batch_size=AT_ONCE)
-    Update.objects.bulk_create(updates, batch_size=AT_ONCE)
+    Assignment.objects.bulk_create(parts)
+    Update.objects.bulk_create(updates)
     if number > task.rounds - REPLAYABLE:
         _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
     return version
@@ -206,6 +219,7 @@ def _update(part: Assignment, device: Device, base: ModelVersion, random: Random
         loss_after=1.7 * (1 - accuracy) + 0.08,
         accuracy_before=accuracy,
         train_s=part.steps_done * (device.train_step_s or 0.01),
+        train_memory_bytes=int(PROCESS_BYTES * random.lognormvariate(0, 0.03)),
         received_at=part.changed_at,
     )
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from io import StringIO
+from random import Random
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -9,14 +10,20 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
-from coterie.fleet.models import Device
+from coterie.fleet.models import Device, Observation
 from coterie.fleet.status import DeviceStatus, status_of
 from coterie.rounds.models import Round
 from coterie.seeding import lineages
+from coterie.seeding.devices import make_devices
+from coterie.seeding.office import make_people, make_tokens
 from coterie.transfer.models import Transfer
-from tests.coterie.world import make_device
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.structs import from_values
+from tests.coterie.world import START, make_device
 
 pytestmark = pytest.mark.django_db
+KEYS = ("id", "credential_hash")
+"""Numbers of the database, and secrets, which no seed may give."""
 
 
 def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,6 +48,31 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     assert (kinds[0], kinds[1], kinds[-1]) == ("planned", "open", "published")
     archive = api.get(f"/api/versions/{round_.result_version_id}/archive/")
     assert archive.status_code == 200 and len(b"".join(archive.streaming_content)) > 1000
+
+
+def test_the_same_seed_makes_the_same_devices_with_the_same_past() -> None:
+    tokens = make_tokens(make_people(), now=START)
+
+    def made(seed: int) -> list[list[dict[str, object]]]:
+        make_devices(40, tokens=tokens, random=Random(seed), now=START)
+        rows = [
+            [{name: value for name, value in row.items() if name not in KEYS} for row in table.objects.values()]
+            for table in (Device, Observation)
+        ]
+        Device.objects.all().delete()
+        return rows
+
+    first, again, other = made(1), made(1), made(2)
+    assert len(first[1]) > 40
+    assert first == again != other
+
+
+def test_what_a_past_holds_is_what_a_device_could_have_told() -> None:
+    make_devices(20, tokens=make_tokens(make_people(), now=START), random=Random(1), now=START)
+    for row in Observation.objects.all():
+        from_values(row.conditions, Conditions)
+        assert row.blocked_by == next((reason.code for reason in from_values(row.blockers, tuple[Reason, ...])), "")
+    assert Observation.objects.exclude(blocked_by="").exists()
 
 
 def test_a_real_fleet_is_left_alone() -> None:
