@@ -1,13 +1,19 @@
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from coterie.fleet.models import Device
+from coterie.fleet.operator_api import DeviceViewSet
 from coterie.fleet.selectors import DeviceRevoked, device_of_credential
 from coterie.fleet.services import EnrolledDevice, record_check_in
+from coterie.fleet.status import DeviceStatus
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
@@ -37,6 +43,39 @@ def test_lists_devices_by_what_they_are_and_tells_why_they_wait(
     assert (told["ready"], told["reasons"]) == (False, [{"code": reason.code, "sentence": reason.sentence}])
     assert "credential_hash" not in told
     assert api.get(f"/api/devices/{absent.pk}/").json()["reasons"][0]["code"] == "fleet.never_seen"
+
+
+def test_a_page_of_devices_takes_as_many_queries_as_one_device(
+    api: APIClient, enrol: Callable[..., EnrolledDevice], django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for devices in (1, 20):
+        for _ in range(devices):
+            enrol()
+        with django_assert_num_queries(2):  # how many there are, and the page
+            assert api.get("/api/devices/").json()["results"]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="another database reads a small table as it is")
+@pytest.mark.parametrize("column", DeviceViewSet.sorts.values())
+@pytest.mark.parametrize("direction", ["", "-"])
+def test_a_page_of_sorted_devices_is_read_from_an_index(column: str, direction: str) -> None:
+    plan = Device.objects.order_by(direction + column, "pk")[:50].explain()
+    assert re.search("SCAN fleet_device USING INDEX device_by_", plan), plan
+    assert "TEMP B-TREE FOR ORDER BY" not in plan, "all rows are sorted"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="another database reads a small table as it is")
+@pytest.mark.parametrize(
+    "query", [{}, {"search": "hall"}, {"tag": "kiosk"}, *({"status": status} for status in DeviceStatus)]
+)
+def test_devices_are_counted_without_reading_all_of_them(api: APIClient, query: dict[str, str]) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert api.get("/api/devices/", query).status_code == 200
+    (counting,) = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {counting}")
+        plan = [row[3] for row in cursor.fetchall()]
+    assert all(re.search("USING COVERING INDEX|SEARCH fleet_device USING INDEX", step) for step in plan), plan
 
 
 def test_renames_tags_and_revokes(api: APIClient, enrol: Callable[..., EnrolledDevice]) -> None:
