@@ -91,7 +91,7 @@ class LocalApi:
         model = self.situation.now.model
         check = RowCheck.of_model(model) if model else RowCheck(self.store.samples.widths())
         rows = [check.row(f"sample {index}", row.x, row.y) for index, row in enumerate(request.samples)]
-        stored = self.store.samples.add(rows, max_samples=self.config.max_samples)
+        stored = self.store.samples.add(rows, max_samples=self.config.max_samples, one_width=check.one_width)
         return Added(stored=stored, samples=self.store.samples.count())
 
     def predict(self, body: bytes) -> Predicted:

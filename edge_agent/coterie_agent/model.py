@@ -1,12 +1,11 @@
 """One version of the device model on this device: what belongs to it, whether it is there, which one is held."""
 
-import math
 from collections.abc import Callable
 
 from coterie_agent.blobs import BlobCache, Download
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.opened import Store
-from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, verify_manifest
+from coterie_wire.bundle import BlobRef, Manifest, verify_manifest
 
 
 def parts(manifest: Manifest) -> tuple[BlobRef, ...]:
@@ -35,8 +34,3 @@ def held_manifest(store: Store) -> Manifest:
         detail = "the device holds no model yet; it gets one from the platform while the agent runs"
         raise AgentError("agent.no_model", detail, exit_code=Exit.NO_MODEL)
     return verify_manifest(signed, store.identity.get().platform_key)
-
-
-def features(spec: ModelSpec) -> int:
-    """Numbers that one sample has, over all inputs of the model."""
-    return sum(math.prod(tensor.shape) for tensor in spec.inputs)

@@ -1,11 +1,11 @@
 """Judges conditions: why the device does not train now. Pure; the owner can only be stricter than the plan."""
 
-import math
 from collections.abc import Iterator
 
 from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements
+from coterie_wire.contract import at_length, length_of, numbers_taken, targets
 
 
 def judge(
@@ -74,18 +74,20 @@ def _reason(code: str, sentence: str) -> Reason:
 def judge_data(*, widths: Widths | None, classes: int, model: ModelSpec | None) -> tuple[Reason, ...]:
     """Why the device's samples cannot train `model` (None: not known yet); empty when they can.
 
-    `widths` are those of the samples (None: there are none), `classes` is one more than their highest label.
+    `widths` are those of the samples (None: there are none), of their first one where they differ in length; `classes`
+    is one more than their highest label.
     """
     if widths is None:
         return (_reason("data.no_samples", "no samples on the device yet; add some with: coterie-agent ingest FILE"),)
     if model is None:
         return ()
-    wanted = sum(math.prod(tensor.shape) for tensor in model.inputs)
-    if widths.features != wanted:
-        return (_reason("data.does_not_fit", f"samples have {widths.features} features, the model takes {wanted}"),)
-    targets = 0 if model.task == "classes" else math.prod(model.target.shape)
-    if widths.targets != targets:
-        found, asked = (f"targets of {count} numbers" if count else "classes" for count in (widths.targets, targets))
+    length = length_of(model, widths.features)
+    if length is None:
+        taken = numbers_taken(model)
+        return (_reason("data.does_not_fit", f"samples have {widths.features} features, the model takes {taken}"),)
+    wanted = targets(at_length(model, length))
+    if widths.targets != wanted:
+        found, asked = (f"targets of {count} numbers" if count else "classes" for count in (widths.targets, wanted))
         return (_reason("data.does_not_fit", f"samples have {found}, the model learns {asked}"),)
     if classes > model.classes:
         return (

@@ -10,10 +10,12 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.model import held_manifest
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row, StoredRow
+from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_wire.bundle import Manifest
 from coterie_wire.codec import Float32
+from coterie_wire.contract import at_length
 from coterie_wire.measure import log_softmax
 
 _ROWS = 256
@@ -48,8 +50,13 @@ class HeldModel:
         """One prediction a row."""
         predictions: list[Prediction | Output] = []
         for start in range(0, len(rows), _ROWS):
-            outputs = self.predictor.outputs([StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]])
-            predictions += [self._said(output) for output in outputs]
+            asked = [StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]]
+            outputs, lengths = self.predictor.outputs(asked), lengths_of(asked, self.manifest.model)
+            shapes = (at_length(self.manifest.model, length).output.shape for length in lengths)
+            # What is said of padding is dropped.
+            predictions += [
+                self._said(output[tuple(map(slice, shape))]) for output, shape in zip(outputs, shapes, strict=True)
+            ]
         return predictions
 
     def _said(self, output: Float32) -> Prediction | Output:

@@ -10,6 +10,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.length import Length
 from coterie_wire.structs import from_json
 from coterie_wire.version import SPOKEN
 
@@ -91,6 +92,9 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``predict.onnx`` takes `inputs` with any leading batch axis, ``param.NAME``, ``state.NAME`` and `frozen`, and gives
     `output` with the same batch axis. Where the model has its `own_loss`, it also takes `target`, and gives
     ``losses`` float32 [batch], by which the model is judged.
+
+    Where the model has a `length`, both graphs take batches of any length within its bounds, all samples of a batch
+    filled up to the same; the shapes here are those of the longest sample.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -117,6 +121,17 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The token that stands where a sequence has ended; of `tokens` alone."""
     own_loss: Literal[True] | UnsetType = UNSET
     """Whether the loss is none of those that a `task` has; left out where it is not, as manifests of old do."""
+    length: Length | UnsetType = UNSET
+    """How samples differ in length; left out where all samples of the model have one shape."""
+
+    def __post_init__(self) -> None:
+        if self.length is not UNSET:
+            taken = {tensor.name: tensor.shape for tensor in self.inputs}
+            every = {**taken, self.target.name: self.target.shape, self.output.name: self.output.shape}
+            if self.length.axes.keys() - every.keys():
+                raise ValueError("the length is said of tensors that a sample does not have")
+            if {self.length.found_in(shapes) for shapes in (taken, every)} != {self.length.longest}:
+                raise ValueError("the length is that of no input, or the shapes are not those of the longest sample")
 
     @classmethod
     def of_classifier(

@@ -1,6 +1,10 @@
 """The names, dtypes and shapes of what a device model's graphs take and give, as `ModelSpec` promises them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec import UNSET
 
 from coterie_wire.bundle import ModelSpec, TensorSpec
 
@@ -72,6 +76,63 @@ def version_names(spec: ModelSpec) -> Mapping[str, str]:
         **{tensor.name: f"param.{tensor.name}" for tensor in spec.parameters},
         **{tensor.name: f"state.{tensor.name}" for tensor in gathered(spec)},
     }
+
+
+def length_axes(spec: ModelSpec) -> Mapping[str, int]:
+    """By the name of each tensor of a batch that has it, as the graphs take or give it, the axis of the length."""
+    if spec.length is UNSET:
+        return {}
+    axes = {name: axis + 1 for name, axis in spec.length.axes.items()}
+    return {**axes, "teacher": axes[spec.output.name]} if spec.output.name in axes else axes
+
+
+def at_length(spec: ModelSpec, length: int) -> ModelSpec:
+    """The contract of batches whose samples all have `length`; of a model without lengths its own."""
+    if spec.length is UNSET:
+        return spec
+    bounds = spec.length
+
+    def sized(tensor: TensorSpec) -> TensorSpec:
+        return TensorSpec(tensor.name, tensor.dtype, bounds.shape(tensor.name, tensor.shape, length))
+
+    return msgspec.structs.replace(
+        spec,
+        inputs=tuple(sized(tensor) for tensor in spec.inputs),
+        target=sized(spec.target),
+        output=sized(spec.output),
+        length=UNSET,
+    )
+
+
+def features(spec: ModelSpec) -> int:
+    """Numbers that one sample has, the longest one, over all inputs of the model."""
+    return sum(math.prod(tensor.shape) for tensor in spec.inputs)
+
+
+def targets(spec: ModelSpec) -> int:
+    """Numbers that the target of one sample has, of the longest one; 0 where it is a class."""
+    return 0 if spec.task == "classes" else math.prod(spec.target.shape)
+
+
+def length_of(spec: ModelSpec, numbers: int) -> int | None:
+    """How long a sample of so many `numbers` is, 0 where the model knows no lengths; None where no sample has so many.
+
+    The numbers of a sample are linear in its length.
+    """
+    if spec.length is UNSET:
+        return 0 if numbers == features(spec) else None
+    first, second = (features(at_length(spec, length)) for length in (1, 2))
+    beyond, rest = divmod(numbers - first, second - first)
+    fits = rest == 0 and spec.length.shortest <= beyond + 1 <= spec.length.longest
+    return beyond + 1 if fits else None
+
+
+def numbers_taken(spec: ModelSpec) -> str:
+    """How many numbers a sample may have, for people."""
+    if spec.length is UNSET:
+        return str(features(spec))
+    least, most = spec.length.shortest, spec.length.longest
+    return f"{features(at_length(spec, least))} to {features(spec)}, in samples {least} to {most} long"
 
 
 def _called(role: str, tensors: Iterable[TensorSpec]) -> Iterator[TensorSpec]:

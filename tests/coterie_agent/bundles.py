@@ -1,12 +1,15 @@
 """A device model by hand: softmax regression as the two graphs that `coterie_wire.bundle.ModelSpec` promises."""
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import onnx
 import onnx.parser
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from coterie_wire.bundle import (
@@ -20,6 +23,7 @@ from coterie_wire.bundle import (
     sign_manifest,
     verify_key_of,
 )
+from coterie_wire.length import Length
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 
@@ -40,6 +44,13 @@ def spec_of(*, side: int, classes: int, batch: int) -> ModelSpec:
 
 
 SPEC = spec_of(side=SIDE, classes=CLASSES, batch=BATCH)
+LONGEST = 5
+OF_SEQUENCES = msgspec.structs.replace(
+    SPEC,
+    inputs=(TensorSpec("pixels", "float32", (LONGEST, FEATURES)),),
+    length=Length(1, LONGEST, {"pixels": 0}),
+)
+"""The model on the sum of up to five rows of as many numbers as an image has."""
 _HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 _STATE = ", ".join(
     f"float[{shape}] {kind}.{name}"
@@ -110,6 +121,9 @@ predict (float[n,SIDE,SIDE] pixels, float[CLASSES,FEATURES] param.weight, float[
 }}"""
 
 
+_SUM = "rows_of_x = Constant <value_ints = [1]> ()\n  x = ReduceSum <keepdims = 0> (pixels, rows_of_x)"
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A signed version and the blobs that it names."""
@@ -131,8 +145,11 @@ def predict_graph(spec: ModelSpec = SPEC) -> bytes:
 
 def _graph(text: str, spec: ModelSpec) -> bytes:
     """ONNX's text format takes no dots in names: a double underscore stands for one while it is parsed."""
-    side = spec.inputs[0].shape[0]
-    sizes = {"SIDE": side, "FEATURES": side * side, "CLASSES": spec.classes, "BATCH": spec.batch_size}
+    if spec.length is not UNSET:
+        text = text.replace("SIDE,SIDE] pixels", "length,FEATURES] pixels")
+        text = re.sub(r"flat = .*\n  x = .*\n", f"{_SUM}\n", text)
+    features = spec.parameters[0].shape[1]
+    sizes = {"SIDE": math.isqrt(features), "FEATURES": features, "CLASSES": spec.classes, "BATCH": spec.batch_size}
     for name, size in sizes.items():
         text = text.replace(name, str(size))
     model = onnx.parser.parse_model(re.sub(r"(?<=[a-z])\.(?=[a-z])", "__", text))
@@ -155,16 +172,21 @@ SIGNING_KEY = new_signing_key()
 
 
 def make_bundle(
-    *, version: str = "v1", number: int = 1, seed: int = 0, tensors: dict[str, NDArray[np.float32]] | None = None
+    *,
+    version: str = "v1",
+    number: int = 1,
+    seed: int = 0,
+    tensors: dict[str, NDArray[np.float32]] | None = None,
+    spec: ModelSpec = SPEC,
 ) -> Bundle:
-    contents = (train_step_graph(), predict_graph(), encode_tensors(tensors or parameters(seed)))
+    contents = (train_step_graph(spec), predict_graph(spec), encode_tensors(tensors or parameters(seed)))
     refs = [BlobRef(hashlib.sha256(content).hexdigest(), len(content)) for content in contents]
     manifest = Manifest(
         protocol=PROTOCOL,
         pair="pair",
         version=version,
         number=number,
-        model=SPEC,
+        model=spec,
         labels=("red", "green", "blue"),
         train_step=refs[0],
         predict=refs[1],

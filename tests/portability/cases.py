@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from coterie.learning.compile.compiled import CompiledModel
+from coterie.learning.recipe import Recipe
 from tests.zoo.entry import Entry, Numbers
-from tests.zoo.models import CLASSES, ZOO
+from tests.zoo.models import CLASSES, OF_ANY_LENGTH, ZOO
 from tests.zoo.reference import compiled
 
 BATCH = 4
+LENGTH = 5
+"""Of samples that differ in it."""
 DTYPES = {"tensor(float)": "float32", "tensor(int64)": "int64"}
 SEEDS, TRIALS = 20, 4
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -25,7 +28,10 @@ Arrays = Mapping[str, NDArray[np.generic]]
 def write_cases(entries: Mapping[str, Entry], folder: Path) -> None:
     """A folder for each model: its two graphs, ``case.json`` that lists tensors, and their bytes in ``case.bin``."""
     for name, entry in entries.items():
-        model = compiled(entry.built(), *entry.samples(2, 0), batch_size=BATCH)
+        recipe = Recipe(loss=entry.loss)
+        model = compiled(
+            entry.built(), *entry.samples(2, 0, LENGTH), batch_size=BATCH, recipe=recipe, length=entry.length
+        )
         target = folder / name
         target.mkdir(parents=True, exist_ok=True)
         content = bytearray()
@@ -72,18 +78,19 @@ def _rounded_otherwise(tensor: NDArray[np.generic], generator: np.random.Generat
 def _made_up(session: onnxruntime.InferenceSession, entry: Entry, model: CompiledModel, seed: int) -> Arrays:
     """For each input of a graph: samples and parameters, labels of which every model has two, or small numbers."""
     generator = np.random.default_rng(seed)
-    samples = dict(zip((spec.name for spec in model.spec.inputs), entry.samples(BATCH, seed), strict=True))
+    samples = dict(zip((spec.name for spec in model.spec.inputs), entry.samples(BATCH, seed, LENGTH), strict=True))
     feed: dict[str, NDArray[np.generic]] = {}
     for wanted in session.get_inputs():
         role, _, name = wanted.name.partition(".")
+        shape = [LENGTH if size == "length" else size for size in wanted.shape]
         if wanted.name in samples:
             feed[wanted.name] = samples[wanted.name].numpy()
         elif role in ("param", "anchor", "state") and name in model.parameters:
             feed[wanted.name] = model.parameters[name]
         elif DTYPES[wanted.type] == "int64":
-            feed[wanted.name] = np.asarray(generator.integers(0, 2, wanted.shape))
+            feed[wanted.name] = np.asarray(generator.integers(0, 2, shape))
         else:
-            feed[wanted.name] = np.asarray(0.1 * generator.random(wanted.shape), np.float32)
+            feed[wanted.name] = np.asarray(0.1 * generator.random(shape), np.float32)
     return feed
 
 
@@ -103,4 +110,5 @@ def _with_dropout() -> nn.Module:
 if __name__ == "__main__":
     # Its masks come of a seed by arithmetic, which must be the same everywhere.
     dropout = Entry(_with_dropout, (Numbers((32,)),), CLASSES)
-    write_cases({**ZOO, "dropout": dropout}, Path(sys.argv[1]))
+    of_any_length = {f"{name}_of_any_length": entry for name, entry in OF_ANY_LENGTH.items()}
+    write_cases({**ZOO, "dropout": dropout, **of_any_length}, Path(sys.argv[1]))

@@ -7,8 +7,9 @@ from torch import nn
 from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
 from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
 from coterie.learning.recipe.loss.next_token import NextToken
+from coterie_wire.length import Length
 from tests.zoo import sequences, tables, vision
-from tests.zoo.entry import Entry, Indices, Numbers
+from tests.zoo.entry import Entry, Indices, Numbers, Sentences
 
 CLASSES = 10
 ACTIVITIES = 6
@@ -62,6 +63,40 @@ OTHER_LOSSES: Mapping[str, Entry] = {
 """What of the same is trained otherwise than by classes: to give its input back, to tell every word, to tell clicks."""
 
 FEW = 40
+
+
+def words(longest: int, shortest: int = 1) -> Length:
+    return Length(shortest, longest, {"words": 0})
+
+
+OF_ANY_LENGTH: Mapping[str, Entry] = {
+    "causal_transformer": Entry(
+        lambda: sequences.CausalTransformer(WORDS, 32, 64, 2, every=True),
+        (Indices((32,), WORDS),),
+        WORDS,
+        NextToken(),
+        length=words(32),
+    ),
+    "encoder": Entry(
+        lambda: sequences.Encoder(CLASSES, WORDS, 32, 64, 2), (Sentences((32,), WORDS),), CLASSES, length=words(32)
+    ),
+}
+"""Models that take sentences of different length."""
+
+SMALL_OF_ANY_LENGTH: Mapping[str, Entry] = {
+    "causal_transformer": Entry(
+        lambda: sequences.CausalTransformer(FEW, 9, 16, 1, every=True),
+        (Indices((9,), FEW),),
+        FEW,
+        NextToken(),
+        length=words(9),
+    ),
+    "encoder": Entry(
+        lambda: sequences.Encoder(CLASSES, FEW, 9, 16, 1), (Sentences((9,), FEW),), CLASSES, length=words(9)
+    ),
+}
+"""The same, narrow."""
+
 SMALL: Mapping[str, Entry] = {
     "mlp": Entry(lambda: tables.mlp(12, CLASSES, 8), (Numbers((12,)),), CLASSES),
     "lenet": Entry(lambda: vision.lenet(CLASSES, 6, 16), (Numbers((1, 16, 16)),), CLASSES),

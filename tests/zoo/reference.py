@@ -22,6 +22,8 @@ from coterie.learning.recipe.optimiser import Optimiser
 from coterie.learning.recipe.optimiser.adam import Adam
 from coterie.learning.recipe.optimiser.adamw import AdamW
 from coterie.learning.recipe.optimiser.sgd import Sgd
+from coterie_wire.contract import at_length
+from coterie_wire.length import Length
 from coterie_wire.local import StepWeights
 from tests.zoo.entry import Entry
 
@@ -70,16 +72,22 @@ OPTIMISERS: Mapping[str, Paired] = {
 }
 
 
-def compiled(module: nn.Module, *example: Tensor, batch_size: int, recipe: Recipe | None = None) -> CompiledModel:
-    return compile_model(export_module(module, example), recipe or Recipe(), batch_size=batch_size)
+def compiled(
+    module: nn.Module,
+    *example: Tensor,
+    batch_size: int,
+    recipe: Recipe | None = None,
+    length: Length | None = None,
+) -> CompiledModel:
+    return compile_model(export_module(module, example, length), recipe or Recipe(), batch_size=batch_size)
 
 
-def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int) -> Batch:
-    """Made-up samples with targets and what a teacher says."""
+def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int, length: int = 0) -> Batch:
+    """Made-up samples with targets and what a teacher says; `length` long where samples differ in it."""
     generator = np.random.default_rng(seed)
-    samples = entry.samples(count, seed)
+    samples = entry.samples(count, seed, length)
     arrays = {spec.name: tensor.numpy() for spec, tensor in zip(model.spec.inputs, samples, strict=True)}
-    shape = (count, *model.spec.output.shape)
+    shape = (count, *at_length(model.spec, length).output.shape)
     match entry.loss:
         case MeanSquaredError():
             target = samples[0].numpy().reshape(shape)

@@ -60,7 +60,7 @@ class Encoder(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         padding = words == 0
-        encoded = self.encoder(self.embedding(words) + self.position, src_key_padding_mask=padding)
+        encoded = self.encoder(self.embedding(words) + self.position[: words.shape[1]], src_key_padding_mask=padding)
         kept = (~padding).unsqueeze(-1).to(encoded.dtype)
         logits: Tensor = self.head((encoded * kept).sum(dim=1) / kept.sum(dim=1).clamp(min=1))
         return logits

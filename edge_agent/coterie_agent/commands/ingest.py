@@ -23,8 +23,11 @@ def run(arguments: Arguments) -> Output:
     home = Home(arguments.home)
     config = load_config(home.config)
     with open_store(home) as store:
-        rows = read_rows(arguments.file, _check(store, replace=arguments.replace))
-        stored = store.samples.add(rows, max_samples=config.max_samples, replace=arguments.replace)
+        check = _check(store, replace=arguments.replace)
+        rows = read_rows(arguments.file, check)
+        stored = store.samples.add(
+            rows, max_samples=config.max_samples, replace=arguments.replace, one_width=check.one_width
+        )
         samples = store.samples.count()
     return Output(Ingested(stored, samples), [f"stored {stored} samples; {samples} are on the device"])
 

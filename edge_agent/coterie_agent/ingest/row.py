@@ -8,11 +8,12 @@ from itertools import chain
 from typing import Annotated, Self, TypeAlias, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.samples import NO_CLASS, Row, Widths
 from coterie_wire.bundle import MAX_CLASSES, Dtype, ModelSpec
+from coterie_wire.contract import at_length, features, length_of, numbers_taken, targets
 
 Features: TypeAlias = Iterable[float | str] | Mapping[str, Sequence[float]]
 Target: TypeAlias = float | str | Sequence[float | str] | None
@@ -46,30 +47,49 @@ class RowCheck:
     @classmethod
     def of_model(cls, model: ModelSpec, *, labelled: bool = True) -> Self:
         """Rows that `model` takes."""
-        features = sum(math.prod(tensor.shape) for tensor in model.inputs)
-        targets = 0 if model.task == "classes" else math.prod(model.target.shape)
-        return cls(Widths(features, targets), model, labelled)
+        return cls(Widths(features(model), targets(model)), model, labelled)
+
+    @property
+    def one_width(self) -> bool:
+        """Whether all rows have as many numbers."""
+        return self.model is None or self.model.length is UNSET
 
     def row(self, where: str, values: Features, target: Target) -> Row:
         """The sample at `where` ("line 7").
 
-        Raises AgentError ``ingest.not_a_number``, ``ingest.wrong_width`` or ``ingest.bad_label``.
+        Raises AgentError ``ingest.not_a_number``, ``ingest.wrong_width``, ``ingest.wrong_length`` or
+        ``ingest.bad_label``.
         """
         x = _numbers(where, self._in_order(where, values))
         several = None if target is None or isinstance(target, (str, float, int)) else target
         if self.widths is None:
             self.widths = Widths(len(x), len(several or ()))
-        if len(x) != self.widths.features:
-            raise refusal("ingest.wrong_width", f"{where}: {len(x)} features, expected {self.widths.features}")
-        self._check_whole(where, x)
+        model, wanted = self._at_length_of(where, len(x))
+        if isinstance(values, Mapping) and model is not None:
+            _check_inputs(where, values, model)
+        _check_whole(where, x, model)
         if not self.labelled:
             return Row(x.tobytes(), 0)
-        if self.widths.targets:
+        if wanted:
             given = [cast(float | str | None, target)] if several is None else several
-            return Row(x.tobytes(), NO_CLASS, self._target(where, given).tobytes())
+            return Row(x.tobytes(), NO_CLASS, _target(where, given, wanted, model).tobytes())
         if several is not None:
             raise refusal("ingest.bad_label", f"{where}: a target of {len(several)} numbers, expected a class")
         return Row(x.tobytes(), self._label(where, cast(float | str | None, target)))
+
+    def _at_length_of(self, where: str, numbers: int) -> tuple[ModelSpec | None, int]:
+        """The model, if it is known, as it takes samples of so many `numbers`, and how many their targets have."""
+        assert self.widths is not None, "the first row tells them"
+        if self.model is not None and self.model.length is not UNSET:
+            length = length_of(self.model, numbers)
+            if length is None:
+                taken = numbers_taken(self.model)
+                raise refusal("ingest.wrong_length", f"{where}: {numbers} features, expected {taken}")
+            model = at_length(self.model, length)
+            return model, targets(model)
+        if numbers != self.widths.features:
+            raise refusal("ingest.wrong_width", f"{where}: {numbers} features, expected {self.widths.features}")
+        return self.model, self.widths.targets
 
     def _in_order(self, where: str, values: Features) -> Iterable[float | str]:
         if not isinstance(values, Mapping):
@@ -79,34 +99,6 @@ class RowCheck:
             known = ", ".join(names) or "not known before the device holds a model"
             raise refusal("ingest.wrong_width", f"{where}: inputs {', '.join(sorted(values))}, the model's are {known}")
         return chain.from_iterable(values[name] for name in names)
-
-    def _check_whole(self, where: str, x: "array[float]") -> None:
-        start = 0
-        for tensor in () if self.model is None else self.model.inputs:
-            end = start + math.prod(tensor.shape)
-            least, most = WHOLE.get(tensor.dtype, (-MAX_WHOLE, MAX_WHOLE))
-            if tensor.dtype != "float32" and not all(n == int(n) and least <= n <= most for n in x[start:end]):
-                detail = f"input {tensor.name} takes whole numbers, {least} to {most}"
-                raise refusal("ingest.not_a_number", f"{where}: {detail}")
-            start = end
-
-    def _target(self, where: str, values: Sequence[float | str | None]) -> "array[float]":
-        assert self.widths is not None, "the first row tells them"
-        if len(values) != self.widths.targets or None in values:
-            found = "no target" if None in values else f"a target of {len(values)} numbers"
-            raise refusal("ingest.bad_label", f"{where}: {found}, expected {self.widths.targets}")
-        target = _numbers(where, cast(Sequence[float | str], values))
-        if self.model is not None and self.model.task == "tokens":
-            most = self.model.output.shape[-1]
-            if not all(n == int(n) and 0 <= n < most for n in target):
-                raise refusal("ingest.bad_label", f"{where}: the tokens are whole numbers, 0 to {most - 1}")
-        elif (
-            self.model is not None
-            and self.model.target.dtype == "int64"
-            and not all(n == int(n) and abs(n) <= MAX_WHOLE for n in target)
-        ):
-            raise refusal("ingest.bad_label", f"{where}: targets are whole numbers, of at most {MAX_WHOLE}")
-        return target
 
     def _label(self, where: str, label: float | str | None) -> int:
         classes = self.model.classes if self.model else MAX_CLASSES
@@ -118,6 +110,42 @@ class RowCheck:
             pass
         expected = f"a whole number, 0 to {classes - 1}"
         raise refusal("ingest.bad_label", f"{where}: label {str(label)[:60]!r}, expected {expected}")
+
+
+def _check_inputs(where: str, values: Mapping[str, Sequence[float]], model: ModelSpec) -> None:
+    for tensor in model.inputs:
+        found, wanted = len(values[tensor.name]), math.prod(tensor.shape)
+        if found != wanted:
+            raise refusal("ingest.wrong_width", f"{where}: {found} numbers of input {tensor.name}, expected {wanted}")
+
+
+def _check_whole(where: str, x: "array[float]", model: ModelSpec | None) -> None:
+    start = 0
+    for tensor in () if model is None else model.inputs:
+        end = start + math.prod(tensor.shape)
+        least, most = WHOLE.get(tensor.dtype, (-MAX_WHOLE, MAX_WHOLE))
+        if tensor.dtype != "float32" and not all(n == int(n) and least <= n <= most for n in x[start:end]):
+            detail = f"input {tensor.name} takes whole numbers, {least} to {most}"
+            raise refusal("ingest.not_a_number", f"{where}: {detail}")
+        start = end
+
+
+def _target(where: str, values: Sequence[float | str | None], wanted: int, model: ModelSpec | None) -> "array[float]":
+    if len(values) != wanted or None in values:
+        found = "no target" if None in values else f"a target of {len(values)} numbers"
+        raise refusal("ingest.bad_label", f"{where}: {found}, expected {wanted}")
+    target = _numbers(where, cast(Sequence[float | str], values))
+    if model is not None and model.task == "tokens":
+        most = model.output.shape[-1]
+        if not all(n == int(n) and 0 <= n < most for n in target):
+            raise refusal("ingest.bad_label", f"{where}: the tokens are whole numbers, 0 to {most - 1}")
+    elif (
+        model is not None
+        and model.target.dtype == "int64"
+        and not all(n == int(n) and abs(n) <= MAX_WHOLE for n in target)
+    ):
+        raise refusal("ingest.bad_label", f"{where}: targets are whole numbers, of at most {MAX_WHOLE}")
+    return target
 
 
 def _numbers(where: str, values: Iterable[float | str]) -> "array[float]":

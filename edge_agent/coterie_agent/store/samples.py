@@ -55,17 +55,18 @@ class Samples:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, rows: Iterable[Row], *, max_samples: int, replace: bool = False) -> int:
+    def add(self, rows: Iterable[Row], *, max_samples: int, replace: bool = False, one_width: bool = True) -> int:
         """Store all of `rows`, or none if reading them raises; the number stored.
 
-        `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when the width differs from that
-        of the samples that are there, ``ingest.empty`` when there are none.
+        `replace` drops what was there before. Raises AgentError ``ingest.wrong_width`` when they must have `one_width`
+        and it differs from that of the samples that are there, ``ingest.empty`` when there are none.
         """
         # Reading a large file takes minutes, in which a running agent must be able to write.
         with self._database.transaction(staging=True) as cursor:
             cursor.execute("DROP TABLE IF EXISTS temp.incoming")
             cursor.execute("CREATE TEMP TABLE incoming (x BLOB, label INTEGER, target BLOB)")
-            cursor.executemany("INSERT INTO temp.incoming VALUES (?, ?, ?)", _same_width(rows, None))
+            checked = _same_width(rows, None) if one_width else rows
+            cursor.executemany("INSERT INTO temp.incoming VALUES (?, ?, ?)", checked)
         with self._database.transaction() as cursor:
             if replace:
                 cursor.execute("DELETE FROM sample")
@@ -73,7 +74,7 @@ class Samples:
             first = cursor.execute("SELECT x, label, target FROM temp.incoming LIMIT 1").fetchone()
             if first is None:
                 raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
-            for _ in _same_width([Row(*first)], _widths(there)):
+            for _ in _same_width([Row(*first)], _widths(there) if one_width else None):
                 pass
             cursor.execute(
                 "INSERT INTO sample (x, label, target, at) SELECT *, ? FROM temp.incoming ORDER BY rowid",
@@ -111,7 +112,7 @@ class Samples:
         return int(classes)
 
     def widths(self) -> Widths | None:
-        """Those of the samples; None while there is none."""
+        """Those of the samples, of the first one where they differ; None while there is none."""
         with self._database.reading() as cursor:
             return _widths(cursor.execute("SELECT length(x), length(target) FROM sample LIMIT 1").fetchone())
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_agent.errors import AgentError
-from coterie_agent.model import features
-from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.filling import fill_inputs, fill_targets, lengths_of, longest_of
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32
+from coterie_wire.contract import features
 from coterie_wire.tensors import Array
 
 HELD_OUT_SHARE = 0.2
@@ -73,7 +74,7 @@ def _order(samples: int, seed: int, epoch: int) -> Sequence[int]:
 
 
 def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batch:
-    """`rows`, padded with zeros to `size` and masked.
+    """`rows`, filled up to the longest of them, and with samples of zeros to `size`, which are masked.
 
     Raises AgentError ``data.does_not_fit``.
     """
@@ -83,21 +84,18 @@ def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batc
 
 
 def make_inputs(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Mapping[str, Array]:
-    """What the model takes of `rows`, padded with zeros to `size`.
+    """What the model takes of `rows`, filled up to the longest of them, and with samples of zeros to `size`.
 
     Raises AgentError ``data.does_not_fit``.
     """
-    width = features(spec)
-    for row in rows:
-        if len(row.x) != width * FLOAT_BYTES:
-            detail = f"samples have {len(row.x) // FLOAT_BYTES} features, the model takes {width}"
-            raise AgentError("data.does_not_fit", detail)
-    x = np.zeros((size, width), dtype=np.float32)
+    lengths = lengths_of(rows, spec)
+    batch = longest_of(lengths, spec)
+    x = np.zeros((size, features(batch)), dtype=np.float32)
     if rows:
-        x[: len(rows)] = np.frombuffer(b"".join(row.x for row in rows), dtype=np.float32).reshape(len(rows), -1)
+        x[: len(rows)] = fill_inputs(rows, lengths, spec, batch)
     inputs: dict[str, Array] = {}
     start = 0
-    for tensor in spec.inputs:
+    for tensor in batch.inputs:
         end = start + math.prod(tensor.shape)
         part = x[:, start:end].reshape(size, *tensor.shape)
         inputs[tensor.name] = part.astype(tensor.dtype, copy=False)
@@ -106,19 +104,15 @@ def make_inputs(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Map
 
 
 def _targets(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Array:
-    target = np.zeros((size, *spec.target.shape), dtype=np.float32 if spec.target.dtype == "float32" else np.int64)
+    lengths = lengths_of(rows, spec)
+    batch = longest_of(lengths, spec)
+    target = np.zeros((size, *batch.target.shape), dtype=np.float32 if spec.target.dtype == "float32" else np.int64)
     if not rows:
         return target
     if spec.task == "classes":
         target[: len(rows)] = [row.label for row in rows]
     else:
-        width = math.prod(spec.target.shape)
-        for row in rows:
-            if len(row.target) != width * FLOAT_BYTES:
-                detail = f"targets have {len(row.target) // FLOAT_BYTES} numbers, the model's {width}"
-                raise AgentError("data.does_not_fit", detail)
-        stored = np.frombuffer(b"".join(row.target for row in rows), dtype=np.float32)
-        target[: len(rows)] = stored.reshape(len(rows), *spec.target.shape)
+        target[: len(rows)] = fill_targets(rows, lengths, spec, batch).reshape(len(rows), *batch.target.shape)
     if spec.task in ("classes", "tokens") and (target.min() < 0 or target.max() >= spec.output.shape[-1]):
         last, found = spec.output.shape[-1] - 1, target.max() if target.min() >= 0 else target.min()
         raise AgentError("data.does_not_fit", f"a label is {found}, the model's classes end at {last}")

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
@@ -94,6 +95,7 @@ class Teaching:
             batch_size=self.model.batch_size,
             parameters=self.teacher.parameters,
         )
+        model = msgspec.structs.replace(model, length=self.model.length)
         return Predictor(content, model, weights, {}, threads=self.threads)
 
 

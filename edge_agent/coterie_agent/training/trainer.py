@@ -16,7 +16,14 @@ from coterie_agent.training.model import Frozen
 from coterie_agent.training.steps import Steps
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.contract import DISTILLATION, carried, train_inputs, train_outputs, version_names
+from coterie_wire.contract import (
+    DISTILLATION,
+    carried,
+    length_axes,
+    train_inputs,
+    train_outputs,
+    version_names,
+)
 from coterie_wire.local import StepWeights, step_seed
 from coterie_wire.tensors import check_finite, decode_tensors, encode_tensors
 
@@ -57,7 +64,7 @@ class Trainer:
         self._carried = [tensor.name for tensor in carried(spec)]
         fixed = {f"anchor.{tensor.name}": value(received[tensor.name]) for tensor in spec.parameters}
         fixed.update({name: value(tensor) for name, tensor in frozen.items()})
-        if DISTILLATION in spec.scalars:
+        if DISTILLATION in spec.scalars and "teacher" not in length_axes(spec):
             fixed["teacher"] = value(np.zeros((spec.batch_size, *spec.output.shape), dtype=np.float32))
         begin = received if start is None else start
         state = {role: begin[name] for name, role in self._roles.items()}
@@ -125,6 +132,10 @@ class Trainer:
             **{name: value(np.asarray(number, dtype=np.float32)) for name, number in scalars.items()},
             **{name: value(array) for name, array in batch.inputs.items()},
         }
+        if DISTILLATION in self._spec.scalars and "teacher" in length_axes(self._spec):
+            # No teacher speaks of sequences: silence, as long as the batch.
+            shape = (*batch.target.shape, self._spec.output.shape[-1])
+            feeds["teacher"] = value(np.zeros(shape, dtype=np.float32))
         if self._spec.seeded:
             feeds["seed"] = value(np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64))
         return feeds

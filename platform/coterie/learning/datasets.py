@@ -11,6 +11,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie_wire.archives import Numbers, read_arrays
 from coterie_wire.bundle import ModelSpec, Task, TensorSpec
 from coterie_wire.errors import WireError
+from coterie_wire.length import Length
 from coterie_wire.tensors import Array
 
 Inputs = Mapping[str, Array]
@@ -32,7 +33,7 @@ class MalformedDataset(CoterieError):
 
 
 class Dataset(NamedTuple):
-    """Samples as a model takes them, and their labels."""
+    """Samples as a model takes them, and their labels; where samples differ in length, filled up to the same."""
 
     inputs: Inputs
     """By the names of the model's inputs, each [n, *shape]."""
@@ -52,10 +53,18 @@ class Dataset(NamedTuple):
         return f"Dataset of {len(self.labels)} samples"
 
 
-def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSpec, choices: int | None) -> Dataset:
+def read_dataset(
+    path: Path,
+    *,
+    inputs: tuple[TensorSpec, ...],
+    target: TensorSpec,
+    choices: int | None,
+    length: Length | None = None,
+) -> Dataset:
     """The samples in an NPZ file, checked against the shapes that a model takes.
 
-    Targets that are classes, or words, are below `choices`; where they are neither, it is None.
+    Targets that are classes, or words, are below `choices`; where they are neither, it is None. Where samples differ
+    in `length`, those of a file are filled up to one that the model takes.
 
     Raises MalformedDataset.
     """
@@ -66,23 +75,51 @@ def read_dataset(path: Path, *, inputs: tuple[TensorSpec, ...], target: TensorSp
     labels = arrays.get("y")
     if labels is None or labels.ndim < 1 or not len(labels):
         raise MalformedDataset(detail="y is missing or empty")
+    only = len(inputs) == 1 and inputs[0].name not in arrays
+    called = {target.name: "y", **{spec.name: "x" if only else spec.name for spec in inputs}}
+    if length is not None:
+        inputs, target = _at_length(arrays, called, inputs, target, length)
     targets = cast(Targets, _samples(arrays, "y", target, len(labels)))
     if choices is not None and (targets.min(initial=0) < 0 or targets.max(initial=0) >= choices):
         found = f"from {targets.min()} to {targets.max()}"
         raise MalformedDataset(detail=f"its targets go {found}, the model tells {choices} apart")
-    only = len(inputs) == 1 and inputs[0].name not in arrays
-    samples = {spec.name: _samples(arrays, "x" if only else spec.name, spec, len(labels)) for spec in inputs}
+    samples = {spec.name: _samples(arrays, called[spec.name], spec, len(labels)) for spec in inputs}
     return Dataset(samples, targets)
 
 
 def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
     """`read_dataset` for a device model."""
-    return read_dataset(path, inputs=model.inputs, target=model.target, choices=choices(model.task, model.output))
+    return read_dataset(
+        path,
+        inputs=model.inputs,
+        target=model.target,
+        choices=choices(model.task, model.output),
+        length=model.length or None,
+    )
 
 
 def choices(task: Task, output: TensorSpec) -> int | None:
     """How many classes or words there are to choose from; None where targets are numbers of another kind."""
     return output.shape[-1] if task in ("classes", "tokens") else None
+
+
+def _at_length(
+    arrays: Mapping[str, Numbers],
+    called: Mapping[str, str],
+    inputs: tuple[TensorSpec, ...],
+    target: TensorSpec,
+    length: Length,
+) -> tuple[tuple[TensorSpec, ...], TensorSpec]:
+    """What is taken at the length that the arrays have."""
+    found = length.found_in({name: arrays[here].shape[1:] for name, here in called.items() if here in arrays})
+    if found is None:
+        detail = f"its samples are not all of one length between {length.shortest} and {length.longest}"
+        raise MalformedDataset(detail=detail)
+
+    def sized(spec: TensorSpec) -> TensorSpec:
+        return TensorSpec(spec.name, spec.dtype, length.shape(spec.name, spec.shape, found))
+
+    return tuple(sized(spec) for spec in inputs), sized(target)
 
 
 def _samples(arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: int) -> Array:

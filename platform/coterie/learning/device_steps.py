@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
 from coterie.learning.evaluate import NOTHING_FROZEN, Frozen, open_session
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.codec import Float32, Tensors
-from coterie_wire.contract import DISTILLATION, carried, train_outputs, version_names
+from coterie_wire.contract import DISTILLATION, at_length, carried, train_outputs, version_names
 from coterie_wire.local import StepWeights, step_seed
 from coterie_wire.tensors import decode_tensors, encode_tensors
 
@@ -129,6 +130,15 @@ class DeviceSteps:
             "sample_weight": (np.arange(size) < count).astype(np.float32),
         }
         if DISTILLATION in model.scalars:
-            silent = np.zeros((count, *model.output.shape), np.float32)
+            silent = np.zeros((count, *self._output_shape(batch)), np.float32)
             padded["teacher"] = (silent if batch.teacher is None else batch.teacher)[rows]
         return padded
+
+    def _output_shape(self, batch: Batch) -> tuple[int, ...]:
+        """Of one sample, at the batch's length."""
+        model = self._model
+        if model.length is UNSET:
+            return model.output.shape
+        found = model.length.found_in({name: array.shape[1:] for name, array in batch.dataset.inputs.items()})
+        assert found is not None, "a data set is checked when it is read"
+        return at_length(model, found).output.shape

@@ -11,13 +11,13 @@ from coterie_wire.local import StepWeights
 from coterie_wire.tensors import Array
 
 
-def made_up_batch(model: ModelSpec) -> Batch:
-    """Noise for numbers, zeros for whole numbers, which every vocabulary has; and a teacher without opinion."""
+def made_up_batch(model: ModelSpec, *, whole: int = 0) -> Batch:
+    """Noise for numbers, `whole` for whole numbers, of which every vocabulary has 0; and a teacher without opinion."""
     generator = np.random.default_rng(0)
 
     def samples(spec: TensorSpec) -> Array:
         shape = (model.batch_size, *spec.shape)
-        return generator.random(shape, np.float32) if spec.dtype == "float32" else np.zeros(shape, spec.dtype)
+        return generator.random(shape, np.float32) if spec.dtype == "float32" else np.full(shape, whole, spec.dtype)
 
     targets = cast(Targets, samples(model.target))
     if model.classes:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 from django.db.models import Exists, OuterRef, Q
+from msgspec import UNSET
 
 from coterie.core.identity import signing_key
 from coterie.learning.datasets import choices
@@ -23,6 +24,7 @@ from coterie.registry.models import (
     Withdrawal,
 )
 from coterie_wire.bundle import Manifest, SignedManifest, TensorSpec, sign_manifest
+from coterie_wire.contract import at_length
 from coterie_wire.messages import MAX_WITHDRAWN
 from coterie_wire.teacher import Teacher, sign_teacher
 from coterie_wire.version import PROTOCOL
@@ -40,12 +42,15 @@ def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None
 def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
     """Why the models of a ready pair cannot take the samples of a data set; None: they can."""
     model = pair.model_spec()
-    inputs, target, given = model.inputs, model.target, dataset.input_specs()
-    wanted = {tensor.name: tensor for tensor in inputs}
+    inputs, given = model.inputs, dataset.input_specs()
     if len(inputs) == 1 and set(given) == {"x"}:
-        wanted = {"x": msgspec.structs.replace(inputs[0], name="x")}
-    if wanted != given:
-        found, taken = (_shown(tensors.values()) for tensors in (given, wanted))
+        given = {inputs[0].name: msgspec.structs.replace(given["x"], name=inputs[0].name)}
+    if model.length is not UNSET:
+        length = model.length.found_in({name: tensor.shape for name, tensor in given.items()})
+        model = at_length(model, model.length.longest if length is None else length)
+    inputs, target = model.inputs, model.target
+    if {tensor.name: tensor for tensor in inputs} != given:
+        found, taken = (_shown(tensors) for tensors in (given.values(), inputs))
         return f"its samples are {found}, the model takes {taken}"
     if (list(target.shape), target.dtype) != (dataset.target_shape, dataset.target_dtype):
         found = f"{dataset.target_dtype} {dataset.target_shape}"

@@ -5,6 +5,7 @@ import pytest
 
 from coterie.learning.datasets import MalformedDataset, read_dataset
 from coterie_wire.bundle import TensorSpec
+from coterie_wire.length import Length
 
 CLASS = TensorSpec("target", "int64", ())
 IMAGE = (TensorSpec("images", "float32", (1, 2, 2)),)
@@ -61,3 +62,27 @@ def test_single_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", X)
     with pytest.raises(MalformedDataset, match="no NPZ file"):
         read_dataset(tmp_path / "d.npy", inputs=IMAGE, target=CLASS, choices=3)
+
+
+WORDS = (TensorSpec("words", "int64", (9,)),)
+NEXT = TensorSpec("target", "int64", (9,))
+LENGTH = Length(2, 9, {"words": 0, "target": 0})
+
+
+@pytest.mark.parametrize("length", [2, 5, 9])
+def test_samples_may_be_filled_up_to_any_length_that_the_model_takes(tmp_path: Path, length: int) -> None:
+    words = np.ones((3, length), np.int64)
+    np.savez(tmp_path / "d.npz", x=words, y=words)
+    dataset = read_dataset(tmp_path / "d.npz", inputs=WORDS, target=NEXT, choices=4, length=LENGTH)
+    assert dataset.inputs["words"].shape == dataset.labels.shape == (3, length)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [((3, 10), (3, 10)), ((3, 1), (3, 1)), ((3, 4), (3, 5)), ((3,), (3,)), ((3, 4, 1), (3, 4))]
+)
+def test_samples_of_another_length_than_the_model_takes_are_refused(
+    tmp_path: Path, x: tuple[int, ...], y: tuple[int, ...]
+) -> None:
+    np.savez(tmp_path / "d.npz", x=np.ones(x, np.int64), y=np.ones(y, np.int64))
+    with pytest.raises(MalformedDataset):
+        read_dataset(tmp_path / "d.npz", inputs=WORDS, target=NEXT, choices=4, length=LENGTH)

@@ -30,6 +30,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
         inputs=signature.inputs,
         target=signature.target,
         choices=choices(signature.task, signature.output),
+        length=signature.length,
     )
     rows = split(len(dataset.labels), share=arguments.validation_share, seed=arguments.seed)
     held_back = dataset.take(rows.validation)

@@ -37,6 +37,9 @@ class Call:
         """The value of a tensor or number as `dtype`."""
         argument = self.arguments[name]
         if isinstance(argument, Node):
+            computed = argument.meta["val"]
+            if isinstance(computed, (torch.SymInt, torch.SymFloat)):
+                return self.emit.number(computed, dtype)
             value = self.raw(name)
             return value if self.tensor(name).dtype == dtype else self.emit.cast(value, dtype)
         assert isinstance(argument, (int, float, bool))
@@ -78,7 +81,21 @@ class Call:
         if value is None:
             return []
         items = value if isinstance(value, (list, tuple)) else [value]
-        return [item for item in items if isinstance(item, int)]
+        fixed = [item for item in items if isinstance(item, int)]
+        if len(fixed) != len(items):
+            raise NotImplementedError(f"its {name} depends on the size of the batch, or on the length of samples")
+        return fixed
+
+    def size(self, name: str, *, default: Size) -> Size:
+        """A whole number that may depend on sizes; `default` where it is left out."""
+        value = self.arguments[name]
+        return default if value is None else _size(value)
+
+    def sizes(self, name: str) -> list[Size]:
+        """A list of whole numbers that may depend on sizes."""
+        values = self.arguments[name]
+        assert isinstance(values, (list, tuple))
+        return [_size(value) for value in values]
 
     @property
     def result(self) -> torch.Tensor:
@@ -98,9 +115,9 @@ Lowering = Callable[[Call], Lowered]
 
 
 def same_sizes(here: Sequence[Size], there: Sequence[Size]) -> bool:
-    """Whether two shapes are equal for batches of every size.
+    """Whether two shapes are equal for batches of every size, and samples of every length.
 
-    `==` would ask this of the batch that the model was exported with, and fix the batch at that size where it is so.
+    `==` would ask this of the batch that the model was exported with, and fix the size at that batch's where it is so.
     """
     return len(here) == len(there) and all(
         statically_known_true(size == other) for size, other in zip(here, there, strict=True)
@@ -118,6 +135,12 @@ class Table(dict[str, Lowering]):
             return lowering
 
         return declare
+
+
+def _size(value: Argument) -> Size:
+    number = value.meta["val"] if isinstance(value, Node) else value
+    assert isinstance(number, (int, torch.SymInt))
+    return number
 
 
 def meta(argument: Argument) -> torch.Tensor:

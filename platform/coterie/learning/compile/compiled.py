@@ -1,17 +1,19 @@
 """Compile a PyTorch device model into ordinary ONNX graphs: the train step and prediction."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import onnx
+import sympy
 import torch
 from msgspec import UNSET
 from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
 
 from coterie.learning.compile.dtypes import TORCH_TYPES
@@ -19,6 +21,7 @@ from coterie.learning.compile.emitter import ONNX_TYPES, Emitter
 from coterie.learning.compile.errors import BatchBecameConstant, BatchOutOfRange
 from coterie.learning.compile.frozen import specs_of
 from coterie.learning.compile.head import find_head
+from coterie.learning.compile.lengths import at_any_length, size_of_length
 from coterie.learning.compile.loss_program import Criterion, LossProgram, criterion
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.operators.noise import draws_noise
@@ -27,6 +30,7 @@ from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.signature import Signature
+from coterie.learning.compile.sizes import Sources
 from coterie.learning.compile.trace import trace
 from coterie.learning.compile.train_step import train_step
 from coterie.learning.recipe import Recipe
@@ -37,6 +41,7 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import (
     DISTILLATION,
     LOSSES,
+    length_axes,
     predict_batched,
     predict_inputs,
     predict_outputs,
@@ -69,8 +74,8 @@ def compile_model(
     `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
     train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
-    BatchOutOfRange, BatchBecameConstant, UnsupportedSignature, UnsupportedLoss, LossMismatch, NothingTrains or
-    UnsupportedParameter.
+    BatchOutOfRange, BatchBecameConstant, LengthBecameConstant, UnboundedLength, UnsupportedSignature, UnsupportedLoss,
+    LossMismatch, NothingTrains or UnsupportedParameter.
     """
     recipe = Recipe() if recipe is None else recipe
     loss = criterion(recipe.loss, loss_program)
@@ -112,7 +117,8 @@ def compile_prediction(program: ExportedProgram, loss: Criterion) -> CompiledPre
     def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         return {output.name: prediction.forward(named)[0]}
 
-    graph = _compile_batched(checked, predict, inputs, batched, [output])
+    axes = {} if signature.length is None else {name: axis + 1 for name, axis in signature.length.axes.items()}
+    graph = _compile_batched(checked, predict, inputs, batched, [output], axes)
     return CompiledPrediction(signature, parameters, graph)
 
 
@@ -142,6 +148,7 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
         head=find_head(program, checked.parameters.keys()) if checked.signature.task == "classes" else None,
         padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
         own_loss=True if isinstance(recipe.loss, Custom) else UNSET,
+        length=checked.signature.length or UNSET,
     )
 
 
@@ -149,18 +156,21 @@ def _compile_train_step(
     checked: CheckedProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec
 ) -> tuple[bytes, ModelSpec]:
     """The graph, and the contract, which tells now whether the graph draws at random."""
-    given = {name: _empty(tensor) for name, tensor in train_inputs(spec).items()}
+    size, axes = size_of_length(checked.inputs), length_axes(spec)
+    with nullcontext() if size is None else _fake_mode(checked):
+        given = {name: _empty(tensor, length=size, axis=axes.get(name)) for name, tensor in train_inputs(spec).items()}
     program = checked.training._replace(graph=pool_before_relu(checked.training.graph))
-    traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
-    joined_slices(traced.module)
-    late_expand(traced.module)
-    spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
-    inputs, outputs = train_inputs(spec), train_outputs(spec)
-    emit = Emitter()
-    values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    with at_any_length(size):
+        traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
+        joined_slices(traced.module)
+        late_expand(traced.module)
+        spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
+        inputs, outputs = train_inputs(spec), train_outputs(spec)
+        emit = Emitter(_sources(given))
+        values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
     graph = emit.finish(
         "train_step",
-        [_info(tensor) for tensor in inputs.values()],
+        [_info(tensor, length=axes.get(tensor.name)) for tensor in inputs.values()],
         {name: (values[name], _info(tensor)) for name, tensor in outputs.items()},
     )
     return graph, spec
@@ -175,7 +185,12 @@ def _compile_predict(checked: CheckedProgram, spec: ModelSpec, loss: Criterion) 
 
     batched = {tensor.name for tensor in predict_batched(spec)}
     return _compile_batched(
-        checked, predict, tuple(predict_inputs(spec).values()), batched, list(predict_outputs(spec).values())
+        checked,
+        predict,
+        tuple(predict_inputs(spec).values()),
+        batched,
+        list(predict_outputs(spec).values()),
+        length_axes(spec),
     )
 
 
@@ -185,15 +200,18 @@ def _compile_batched(
     inputs: Sequence[TensorSpec],
     batched: Collection[str],
     outputs: Sequence[TensorSpec],
+    axes: Mapping[str, int],
 ) -> bytes:
-    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size. Raises BatchBecameConstant."""
-    first = checked.inputs[checked.signature.inputs[0].name]
-    assert isinstance(first, FakeTensor)
-    with first.fake_mode:
+    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size; `axes` are those of the length.
+
+    Raises BatchBecameConstant or LengthBecameConstant.
+    """
+    batch = checked.inputs[checked.signature.inputs[0].name].shape[:1]
+    with _fake_mode(checked):
         given = {
             tensor.name: checked.inputs[tensor.name]
             if tensor.name in checked.inputs
-            else _empty(tensor, first.shape[:1] if tensor.name in batched else ())
+            else _empty(tensor, batch if tensor.name in batched else ())
             for tensor in inputs
         }
 
@@ -201,16 +219,19 @@ def _compile_batched(
         with torch.no_grad():
             return predict(named)
 
-    traced = trace(without_gradients, given)
-    emit = Emitter(batch_input=checked.signature.inputs[0].name)
-    values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
-    batch = first.shape[0]
-    if not (isinstance(batch, torch.SymInt) and batch.node.expr.free_symbols):
-        raise BatchBecameConstant(detail=f"a batch of {batch}")
+    with at_any_length(size_of_length(checked.inputs)):
+        traced = trace(without_gradients, given)
+        emit = Emitter(_sources(given))
+        values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    if not (isinstance(batch[0], torch.SymInt) and batch[0].node.expr.free_symbols):
+        raise BatchBecameConstant(detail=f"a batch of {batch[0]}")
     return emit.finish(
         "predict",
-        [_info(tensor, batched=tensor.name in batched) for tensor in inputs],
-        {tensor.name: (values[tensor.name], _info(tensor, batched=True)) for tensor in outputs},
+        [_info(tensor, batched=tensor.name in batched, length=axes.get(tensor.name)) for tensor in inputs],
+        {
+            tensor.name: (values[tensor.name], _info(tensor, batched=True, length=axes.get(tensor.name)))
+            for tensor in outputs
+        },
     )
 
 
@@ -223,10 +244,37 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
         raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
 
 
-def _empty(tensor: TensorSpec, batch: Sequence[int] = ()) -> Tensor:
-    return torch.empty((*batch, *tensor.shape), dtype=TORCH_TYPES[tensor.dtype])
+def _fake_mode(checked: CheckedProgram) -> FakeTensorMode:
+    """That of the program's inputs, which knows its symbols."""
+    first = checked.inputs[checked.signature.inputs[0].name]
+    assert isinstance(first, FakeTensor)
+    return first.fake_mode
 
 
-def _info(tensor: TensorSpec, *, batched: bool = False) -> onnx.ValueInfoProto:
-    shape: Sequence[int | str] = ["batch", *tensor.shape] if batched else list(tensor.shape)
+def _sources(given: Mapping[str, Tensor]) -> Sources:
+    """The sizes of inputs that are not fixed."""
+    found: dict[sympy.Symbol, tuple[str, int]] = {}
+    for name, tensor in given.items():
+        sizes: Sequence[int | torch.SymInt] = tensor.shape
+        for axis, size in enumerate(sizes):
+            if isinstance(size, torch.SymInt):
+                found.setdefault(size.node.expr, (name, axis))
+    return found
+
+
+def _empty(
+    tensor: TensorSpec, batch: Sequence[int] = (), *, length: torch.SymInt | None = None, axis: int | None = None
+) -> Tensor:
+    """A tensor whose `axis`, where one is named, has the `length`."""
+    shape: list[int | torch.SymInt] = [*batch, *tensor.shape]
+    if axis is not None and length is not None:
+        shape[axis] = length
+    return torch.empty(shape, dtype=TORCH_TYPES[tensor.dtype])
+
+
+def _info(tensor: TensorSpec, *, batched: bool = False, length: int | None = None) -> onnx.ValueInfoProto:
+    """`length` is its axis."""
+    shape: list[int | str] = ["batch", *tensor.shape] if batched else list(tensor.shape)
+    if length is not None:
+        shape[length] = "length"
     return helper.make_tensor_value_info(tensor.name, ONNX_TYPES[TORCH_TYPES[tensor.dtype]], shape)

@@ -28,6 +28,22 @@ def instance_norm(
     return torch.group_norm(x, x.shape[1], weight, bias, eps)
 
 
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """nn.Linear; one product of all places where PyTorch's gradient would ask how long samples are."""
+    if not torch.is_grad_enabled() or all(isinstance(size, int) for size in x.shape):
+        return torch.nn.functional.linear(x, weight, bias)
+    rows = x.reshape(-1, x.shape[-1])
+    found = rows @ weight.t() if bias is None else torch.addmm(bias, rows, weight.t())
+    return found.reshape(*x.shape[:-1], weight.shape[0])
+
+
+def dropout(x: Tensor, share: float, train: bool) -> Tensor:
+    """nn.Dropout; PyTorch asks for the number of elements first."""
+    if not train or share in (0, 1) or all(isinstance(size, int) for size in x.shape):
+        return torch.dropout(x, share, train)
+    return x * (torch.bernoulli(torch.empty_like(x), 1 - share) / (1 - share))
+
+
 def bilinear(left: Tensor, right: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """nn.Bilinear: for each output a quadratic form of both inputs."""
     found = torch.einsum("...i,oij,...j->...o", left, weight, right)
@@ -60,6 +76,8 @@ def windows(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 COMPOSITES: Mapping[str, Composite] = {
+    "aten.linear.default": linear,
+    "aten.dropout.default": dropout,
     "aten.instance_norm.default": instance_norm,
     "aten.bilinear.default": bilinear,
     "aten.cdist.default": pairwise_distances,

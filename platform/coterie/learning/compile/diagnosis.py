@@ -1,6 +1,7 @@
 """Why torch.export gave up on a model: which module, which line of it, and what to write instead."""
 
 import linecache
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -11,7 +12,7 @@ from torch._dynamo.exc import UserError
 from torch.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
 
 from coterie.core.errors import CoterieError
-from coterie.learning.compile.errors import BatchBecameConstant, DataDependent, ExportFailed
+from coterie.learning.compile.errors import BatchBecameConstant, DataDependent, ExportFailed, LengthBecameConstant
 
 PYTORCH = Path(torch.__file__).parent
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
@@ -25,7 +26,8 @@ def diagnose(error: Exception, module: nn.Module) -> CoterieError:
     detail = str(error).strip().splitlines() or [type(error).__name__]
     if isinstance(error, (UserError, ConstraintViolationError)) and "Constraints violated" in detail[0]:
         reason = next((text.strip("- ").strip() for text in detail if text.startswith("  - ")), detail[0])
-        return BatchBecameConstant(detail=reason.split(". If you", 1)[0][:300])
+        constant = LengthBecameConstant if re.search(r"(marked|values of) length\b", reason) else BatchBecameConstant
+        return constant(detail=reason.split(". If you", 1)[0][:300])
     return ExportFailed(module=path, line=line, detail=detail[0][:400])
 
 

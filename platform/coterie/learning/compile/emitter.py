@@ -8,6 +8,8 @@ import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from coterie.learning.compile.sizes import Sizes, Sources
+
 OPSET = 18
 """Standard operators only; onnxruntime has run this opset since 1.14, and onnxruntime-web since 1.15."""
 IR_VERSION = 8
@@ -38,13 +40,12 @@ NUMPY_TYPES: Mapping[torch.dtype, type[np.generic]] = {
 class Emitter:
     """A graph under construction. Values are known by their names."""
 
-    def __init__(self, *, batch_input: str | None = None) -> None:
-        """`batch_input` names an input whose leading axis is the batch that symbolic sizes stand for."""
+    def __init__(self, sources: Sources | None = None) -> None:
+        """`sources` tell where the sizes come from that are not fixed."""
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._initializers: list[onnx.TensorProto] = []
-        self._batch_input = batch_input
-        self._batch: str | None = None
+        self._sizes = Sizes(self, sources or {})
         self._count = 0
 
     def op(self, op_type: str, *inputs: str, **attributes: Attribute) -> str:
@@ -78,28 +79,15 @@ class Emitter:
         return self.op("Cast", value, to=ONNX_TYPES[dtype])
 
     def shape(self, sizes: Sequence[Size]) -> str:
-        """An int64 vector of `sizes`, computed from the batch where one is symbolic."""
+        """An int64 vector of `sizes`, computed where one is symbolic."""
         if all(isinstance(size, int) for size in sizes):
             return self.ints([int(size) for size in sizes])
-        return self.op("Concat", *(self._size(size) for size in sizes), axis=0)
+        parts = [self.ints([size]) if isinstance(size, int) else self._sizes.value(size.node.expr) for size in sizes]
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
-    def _size(self, size: Size) -> str:
-        if isinstance(size, int):
-            return self.ints([size])
-        symbols = size.node.expr.free_symbols
-        if not symbols:
-            return self.ints([int(size)])
-        factor = size.node.expr.coeff(next(iter(symbols))) if len(symbols) == 1 else 0
-        if not factor or size.node.expr != factor * next(iter(symbols)):
-            raise NotImplementedError(f"the size {size} is not a multiple of the batch")
-        batch = self._batch_size()
-        return batch if factor == 1 else self.op("Mul", batch, self.ints([int(factor)]))
-
-    def _batch_size(self) -> str:
-        if self._batch is None:
-            assert self._batch_input is not None, "only a graph with a batch input has symbolic sizes"
-            self._batch = self.op("Shape", self._batch_input, start=0, end=1)
-        return self._batch
+    def number(self, number: torch.SymInt | torch.SymFloat, dtype: torch.dtype) -> str:
+        """A scalar computed from symbolic sizes."""
+        return self.cast(self.op("Squeeze", self._sizes.value(number.node.expr)), dtype)
 
     def _fresh(self) -> str:
         self._count += 1

@@ -37,7 +37,7 @@ class FixedBatch(CoterieError):
     kind = ErrorKind.INVALID
     sentence = (
         "Input {name!r} was exported with a fixed batch size: export with dynamic_shapes that make the leading axis "
-        "of every input the same torch.export.Dim, and no other axis dynamic."
+        "of every input the same torch.export.Dim."
     )
 
 
@@ -49,14 +49,26 @@ class BatchOutOfRange(CoterieError):
     sentence = "The model was exported for batches of {smallest} to {largest} samples, not of {batch_size}."
 
 
+class UnboundedLength(CoterieError):
+    """Fields: longest (that can be had)."""
+
+    code = "compile.unbounded_length"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "The model takes samples of any length, and devices must know the longest: export the axis with "
+        "torch.export.Dim('length', min=…, max=…), with a max of at most {longest}."
+    )
+
+
 class UnsupportedSignature(CoterieError):
     """Fields: found."""
 
     code = "compile.unsupported_signature"
     kind = ErrorKind.INVALID
     sentence = (
-        "A model takes float32, int64, int32, uint8 or bool tensors with a leading batch axis and gives one float32 "
-        "tensor [batch, ...]; this one: {found}."
+        "A model takes float32, int64, int32, uint8 or bool tensors with a leading batch axis, and perhaps one more "
+        "dynamic axis, of the same length in all that have it; it gives one float32 tensor [batch, ...]; this one: "
+        "{found}."
     )
 
 
@@ -125,6 +137,17 @@ class BatchBecameConstant(CoterieError):
     )
 
 
+class LengthBecameConstant(CoterieError):
+    """Fields: detail (PyTorch's words)."""
+
+    code = "compile.length_became_constant"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "The model works for some lengths of samples only ({detail}): take the length from x.shape, ask nothing about "
+        "it, and do not loop over it, as recurrent layers do; or export the axis with a fixed size."
+    )
+
+
 class NoGradient(CoterieError):
     """Fields: detail (PyTorch's words)."""
 
@@ -139,6 +162,18 @@ class NotTrainable(CoterieError):
     code = "compile.not_trainable"
     kind = ErrorKind.INVALID
     sentence = "The compiled model does not train: {detail}."
+
+
+class PaddingCounts(CoterieError):
+    """Fields: padding (the number that whole numbers are filled up with)."""
+
+    code = "compile.padding_counts"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "What the model says of a short sample changes when it is filled up to a longer one of its batch, whole "
+        "numbers with {padding} and others with 0: mask what is filled up, for example by (words != {padding}), "
+        "before sums, means, maxima and attention."
+    )
 
 
 class MalformedUpload(CoterieError):
@@ -171,6 +206,7 @@ ERRORS = (
     MutatedState,
     FixedBatch,
     BatchOutOfRange,
+    UnboundedLength,
     UnsupportedSignature,
     LossMismatch,
     UnsupportedLoss,
@@ -179,8 +215,10 @@ ERRORS = (
     ExportFailed,
     DataDependent,
     BatchBecameConstant,
+    LengthBecameConstant,
     NoGradient,
     NotTrainable,
+    PaddingCounts,
     MalformedUpload,
     UploadTooLarge,
     UnsafeUpload,

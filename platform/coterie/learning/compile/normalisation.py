@@ -104,6 +104,10 @@ class BatchNorm(NamedTuple):
         As PyTorch, the statistics that are gathered take the unbiased variance. A channel with a single value, which
         PyTorch refuses, has variance 0.
         """
+        if not all(isinstance(size, int) for size in self.x.shape[2:]):
+            raise NotImplementedError(
+                "it would gather statistics of padding, which ends short samples: use LayerNorm over the features"
+            )
         mask = self._rows(present)
         rows = mask.sum()
         weight = torch.ones_like(self.running_mean) if self.weight is None else self.weight

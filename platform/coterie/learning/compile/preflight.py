@@ -3,16 +3,18 @@
 from pathlib import Path
 
 import numpy as np
+from msgspec import UNSET
 from torch.export import ExportedProgram
 
 from coterie.learning.child.job import Progress, ReportProgress
 from coterie.learning.cloud.trial import try_cloud
 from coterie.learning.compile.compiled import CompiledModel, compile_model, compile_prediction
-from coterie.learning.compile.errors import ERRORS, NotTrainable
+from coterie.learning.compile.errors import ERRORS, NotTrainable, PaddingCounts
 from coterie.learning.compile.loss_program import Criterion, criterion
 from coterie.learning.compile.reporting import report_pair
 from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.upload import load_upload
+from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import DeviceSteps
 from coterie.learning.evaluate import open_session, predict_logits
 from coterie.learning.jobs.preflight import (
@@ -26,7 +28,8 @@ from coterie.learning.made_up import made_up_batch, made_up_weights
 from coterie.learning.recipe import parse_recipe
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.codec import Tensors
-from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.contract import at_length
+from coterie_wire.tensors import Array, decode_tensors, encode_tensors
 
 STAGES = ("loading", "compiling", "training", "cloud model", "measuring")
 TRIED_STEPS = 3
@@ -69,13 +72,14 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
 
 
 def try_training(compiled: CompiledModel) -> None:
-    """Train on made-up samples, save and restore. Raises NotTrainable."""
+    """Train on made-up samples, save and restore. Raises NotTrainable or PaddingCounts."""
     model = compiled.spec
     batch, weights = made_up_batch(model), made_up_weights(model)
+    others = [] if model.length is UNSET else [made_up_batch(at_length(model, model.length.shortest))]
     steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
     training = steps.begin(compiled.parameters)
-    for _ in range(TRIED_STEPS):
-        training, loss, _ = steps.step(training, batch, weights, compiled.parameters)
+    for tried in (*others, *[batch] * TRIED_STEPS):
+        training, loss, _ = steps.step(training, tried, weights, compiled.parameters)
         if not np.isfinite(loss) or not _finite(training.parameters):
             raise NotTrainable(detail="a step gives numbers that are not finite")
     if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
@@ -89,6 +93,32 @@ def try_training(compiled: CompiledModel) -> None:
     )
     if not np.isfinite(logits).all() or not np.array_equal(logits, again):
         raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
+    if model.length is not UNSET:
+        try_lengths(compiled)
+
+
+def try_lengths(compiled: CompiledModel) -> None:
+    """What is said of a short sample is the same when it is filled up to a long one. Raises PaddingCounts."""
+    model, session = compiled.spec, open_session(compiled.predict)
+    assert model.length is not UNSET, "only models with lengths are asked"
+    short = made_up_batch(at_length(model, model.length.shortest), whole=0 if model.padding else 1).dataset
+    filled = {
+        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), model.padding or 0)
+        for spec in model.inputs
+    }
+    said, again = (
+        predict_logits(session, compiled.parameters, Dataset(inputs, short.labels), compiled.frozen)
+        for inputs in (short.inputs, filled)
+    )
+    if not np.allclose(said, again[tuple(map(slice, said.shape))], rtol=1e-3, atol=1e-4):
+        raise PaddingCounts(padding=model.padding or 0)
+
+
+def _filled(array: Array, shape: tuple[int, ...], padding: int) -> Array:
+    """As devices fill samples up: whole numbers with the padding, others with zeros."""
+    whole: Array = np.full(shape, 0 if array.dtype == np.float32 else padding, array.dtype)
+    whole[tuple(map(slice, array.shape))] = array
+    return whole
 
 
 def _check_labels(labels: tuple[str, ...] | None, model: ModelSpec) -> None:
@@ -110,7 +140,7 @@ def _teacher(program: ExportedProgram, loss: Criterion, output: str) -> tuple[Te
 
 def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Criterion) -> int:
     cloud = try_cloud(program, loss)
-    device = Signature(model.inputs, model.output, model.target, model.task)
+    device = Signature(model.inputs, model.output, model.target, model.task, model.length or None)
     if str(device) != str(cloud.signature):
         raise PairMismatch(device=str(device), cloud=str(cloud.signature))
     return sum(tensor.numel() for tensor in cloud.parameters.values())

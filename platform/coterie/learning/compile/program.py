@@ -1,5 +1,6 @@
 """What a program must be to be compiled, and its flat form."""
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,22 +27,31 @@ from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
 from coterie.learning.compile.statistics import Statistics, settle_statistics
 from coterie.learning.recipe.trains import Trains
+from coterie_wire.length import Length
 from coterie_wire.tensors import Array
 
 
-def export_module(module: nn.Module, example: Sequence[Tensor]) -> ExportedProgram:
+def export_module(module: nn.Module, example: Sequence[Tensor], length: Length | None = None) -> ExportedProgram:
     """`module` as a program in training mode, whose batch is dynamic. `example` are inputs with a leading batch axis.
 
-    Raises ExportFailed, DataDependent or BatchBecameConstant.
+    Where samples differ in `length`, it names inputs as `forward` calls them, and the axes of one sample; examples are
+    two long at least. Raises ExportFailed, DataDependent, BatchBecameConstant, LengthBecameConstant, or KeyError where
+    `length` names no input.
     """
     batch = torch.export.Dim("batch", min=1)
+    shapes: list[dict[int, torch.export.Dim]] = [{0: batch} for _ in example]
+    if length is not None:
+        long = torch.export.Dim("length", min=length.shortest, max=length.longest)
+        places = {name: place for place, name in enumerate(inspect.signature(module.forward).parameters)}
+        for name, axis in length.axes.items():
+            shapes[places[name]][axis + 1] = long
     # A batch of 1 would be taken for a constant.
     doubled = tuple(torch.cat([tensor, tensor]) if len(tensor) == 1 else tensor for tensor in example)
     try:
         with warnings.catch_warnings():
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            return torch.export.export(module.train(), doubled, dynamic_shapes=tuple({0: batch} for _ in doubled))
+            return torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes))
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module) from error
 
@@ -70,7 +80,7 @@ class CheckedProgram(NamedTuple):
     prediction: FlatProgram
     """Without dropout."""
     inputs: Mapping[str, Tensor]
-    """Fake tensors with a symbolic batch, by name."""
+    """Fake tensors with a symbolic batch, and perhaps length, by name."""
     parameters: Mapping[str, Tensor]
     """What is trained."""
     statistics: Statistics
@@ -82,8 +92,8 @@ class CheckedProgram(NamedTuple):
 def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, freezes: bool = True) -> CheckedProgram:
     """What a recipe makes of `program`; unless it `freezes`, all parameters are taken for trained.
 
-    Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, LossMismatch, NothingTrains or
-    FixedBatch.
+    Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, UnboundedLength, LossMismatch,
+    NothingTrains or FixedBatch.
     """
     signature = check_signature(program, loss)
     graph, statistics = settle_statistics(program, trains, freezes=freezes)

@@ -12,10 +12,13 @@ from torch.fx.node import Node
 
 from coterie.learning.compile.dtypes import INPUTS, advise_dtype
 from coterie.learning.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
+from coterie.learning.compile.lengths import dynamic_axes, find_length, shape_of_longest, size_of_length
 from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.passes.copying import copy_graph
+from coterie.learning.recipe.loss.next_token import NextToken
 from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
 from coterie_wire.contract import LOSSES, TARGET
+from coterie_wire.length import Length
 from coterie_wire.local import StepWeights
 from coterie_wire.tensors import METADATA
 
@@ -48,17 +51,26 @@ class Signature(NamedTuple):
     target: TensorSpec
     """What its loss compares the output with."""
     task: Task
+    length: Length | None = None
+    """How samples differ in length; the shapes are those of the longest."""
 
     def __str__(self) -> str:
-        inputs = ", ".join(f"{spec.dtype} {list(spec.shape)}" for spec in self.inputs)
-        return f"{inputs} to {list(self.output.shape)}"
+        inputs = ", ".join(f"{spec.dtype} {self._shown(spec)}" for spec in self.inputs)
+        return f"{inputs} to {self._shown(self.output)}"
+
+    def _shown(self, spec: TensorSpec) -> str:
+        sizes = [str(size) for size in spec.shape]
+        if self.length is not None and spec.name in self.length.axes:
+            sizes[self.length.axes[spec.name]] = f"{self.length.shortest} to {self.length.longest}"
+        return f"[{', '.join(sizes)}]"
 
 
 def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
-    """Raises UnsupportedSignature, LossMismatch or FixedBatch."""
+    """Raises UnsupportedSignature, UnboundedLength, LossMismatch or FixedBatch."""
+    tensors = {node.name: input_tensor(node) for node in user_inputs(program)}
+    length = find_length(program, tensors)
     inputs = tuple(
-        TensorSpec(node.name, INPUTS[tensor.dtype], tuple(int(size) for size in tensor.shape[1:]))
-        for node, tensor in ((node, input_tensor(node)) for node in user_inputs(program))
+        TensorSpec(name, INPUTS[tensor.dtype], shape_of_longest(tensor, length)) for name, tensor in tensors.items()
     )
     if not inputs:
         raise UnsupportedSignature(found="it has no inputs")
@@ -68,11 +80,26 @@ def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
     for spec in inputs:
         if spec.name in RESERVED:
             raise UnsupportedSignature(found=f"an input is called {spec.name!r}, as something else in the train step")
-    output = _output(program, "values" if loss.task == "values" else "logits")
+    given = _output(program, size_of_length(tensors))
+    output = TensorSpec("values" if loss.task == "values" else "logits", "float32", shape_of_longest(given, length))
     target = loss.target(output)
-    if target is None:
-        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"[batch, {', '.join(map(str, output.shape))}]")
-    return Signature(inputs, output, target, loss.task)
+    axes = dynamic_axes(given)[1:]
+    # Of the losses only that of the next token knows which positions are padding.
+    if target is None or (axes and not (isinstance(loss, NextToken) and axes == (1,))):
+        sizes = ["length" if axis in axes else str(size) for axis, size in enumerate(output.shape, start=1)]
+        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"[batch, {', '.join(sizes)}]")
+    if length is not None and axes:
+        _check_padding(loss, output)
+        length = Length(length.shortest, length.longest, {**length.axes, target.name: 0, output.name: 0})
+    return Signature(inputs, output, target, loss.task, length)
+
+
+def _check_padding(loss: Criterion, output: TensorSpec) -> None:
+    """Short samples are filled up with a token that the model knows."""
+    if isinstance(loss, NextToken) and loss.padding >= output.shape[-1]:
+        raise UnsupportedSignature(
+            found=f"its padding, token {loss.padding}, is beyond its vocabulary of {output.shape[-1]}"
+        )
 
 
 def user_inputs(program: ExportedProgram) -> list[Node]:
@@ -83,14 +110,14 @@ def user_inputs(program: ExportedProgram) -> list[Node]:
 
 
 def input_tensor(node: Node) -> Tensor:
-    """The fake tensor of an input, whose batch is symbolic."""
+    """The fake tensor of an input, whose batch is symbolic, and perhaps its length."""
     value = node.meta.get("val")
     if not isinstance(value, Tensor) or value.dim() < 1:
         found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedSignature(found=f"input {node.name} is {found}")
     if value.dtype not in INPUTS:
         raise UnsupportedSignature(found=f"input {node.name} is {value.dtype}; {advise_dtype(value.dtype)}")
-    if [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]:
+    if isinstance(value.shape[0], int):
         raise FixedBatch(name=node.name)
     return value
 
@@ -107,7 +134,8 @@ def in_service(module: GraphModule) -> GraphModule:
     return copy
 
 
-def _output(program: ExportedProgram, name: str) -> TensorSpec:
+def _output(program: ExportedProgram, length: torch.SymInt | None) -> Tensor:
+    """The fake tensor that it gives, [batch, ...], of whose further axes one may be the inputs' `length`."""
     (outputs,) = program.graph.output_node().args
     assert isinstance(outputs, (tuple, list))
     value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
@@ -115,8 +143,9 @@ def _output(program: ExportedProgram, name: str) -> TensorSpec:
         not isinstance(value, Tensor)
         or value.dim() < 2
         or value.dtype != torch.float32
-        or [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]
+        or dynamic_axes(value)[:1] != (0,)
+        or [str(value.shape[axis]) for axis in dynamic_axes(value)[1:]] not in ([], [str(length)])
     ):
         found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
         raise UnsupportedSignature(found=f"its output is {found}")
-    return TensorSpec(name, "float32", tuple(int(size) for size in value.shape[1:]))
+    return value

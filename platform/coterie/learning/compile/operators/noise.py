@@ -15,7 +15,7 @@ import torch
 from torch.fx import GraphModule
 
 from coterie.learning.compile.call import Call, Table
-from coterie.learning.compile.emitter import Emitter
+from coterie.learning.compile.emitter import Emitter, Size
 
 TABLE = Table()
 SEED = "seed"
@@ -60,14 +60,14 @@ def random_like(call: Call) -> str:
 
 def _numbers(call: Call) -> str:
     """A whole number below PRIME for each element, in double precision."""
-    emit, sizes = call.emit, [int(size) for size in call.shape]
+    emit, sizes = call.emit, call.shape
     keys = _keys(call)
     rows, columns = (sizes[0], math.prod(sizes[1:])) if len(sizes) > 1 else (1, math.prod(sizes))
     # An element is the sum of its row's and its column's number: as many steps as rows and columns, not elements.
     row = _mix(emit, _counted(emit, rows, 1, keys[0]), keys[1])
     column = _mix(emit, _counted(emit, columns, 0, keys[1]), keys[2])
     mixed = _squared(emit, emit.op("Add", row, column))
-    return emit.op("Reshape", _mix(emit, mixed, keys[0]), emit.ints(sizes))
+    return emit.op("Reshape", _mix(emit, mixed, keys[0]), emit.shape(sizes))
 
 
 def _keys(call: Call) -> tuple[str, str, str]:
@@ -85,9 +85,10 @@ def _keys(call: Call) -> tuple[str, str, str]:
     return found[1], found[3], found[5]
 
 
-def _counted(emit: Emitter, count: int, axis: int, key: str) -> str:
+def _counted(emit: Emitter, count: Size, axis: int, key: str) -> str:
     """A number for each of `count` places, [count, 1] or [1, count] by `axis`."""
-    places = emit.op("Range", *(_constant(emit, bound) for bound in (1, count + 1, 1)))
+    last = _constant(emit, count + 1) if isinstance(count, int) else emit.number(count + 1, torch.float64)
+    places = emit.op("Range", _constant(emit, 1), last, _constant(emit, 1))
     column = emit.op("Unsqueeze", places, emit.ints([axis]))
     spread = _remainder(emit, emit.op("Mul", column, _constant(emit, SPREAD)))
     return _remainder(emit, emit.op("Add", spread, key))

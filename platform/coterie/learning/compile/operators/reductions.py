@@ -68,14 +68,13 @@ def _moments(call: Call) -> tuple[str, str]:
     axes, keep = call.ints("dim") or list(range(tensor.dim())), bool(call.arguments["keepdim"])
     correction = call.arguments["correction"]
     counts = [tensor.shape[axis] for axis in axes]
-    if not all(isinstance(count, int) for count in counts):
-        raise NotImplementedError("the variance over the batch")
-    count = math.prod(int(size) for size in counts)
     centre = _reduce(call, "ReduceMean", call["self"], axes, keep=True)
     off = emit.op("Sub", call["self"], centre)
     total = _reduce(call, "ReduceSum", emit.op("Mul", off, off), axes, keep=keep)
-    divisor = count - (correction if isinstance(correction, (int, float)) else 1)
+    divisor = math.prod(counts) - (correction if isinstance(correction, (int, float)) else 1)
     mean = centre if keep else emit.op("Squeeze", centre, emit.ints(axes))
+    if isinstance(divisor, (torch.SymInt, torch.SymFloat)):
+        return mean, emit.op("Div", total, emit.number(divisor, call.dtype))
     return mean, emit.op("Mul", total, emit.scalar(1 / divisor, call.dtype))
 
 

@@ -43,7 +43,7 @@ def contiguous(call: Call) -> Lowered:
 
 
 def target_shape(call: Call, shape: tuple[Size, ...]) -> str:
-    """ONNX infers one size itself, which does for the batch."""
+    """ONNX infers one size itself, which does for the batch or the length."""
     if sum(not isinstance(size, int) for size in shape) > 1:
         return call.emit.shape(shape)
     return call.emit.ints([size if isinstance(size, int) else -1 for size in shape])
@@ -84,25 +84,22 @@ def expand(call: Call) -> str:
 
 @TABLE.lowers("repeat.default")
 def repeat(call: Call) -> str:
-    repeats = call.ints("repeats")
+    repeats = call.sizes("repeats")
     here = tuple(call.tensor("self").shape)
     padded = (1,) * (len(repeats) - len(here)) + here
     value = call["self"]
     if padded != here:
         value = call.emit.op("Reshape", value, target_shape(call, padded))
-    return call.emit.op("Tile", value, call.emit.ints(repeats))
+    return call.emit.op("Tile", value, call.emit.shape(repeats))
 
 
 @TABLE.lowers("slice.Tensor")
 def cut(call: Call) -> str:
-    axis, start, end = call.whole("dim"), call.arguments["start"] or 0, call.arguments["end"]
-    end = end if isinstance(end, int) else sys.maxsize
-    if not isinstance(start, int):
-        raise NotImplementedError("a slice that starts at a computed place")
-    if start == 0 and call.whole("step") == 1 and same_sizes(call.tensor("self").shape, call.shape):
+    if call.whole("step") == 1 and same_sizes(call.tensor("self").shape, call.shape):
         return call["self"]
-    ints = call.emit.ints
-    return call.emit.op("Slice", call["self"], ints([start]), ints([end]), ints([axis]), ints([call.whole("step")]))
+    start, end = call.size("start", default=0), call.size("end", default=sys.maxsize)
+    ends = (call.emit.shape([bound]) for bound in (start, end, call.whole("dim"), call.whole("step")))
+    return call.emit.op("Slice", call["self"], *ends)
 
 
 @TABLE.lowers("select.int")
@@ -149,21 +146,21 @@ def flip(call: Call) -> str:
 @TABLE.lowers("constant_pad_nd.default")
 def pad(call: Call) -> str:
     # PyTorch: (begin, end) from the last axis backwards. ONNX: all begins, then all ends, for the axes named.
-    pads = call.ints("pad")
+    pads = call.sizes("pad")
     pairs = len(pads) // 2
-    axes = [axis for axis in range(-1, -pairs - 1, -1) if any(pads[2 * (-axis - 1) : -2 * axis])]
+    axes = [axis for axis in range(-1, -pairs - 1, -1) if not same_sizes(pads[2 * (-axis - 1) : -2 * axis], [0, 0])]
     if not axes:
         return call["self"]
     amounts = [pads[2 * (-axis - 1)] for axis in axes] + [pads[2 * (-axis - 1) + 1] for axis in axes]
     rank = call.result.dim()
     emit = call.emit
-    return emit.op("Pad", call["self"], emit.ints(amounts), call["value"], emit.ints([axis + rank for axis in axes]))
+    return emit.op("Pad", call["self"], emit.shape(amounts), call["value"], emit.ints([axis + rank for axis in axes]))
 
 
 @TABLE.lowers("full.default", "full_like.default", "scalar_tensor.default")
 def full(call: Call) -> str:
     name = "fill_value" if "fill_value" in call.arguments else "s"
-    return _filled(call, call.number(name))
+    return _filled(call, call.cast(name, call.dtype))
 
 
 @TABLE.lowers(
@@ -177,28 +174,22 @@ def full(call: Call) -> str:
     "new_empty_strided.default",
 )
 def zeros(call: Call) -> str:
-    return _filled(call, 0)
+    return _filled(call, call.emit.scalar(0, call.dtype))
 
 
 @TABLE.lowers("ones.default", "ones_like.default", "new_ones.default")
 def ones(call: Call) -> str:
-    return _filled(call, 1)
+    return _filled(call, call.emit.scalar(1, call.dtype))
 
 
-def _filled(call: Call, number: float) -> str:
-    value = call.emit.scalar(number, call.dtype)
+def _filled(call: Call, value: str) -> str:
     return value if call.shape == () else call.emit.op("Expand", value, call.emit.shape(call.shape))
 
 
 @TABLE.lowers("arange.start_step")
 def arange(call: Call) -> str:
-    end = call.arguments["end"]
-    if isinstance(end, Node):
-        # Up to the batch's size.
-        emit = call.emit
-        last = emit.op("Squeeze", emit.shape([end.meta["val"]]))
-        bounds = (emit.cast(last, call.dtype), call.cast("step", call.dtype))
-        return emit.op("Range", call.cast("start", call.dtype), *bounds)
+    if any(isinstance(call.arguments[name], Node) for name in ("start", "end", "step")):
+        return call.emit.op("Range", *(call.cast(name, call.dtype) for name in ("start", "end", "step")))
     start, end, step = (call.number(name) for name in ("start", "end", "step"))
     return call.emit.constant(np.arange(start, end, step, dtype=NUMPY_TYPES[call.dtype]))
 
@@ -207,11 +198,11 @@ def arange(call: Call) -> str:
 def slice_scatter(call: Call) -> str:
     """Into zeros, as in the gradient of a slice, or into any tensor: what is outside the slice stays."""
     axis = axis_of(call.whole("dim"), call.result.dim())
-    size = call.result.shape[axis]
-    if not isinstance(size, int):
-        raise NotImplementedError("a slice of the batch")
-    start, end, step = call.arguments["start"] or 0, call.arguments["end"], call.whole("step")
-    rows = np.arange(size)[slice(start, end if isinstance(end, int) else None, step)]
+    size, step = call.result.shape[axis], call.whole("step")
+    start, end = call.size("start", default=0), call.size("end", default=sys.maxsize)
+    if not isinstance(size, int) or not isinstance(start, int) or not isinstance(end, int):
+        return _written_between(call, axis, start)
+    rows = np.arange(size)[slice(start, end, step)]
     if len(rows) == 0:
         return call["self"]
     if len(rows) == size and step == 1:
@@ -220,6 +211,17 @@ def slice_scatter(call: Call) -> str:
         return _written_in_steps(call, axis, rows, size)
     before, after = (_kept(call, axis, *bounds) for bounds in ((0, int(rows[0])), (int(rows[-1]) + 1, size)))
     return call.emit.op("Concat", *before, call["src"], *after, axis=axis)
+
+
+def _written_between(call: Call, axis: int, start: Size) -> str:
+    """The source amid what stays, where it is not known how much that is."""
+    emit, ints = call.emit, call.emit.ints
+    if call.whole("step") != 1 or not isinstance(start, int) or start < 0:
+        raise NotImplementedError("it writes into steps of an axis of dynamic size: write all of it, with torch.where")
+    last = emit.shape([start + call.tensor("src").shape[axis]])
+    before = _kept(call, axis, 0, start)
+    after = emit.op("Slice", call["self"], last, ints([sys.maxsize]), ints([axis]))
+    return emit.op("Concat", *before, call["src"], after, axis=axis)
 
 
 def _written_in_steps(call: Call, axis: int, rows: NDArray[np.int64], size: int) -> str:

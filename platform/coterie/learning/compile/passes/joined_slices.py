@@ -7,6 +7,9 @@ import torch
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.learning.compile.call import same_sizes
+from coterie.learning.compile.passes.sizes import as_arguments
+
 aten = torch.ops.aten
 
 ZEROS = {aten.full.default, aten.zeros.default, aten.new_zeros.default}
@@ -33,7 +36,9 @@ def _join(total: Node) -> None:
     if left.target is not aten.cat.default or right.target is not aten.cat.default:
         return
     value, axis = total.meta["val"], _axis(left)
-    if axis != _axis(right) or any(part.meta["val"].shape != value.shape for part in (left, right)):
+    if axis != _axis(right) or any(not same_sizes(part.meta["val"].shape, value.shape) for part in (left, right)):
+        return
+    if any(not isinstance(part.meta["val"].shape[axis], int) for cat in (left, right) for part in cat.all_input_nodes):
         return
     pieces = sorted([*_pieces(left), *_pieces(right)])
     if any(first.end > second.start for first, second in itertools.pairwise(pieces)):
@@ -76,6 +81,6 @@ def _is_zero(node: Node) -> bool:
 def _zeros(total: Node, axis: int, size: int) -> Node:
     value: torch.Tensor = total.meta["val"]
     shape = [*value.shape[:axis], size, *value.shape[axis + 1 :]]
-    zeros = total.graph.call_function(aten.full.default, (shape, 0))
+    zeros = total.graph.call_function(aten.full.default, (as_arguments(total.graph, shape), 0))
     zeros.meta = {**total.meta, "val": torch.empty(shape, dtype=value.dtype, device="meta")}
     return zeros

@@ -1,9 +1,14 @@
 """Compute first, expand later: elementwise operators broadcast as they read, and expanding copies."""
 
-import numpy as np
+from collections.abc import Iterable, Sequence
+
 import torch
 from torch.fx import GraphModule
 from torch.fx.node import Node
+
+from coterie.learning.compile.call import same_sizes
+from coterie.learning.compile.emitter import Size
+from coterie.learning.compile.passes.sizes import as_arguments
 
 aten = torch.ops.aten
 
@@ -29,18 +34,19 @@ def late_expand(module: GraphModule) -> None:
 
 
 def _expand_after(node: Node) -> None:
-    originals = {source: _unexpanded(source) for source in node.all_input_nodes}
+    tensors = [source for source in node.all_input_nodes if isinstance(source.meta["val"], torch.Tensor)]
+    originals = {source: _unexpanded(source) for source in tensors}
     if all(source is original for source, original in originals.items()):
         return
     value: torch.Tensor = node.meta["val"]
-    shape = np.broadcast_shapes(*(tuple(original.meta["val"].shape) for original in originals.values()))
+    shape = _broadcast(original.meta["val"].shape for original in originals.values())
     for source, original in originals.items():
         node.replace_input_with(source, original)
-    if shape == tuple(value.shape):
+    if same_sizes(shape, value.shape):
         return
     node.meta = {**node.meta, "val": torch.empty(shape, dtype=value.dtype, device="meta")}
-    with node.graph.inserting_after(node):
-        expanded = node.graph.call_function(aten.expand.default, (node, list(value.shape)))
+    with node.graph.inserting_before(node.next):
+        expanded = node.graph.call_function(aten.expand.default, (node, as_arguments(node.graph, value.shape)))
     expanded.meta = {**node.meta, "val": value}
     node.replace_all_uses_with(expanded, delete_user_cb=lambda user: user is not expanded)
 
@@ -48,5 +54,17 @@ def _expand_after(node: Node) -> None:
 def _unexpanded(node: Node) -> Node:
     if node.target is not aten.expand.default:
         return node
-    (source,) = node.all_input_nodes
+    source = node.args[0]
+    assert isinstance(source, Node)
     return source
+
+
+def _broadcast(shapes: Iterable[Sequence[Size]]) -> Sequence[Size]:
+    """The shape of what is computed of tensors of these `shapes`, in which only sizes that are fixed at 1 differ."""
+    found: list[Size] = []
+    for shape in shapes:
+        found = [*[1] * (len(shape) - len(found)), *found]
+        for axis, size in enumerate(shape, start=len(found) - len(shape)):
+            if not (isinstance(size, int) and size == 1):
+                found[axis] = size
+    return found
