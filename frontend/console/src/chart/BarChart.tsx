@@ -1,11 +1,8 @@
-import { useComputedColorScheme } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
-import { useEffect, useRef } from "react";
+import { useCallback } from "react";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { csvOf } from "../table/csv";
 import { Saveable } from "./Saveable";
-import type { Series } from "./TimeChart";
+import { type Drawing, type Ink, type Series, usePlot } from "./usePlot";
 
 interface Props {
   readonly title: string;
@@ -24,22 +21,9 @@ const BAR: [number, number] = [0.38, 32];
 
 /** Values side by side, name by name. */
 export function BarChart({ title, names, series, format = String, height = 200 }: Props) {
-  const { ref, width } = useElementSize();
-  const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const scheme = useComputedColorScheme("light");
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page when the scheme changes
-  useEffect(() => {
-    if (place.current === null || width === 0) return;
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const axis = { stroke: colour("--quiet"), ticks: { show: false } };
-    const grid = { stroke: colour("--line"), width: 1 };
-    const drawn = new uPlot(
-      {
-        width,
-        height,
+  const draw = useCallback(
+    ({ colour, axis }: Ink): Drawing => ({
+      options: {
         legend: { show: series.length > 1 },
         cursor: { points: { show: false } },
         scales: {
@@ -53,7 +37,7 @@ export function BarChart({ title, names, series, format = String, height = 200 }
             splits: () => names.map((_name, index) => index),
             values: (chart, splits) => shown(names, splits, chart.bbox.width / devicePixelRatio),
           },
-          { ...axis, grid, size: 56, values: (_plot, ticks) => ticks.map(format) },
+          { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
         ],
         series: [
           { value: (_plot: uPlot, index: number | null) => (index === null ? "–" : (names[index] ?? "")) },
@@ -67,12 +51,11 @@ export function BarChart({ title, names, series, format = String, height = 200 }
           })),
         ],
       },
-      [names.map((_name, index) => index), ...series.map((line) => line.values as (number | null)[])],
-      place.current,
-    );
-    plot.current = drawn;
-    return () => drawn.destroy();
-  }, [names, series, format, width, height, scheme]);
+      data: [names.map((_name, index) => index), ...series.map((line) => line.values)],
+    }),
+    [names, series, format],
+  );
+  const { ref, place, picture } = usePlot(draw, height);
 
   const table = () =>
     csvOf(
@@ -84,7 +67,7 @@ export function BarChart({ title, names, series, format = String, height = 200 }
   );
 
   return (
-    <Saveable title={title} picture={() => plot.current?.ctx.canvas} table={table} ref={ref}>
+    <Saveable title={title} picture={picture} table={table} ref={ref}>
       <div ref={place} role="img" aria-label={`${title}. ${spoken.join("; ")}`} />
     </Saveable>
   );

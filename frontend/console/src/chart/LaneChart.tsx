@@ -28,7 +28,8 @@ const LANE = 26;
 const BAR = 14;
 const NAMES = 64;
 const AXIS = 22;
-const TICKS = 5;
+/** Pixels that the name of a moment takes, with room beside it. */
+const TICK = 105;
 const DAY = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 const HOUR = new Intl.DateTimeFormat("en", { weekday: "short", hour: "2-digit", minute: "2-digit" });
 
@@ -100,9 +101,10 @@ function draw(context: CanvasRenderingContext2D, lanes: readonly Lane[], width: 
   });
   const written = to - from > 3 * 24 * 3600 ? DAY : HOUR;
   context.fillStyle = colour("quiet");
-  for (let tick = 0; tick < TICKS; tick += 1) {
-    const at = from + ((to - from) * tick) / (TICKS - 1);
-    context.textAlign = tick === 0 ? "left" : tick === TICKS - 1 ? "right" : "center";
+  const ticks = Math.min(5, Math.max(2, Math.floor((width - NAMES) / TICK)));
+  for (let tick = 0; tick < ticks; tick += 1) {
+    const at = from + ((to - from) * tick) / (ticks - 1);
+    context.textAlign = tick === 0 ? "left" : tick === ticks - 1 ? "right" : "center";
     context.fillText(written.format(at * 1000), x(at), height - AXIS / 2);
   }
   context.textAlign = "left";

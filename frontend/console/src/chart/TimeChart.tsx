@@ -1,15 +1,8 @@
-import { useComputedColorScheme } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
-import { useEffect, useRef } from "react";
+import { useCallback } from "react";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { csvOf } from "../table/csv";
 import { Saveable } from "./Saveable";
-
-export interface Series {
-  readonly label: string;
-  readonly values: readonly (number | null)[];
-}
+import { type Drawing, type Ink, type Series, usePlot } from "./usePlot";
 
 /** Something that happened at one moment, marked on the time axis. */
 export interface Mark {
@@ -33,24 +26,21 @@ interface Props {
 
 const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
 const LINES = ["--good", "--wait", "--bad", "--quiet"] as const;
+const NONE: readonly Mark[] = [];
 
 /** Values over time; stays quick with tens of thousands of points. */
-export function TimeChart({ title, times, series, marks = [], format = String, height = 200, stepped = false }: Props) {
-  const { ref, width } = useElementSize();
-  const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const scheme = useComputedColorScheme("light");
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page when the scheme changes
-  useEffect(() => {
-    if (place.current === null || width === 0) return;
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-    const drawn = new uPlot(
-      {
-        width,
-        height,
+export function TimeChart({
+  title,
+  times,
+  series,
+  marks = NONE,
+  format = String,
+  height = 200,
+  stepped = false,
+}: Props) {
+  const draw = useCallback(
+    ({ colour, axis }: Ink): Drawing => ({
+      options: {
         legend: { show: series.length > 1 },
         cursor: { points: { size: 6 } },
         axes: [axis, { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) }],
@@ -67,12 +57,11 @@ export function TimeChart({ title, times, series, marks = [], format = String, h
         ],
         hooks: { draw: [(chart) => drawMarks(chart, marks, colour("--quiet"))] },
       },
-      [times as number[], ...series.map((line) => line.values as (number | null)[])],
-      place.current,
-    );
-    plot.current = drawn;
-    return () => drawn.destroy();
-  }, [times, series, marks, format, stepped, width, height, scheme]);
+      data: [times, ...series.map((line) => line.values)],
+    }),
+    [times, series, marks, format, stepped],
+  );
+  const { ref, place, picture } = usePlot(draw, height);
 
   const table = () =>
     csvOf(
@@ -81,7 +70,7 @@ export function TimeChart({ title, times, series, marks = [], format = String, h
     );
 
   return (
-    <Saveable title={title} picture={() => plot.current?.ctx.canvas} table={table} ref={ref}>
+    <Saveable title={title} picture={picture} table={table} ref={ref}>
       <div ref={place} role="img" aria-label={spoken(title, series, marks, format)} />
     </Saveable>
   );

@@ -2,31 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { act, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { show } from "../testing/show";
+import { FakeSocket } from "../testing/socket";
 import { Live, useWatched } from "./Live";
 
-class FakeSocket {
-  static readonly OPEN = 1;
-  static made: FakeSocket[] = [];
-  readyState = FakeSocket.OPEN;
-  sent: unknown[] = [];
-  onopen?: () => void;
-  onmessage?: (message: { data: string }) => void;
-  onclose?: () => void;
-  constructor(readonly url: string) {
-    FakeSocket.made.push(this);
-  }
-  send(text: string) {
-    this.sent.push(JSON.parse(text));
-  }
-  close() {
-    this.onclose?.();
-  }
-  says(frame: object) {
-    act(() => this.onmessage?.({ data: JSON.stringify(frame) }));
-  }
-}
-
-const latest = () => FakeSocket.made.at(-1) as FakeSocket;
 const STALE = /The platform does not answer: this is how things were before/;
 
 function Jobs({ ask }: { ask: () => Promise<number> }) {
@@ -37,8 +15,7 @@ function Jobs({ ask }: { ask: () => Promise<number> }) {
 
 beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
-  vi.stubGlobal("WebSocket", FakeSocket);
-  FakeSocket.made = [];
+  FakeSocket.install();
 });
 
 afterEach(() => {
@@ -54,10 +31,10 @@ it("asks again for what the platform says has changed, and for nothing else", as
     </Live>,
   );
   expect(await screen.findByText("1 jobs")).toBeDefined();
-  latest().says({ frame: "changed", number: 1, document: { kind: "enrolment_token", id: "7" } });
+  FakeSocket.latest.says({ frame: "changed", number: 1, document: { kind: "enrolment_token", id: "7" } });
   await act(() => vi.advanceTimersByTimeAsync(500));
   expect(ask).toHaveBeenCalledOnce();
-  latest().says({ frame: "changed", number: 2, document: { kind: "job", id: "7" } });
+  FakeSocket.latest.says({ frame: "changed", number: 2, document: { kind: "job", id: "7" } });
   await act(() => vi.advanceTimersByTimeAsync(500));
   expect(await screen.findByText("2 jobs")).toBeDefined();
 });
@@ -68,14 +45,14 @@ it("says that what it shows is old when the line is lost, and no longer when it 
       <Jobs ask={async () => 1} />
     </Live>,
   );
-  latest().says({ frame: "tick", number: 1, at: "" });
+  FakeSocket.latest.says({ frame: "tick", number: 1, at: "" });
   expect(screen.queryByText(STALE)).toBeNull();
   await act(() => vi.advanceTimersByTimeAsync(16_000));
   expect(await screen.findByText(STALE)).toBeDefined();
   expect(screen.getByText("1 jobs")).toBeDefined();
   await act(() => vi.advanceTimersByTimeAsync(31_000));
-  latest().onopen?.();
-  expect(latest().sent[0]).toMatchObject({ frame: "hello", devices: ["d1", "d2"] });
-  latest().says({ frame: "tick", number: 1, at: "" });
+  FakeSocket.latest.onopen?.();
+  expect(FakeSocket.latest.sent[0]).toMatchObject({ frame: "hello", devices: ["d1", "d2"] });
+  FakeSocket.latest.says({ frame: "tick", number: 1, at: "" });
   await waitFor(() => expect(screen.queryByText(STALE)).toBeNull());
 });

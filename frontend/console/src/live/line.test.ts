@@ -1,35 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { FakeSocket } from "../testing/socket";
 import { backoff, Line, type Standing } from "./line";
-
-class FakeSocket {
-  static readonly OPEN = 1;
-  static made: FakeSocket[] = [];
-  readyState = 1;
-  sent: unknown[] = [];
-  onopen?: () => void;
-  onmessage?: (message: { data: string }) => void;
-  onclose?: () => void;
-  constructor(readonly url: string) {
-    FakeSocket.made.push(this);
-  }
-  send(text: string) {
-    this.sent.push(JSON.parse(text));
-  }
-  close() {
-    this.onclose?.();
-  }
-  says(frame: object) {
-    this.onmessage?.({ data: JSON.stringify(frame) });
-  }
-}
 
 let standing: Standing[];
 let line: Line;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  vi.stubGlobal("WebSocket", FakeSocket);
-  FakeSocket.made = [];
+  FakeSocket.install();
   standing = [];
   line = new Line("ws://x", { onFrame: () => undefined, onStanding: (now) => standing.push(now) });
 });

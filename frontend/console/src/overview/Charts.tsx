@@ -1,6 +1,7 @@
 import { Grid } from "@mantine/core";
 import { useMemo } from "react";
-import { type Series, TimeChart } from "../chart/TimeChart";
+import { TimeChart } from "../chart/TimeChart";
+import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
 import type { Overview } from "./queries";
