@@ -26,7 +26,7 @@ from coterie_wire.profile import jensen_shannon
 TOLD_DAYS = 21
 FOLLOWED = 60
 """Devices whose reports are there day by day."""
-ASKING = 40
+ASKING = 16
 """Devices among which the requests are."""
 REQUESTS = 42
 SPLITS = ((0.35, 1), (0.6, 2), (0.85, 3))

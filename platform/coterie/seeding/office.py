@@ -35,6 +35,15 @@ def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, Enro
             expires_at=now + timedelta(days=60),
             now=now,
         )
+        long_ago = now - timedelta(days=100)
+        issue_token(
+            operator=administrator,
+            name="pilot's spreadsheet",
+            scopes=[Scope.READ],
+            expires_at=now - timedelta(days=10),
+            now=long_ago,
+        )
+        _spend_tokens(now=now)
         save_filter(operator=administrator, table="devices", name="Too hot", query={"reason": "conditions.too_hot"})
         save_filter(operator=administrator, table="devices", name="Gone silent", query={"status": "absent"})
         return {
@@ -49,11 +58,30 @@ def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, Enro
         }
 
 
+def _spend_tokens(*, now: datetime) -> None:
+    """Enrolment tokens that let nobody in any more: used up, expired, withdrawn."""
+    for label, uses, expires_in_days, withdrawn in (
+        ("pilot in Lyon", 20, 30, False),
+        ("trade fair", 7, -25, False),
+        ("installers' laptop", 3, 60, True),
+    ):
+        token = create_enrolment_token(
+            label=label,
+            uses_allowed=20,
+            expires_at=now + timedelta(days=expires_in_days),
+            tags=["pilot"],
+            now=now - timedelta(days=70),
+        ).token
+        token.uses = uses
+        token.revoked_at = now - timedelta(days=12) if withdrawn else None
+        token.save(update_fields=["uses", "revoked_at"])
+
+
 def make_webhooks(*, random: Random, now: datetime) -> None:
     """Two programs that are told what happens, and the log of what they were told."""
     for name, events, failing in (
         ("on-call channel", [Event.JOB_FAILED, Event.DEVICE_DRIFTED], 0.04),
-        ("model catalogue", [Event.ROUND_PUBLISHED], 0.3),
+        ("model catalogue", [Event.ROUND_PUBLISHED, Event.ROLLOUT_ENDED], 0.3),
     ):
         webhook = Webhook.objects.create(
             name=name,

@@ -2,8 +2,10 @@
 
 import math
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from random import Random
+from typing import Literal
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -15,11 +17,19 @@ from coterie.rounds.models import Assignment, Round, RoundEvent, Update
 from coterie.seeding.company import keep_company
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
+from coterie.seeding.rollouts import try_versions
 from coterie_wire.conditions import Reason
 
+Fate = Literal["published", "too_few", "worse"]
+"""How a round ends: with a version, with too few updates, or with a model that is worse than the champion."""
+
 ASKED = 26
+REGULARS = 40
+OF_REGULARS = 6
 WANTED = 20
 LAST_DAYS = 58
+FATES: Mapping[Fate, float] = {"published": 0.93, "too_few": 0.04, "worse": 0.03}
+PINNED = 0.004
 REPLAYABLE = 15
 """Of the latest rounds so many can be replayed."""
 PROCESS_BYTES = 61_000_000
@@ -61,11 +71,19 @@ def make_federation(
     base = ModelVersion.objects.get(pair=pair, role=Role.DEVICE, number=1)
     for number in range(1, task.rounds + 1):
         opened_at = now - every * (task.rounds - number + 1)
-        base = _ended_round(federation, task, number, base, members, opened_at, random)
+        fate = random.choices(list(FATES), list(FATES.values()))[0]
+        base = _ended_round(federation, task, number, base, members, opened_at, fate, random) or base
     Alias.objects.filter(pair=pair, role=Role.DEVICE).update(version=base, moved_at=now - every)
-    if state == Federation.State.RUNNING:
-        _open_round(federation, task.rounds + 1, base, members, random, now)
     _hand_out(base, members, random)
+    _pin(members, random)
+    is_running = state == Federation.State.RUNNING
+    if federation.parsed_plan().rollout.is_staged():
+        opened_at = now - (timedelta(minutes=50) if is_running else timedelta(hours=7))
+        candidate = _ended_round(federation, task, task.rounds + 1, base, members, opened_at, "published", random)
+        assert candidate is not None
+        try_versions(federation, champion=base, candidate=candidate, members=members, random=random)
+    elif is_running:
+        _open_round(federation, task.rounds + 1, base, members, random, now)
     keep_company(federation, members, random=random, now=now)
     return federation
 
@@ -84,6 +102,14 @@ def _hand_out(base: ModelVersion, members: list[Device], random: Random) -> None
             device.held_version = version
 
 
+def _pin(members: list[Device], random: Random) -> None:
+    """An operator keeps a few of `members` on the version that they hold."""
+    for device in members:
+        if random.random() < PINNED:
+            device.pinned_version = device.held_version
+            device.save(update_fields=["pinned_version"])
+
+
 def _ended_round(
     federation: Federation,
     task: Task,
@@ -91,11 +117,12 @@ def _ended_round(
     base: ModelVersion,
     members: list[Device],
     opened_at: datetime,
+    fate: Fate,
     random: Random,
-) -> ModelVersion:
-    """A round that published a version, or came to nothing; the version in use afterwards."""
-    too_few, worse = random.random() < 0.04, random.random() < 0.03
-    asked = random.sample(members, min(ASKED, len(members)))
+) -> ModelVersion | None:
+    """A round that is over; the version that came of it."""
+    too_few, worse = fate == "too_few", fate == "worse"
+    asked = _asked(members, random)
     delivering = asked[: 7 if too_few else min(WANTED, len(asked))]
     closed_at = opened_at + timedelta(minutes=random.uniform(4, 25))
     finished_at = closed_at + timedelta(seconds=random.uniform(1, 6))
@@ -124,8 +151,8 @@ def _ended_round(
         base_version=base,
         state=Round.State.ABANDONED,
     )
-    version = base
-    if too_few or worse:
+    version = None
+    if fate != "published":
         reason = (
             reasons.too_few_updates(delivered=len(delivering), needed=12)
             if too_few
@@ -137,7 +164,7 @@ def _ended_round(
     parts, updates = _parts(round_, asked, delivering, closed_at, base, random)
     metrics |= {"samples": sum(u.samples for u in updates), "update_bytes": sum(u.size_bytes for u in updates)}
     round_.metrics = metrics
-    if not (too_few or worse):
+    if fate == "published":
         version = ModelVersion.objects.create(
             pair=base.pair,
             role=Role.DEVICE,
@@ -155,6 +182,13 @@ def _ended_round(
     if number > task.rounds - REPLAYABLE:
         _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
     return version
+
+
+def _asked(members: list[Device], random: Random) -> list[Device]:
+    """Some of those who are there more often than others, and others."""
+    regulars, others = members[:REGULARS], members[REGULARS:]
+    wanted = random.sample(regulars, min(OF_REGULARS, len(regulars)))
+    return wanted + random.sample(others, min(ASKED - len(wanted), len(others)))
 
 
 def _parts(

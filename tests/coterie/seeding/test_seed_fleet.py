@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.models import Operator
 from coterie.fleet.models import Device, Observation
 from coterie.fleet.status import DeviceStatus, status_of
+from coterie.rollouts.models import Rollout
 from coterie.rounds.models import Round
 from coterie.seeding import lineages
 from coterie.seeding.devices import make_devices
@@ -39,8 +40,10 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     assert overview["devices"] > 250 and overview["rounds"] and overview["traffic"] and overview["repairs"] >= 2
     fleet = ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit")
     company = ("groups", "splits", "memberships", "help-requests", "transfers", "profiles")
-    for path in (*fleet, *company, "webhooks", "webhook-deliveries"):
+    office = ("enrolment-tokens", "tokens", "webhooks", "webhook-deliveries")
+    for path in (*fleet, *company, *office, "rollouts"):
         assert api.get(f"/api/{path}/").json()["results"], path
+    assert set(Rollout.objects.values_list("state", flat=True)) == {"measuring", "promoted", "rolled_back"}
     told = api.get(f"/api/devices/{Transfer.objects.all()[0].helper_id}/departures/").json()
     assert {"profile", "portion"} <= {departure["kind"] for departure in told}
     round_ = Round.objects.filter(state="published").latest("finished_at")

@@ -42,8 +42,8 @@ class Command(BaseCommand):
             tokens = make_tokens(people, now=now)
             fleet = make_devices(devices, tokens=tokens, random=random, now=now)
             count_uses(tokens)
-            states = (Federation.State.RUNNING, Federation.State.RUNNING, Federation.State.PAUSED)
-            for task, state in zip(TASKS, states, strict=True):
+            running, paused = Federation.State.RUNNING, Federation.State.PAUSED
+            for task, state in zip(TASKS, (running, running, running, paused), strict=True):
                 pair = make_pair(task, random=random, now=now)
                 make_federation(task, pair, fleet, state=state, random=random, now=now)
             make_troubled_jobs(pair, now=now)
