@@ -8,6 +8,8 @@ import { routeTree } from "./routeTree.gen";
 export const router = createRouter({
   routeTree,
   context: { queryClient },
+  // Sooner than that most answers are there.
+  defaultPendingMs: 200,
   defaultPreload: "intent",
   defaultPreloadStaleTime: 0,
   defaultPendingComponent: Loading,

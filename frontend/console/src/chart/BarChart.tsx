@@ -40,14 +40,14 @@ export function BarChart({ title, names, series, format = String, height = 200 }
           { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
         ],
         series: [
-          { value: (_plot: uPlot, index: number | null) => (index === null ? "–" : (names[index] ?? "")) },
+          { value: (_plot: uPlot, index: number | null) => (index === null ? "" : (names[index] ?? "")) },
           ...series.map((line, index) => ({
             label: line.label,
             fill: colour(FILLS[index % FILLS.length] ?? "--good"),
             points: { show: false },
             // Left and right of the name; one alone stands above it.
             paths: bars({ size: BAR, align: series.length === 1 ? 0 : index === 0 ? -1 : 1 }),
-            value: (_plot: uPlot, value: number | null) => (value === null ? "–" : format(value)),
+            value: (_plot: uPlot, value: number | null) => (value === null ? "" : format(value)),
           })),
         ],
       },

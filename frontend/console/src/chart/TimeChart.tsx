@@ -26,6 +26,7 @@ interface Props {
 
 const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
 const LINES = ["--good", "--wait", "--bad", "--quiet"] as const;
+const MOMENT = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const NONE: readonly Mark[] = [];
 
 /** Values over time; stays quick with tens of thousands of points. */
@@ -45,14 +46,14 @@ export function TimeChart({
         cursor: { points: { size: 6 } },
         axes: [axis, { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) }],
         series: [
-          {},
+          { value: (_plot: uPlot, at: number | null) => (at === null ? "" : MOMENT.format(at * 1000)) },
           ...series.map((line, index) => ({
             label: line.label,
             stroke: colour(LINES[index % LINES.length] ?? "--good"),
             width: 1.75,
-            spanGaps: false,
+            spanGaps: true,
             ...(stepped && { paths: steps({ align: 1 }) }),
-            value: (_plot: uPlot, value: number | null) => (value === null ? "–" : format(value)),
+            value: (_plot: uPlot, value: number | null) => (value === null ? "" : format(value)),
           })),
         ],
         hooks: { draw: [(chart) => drawMarks(chart, marks, colour("--quiet"))] },

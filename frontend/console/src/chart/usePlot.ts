@@ -3,6 +3,7 @@ import { useElementSize } from "@mantine/hooks";
 import { type RefObject, useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import "./plot.css";
 
 /** A line or a kind of bar: a value for each place on the x axis, null where there is none. */
 export interface Series {
@@ -55,6 +56,11 @@ export function usePlot(draw: (ink: Ink) => Drawing, height: number): Plot {
 function inkOfPage(): Ink {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => style.getPropertyValue(name).trim();
-  const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: colour("--quiet"),
+    font: "12px Inter, sans-serif",
+    grid: { stroke: colour("--line"), width: 1 },
+    ticks: { show: false },
+  };
   return { colour, axis };
 }

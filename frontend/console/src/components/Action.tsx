@@ -50,7 +50,7 @@ export function Action(props: Props) {
     notifications.show({ message: "Copied. Set COTERIE_TOKEN to an API token of yours." });
   };
   const colour = danger === true ? "red" : primary === true ? "teal" : "gray";
-  const variant = primary === true ? "filled" : "default";
+  const variant = primary === true && why === undefined ? "filled" : "default";
 
   return (
     <>

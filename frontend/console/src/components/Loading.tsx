@@ -1,12 +1,17 @@
 import { Skeleton, Stack } from "@mantine/core";
 
-/** The shape of a page that is on its way. */
-export function Loading() {
+/** The shape of a page that is on its way; with a height in pixels, of a part of one. */
+export function Loading({ height }: { height?: number }) {
   return (
     <Stack aria-busy="true" aria-label="Loading" role="status">
-      <Skeleton height={28} width="30%" />
-      <Skeleton height={120} />
-      <Skeleton height={280} />
+      {height === undefined ? (
+        <>
+          <Skeleton height={120} />
+          <Skeleton height={280} />
+        </>
+      ) : (
+        <Skeleton height={height} />
+      )}
     </Stack>
   );
 }

@@ -13,7 +13,7 @@ export function PageHead({ title, says, children }: { title: string; says?: Reac
           {title}
         </Title>
         {says !== undefined && (
-          <Text c="var(--quiet)" component="div">
+          <Text c="var(--quiet)" component="div" size="sm">
             {says}
           </Text>
         )}

@@ -10,7 +10,7 @@ export function Panel({ title, tools, children }: { title: string; tools?: React
         <Title order={2} size="h5">
           {title}
         </Title>
-        {tools}
+        {tools !== undefined && <Group gap="xs">{tools}</Group>}
       </Group>
       {children}
     </section>

@@ -4,17 +4,19 @@ import classes from "./State.module.css";
 type Tone = "good" | "wait" | "bad" | "quiet";
 
 const TONES: Readonly<Record<string, Tone>> = {
-  accepted: "good",
   delivered: "good",
   done: "good",
   kept: "good",
   promoted: "good",
   published: "good",
   ready: "good",
+  succeeded: "good",
   running: "good",
   training: "good",
   uploading: "good",
+  accepted: "wait",
   asked: "wait",
+  checking: "wait",
   closing: "wait",
   invited: "wait",
   matched: "wait",
@@ -25,6 +27,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   paused: "wait",
   pending: "wait",
   planned: "wait",
+  queued: "wait",
   waiting: "wait",
   abandoned: "bad",
   dropped: "bad",

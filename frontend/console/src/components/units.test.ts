@@ -12,7 +12,9 @@ it.each([
 
 it.each([
   [0.0042, "4.2 ms"],
+  [0.722, "720 ms"],
   [3.46, "3.5 s"],
+  [110, "110 s"],
   [600, "10 min"],
   [9000, "2.5 h"],
 ])("%d seconds are %s", (seconds, words) => expect(duration(seconds)).toBe(words));

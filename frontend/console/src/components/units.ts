@@ -18,7 +18,12 @@ export function percent(share: number): string {
 
 /** Seconds as a person reads them: "4.2 ms", "3.5 s", "12 min". */
 export function duration(seconds: number): string {
-  if (seconds < 1) return `${(1000 * seconds).toPrecision(2)} ms`;
-  if (seconds < 120) return `${seconds.toPrecision(2)} s`;
+  if (seconds < 1) return `${rounded(1000 * seconds)} ms`;
+  if (seconds < 120) return `${rounded(seconds)} s`;
   return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** To two digits: 7.2, 12, 720. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(2));
 }

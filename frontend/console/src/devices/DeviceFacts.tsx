@@ -6,6 +6,7 @@ import { Panel } from "../components/Panel";
 import { bytes, duration } from "../components/units";
 import { When } from "../components/When";
 import { groupsOfQuery } from "../federations/division";
+import { networkOf } from "./network";
 import type { Device } from "./queries";
 
 /** What the device is, and what it last told of itself. */
@@ -23,7 +24,7 @@ export function DeviceFacts({ device }: { device: Device }) {
         of={[
           ["Seen", <When key="seen" at={device.last_seen_at} />],
           ["Charging", String(told(conditions, "charging") ?? "unknown")],
-          ["Network", String(told(conditions, "network") ?? "unknown")],
+          ["Network", networkOf(told(conditions, "network"))],
           ["Idle", String(told(conditions, "idle") ?? "unknown")],
           ["Temperature", typeof heat === "number" ? `${heat.toFixed(0)} °C` : "unknown"],
           ["Samples it keeps", typeof samples === "number" ? samples.toLocaleString() : "–"],

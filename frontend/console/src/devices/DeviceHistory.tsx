@@ -1,9 +1,9 @@
-import { Anchor, Grid, Skeleton, Table, Text } from "@mantine/core";
+import { Anchor, Grid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { TimeChart } from "../chart/TimeChart";
-import { Failed } from "../components/Failed";
+import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { bytes, duration, percent } from "../components/units";
@@ -13,6 +13,7 @@ import { requestsOfQuery } from "../help/queries";
 import { graphQuery } from "../models/queries";
 import type { Part } from "../parts/queries";
 import { ExportCsv } from "../table/ExportCsv";
+import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { marksOf } from "./marks";
 import { partsQuery } from "./queries";
 
@@ -20,23 +21,23 @@ const SHOWN = 10;
 
 /** The rounds it took part in: how its model did, which version it had, how quick it was, what it took and sent. */
 export function DeviceHistory({ id }: { id: string }) {
-  const { data, error, refetch } = useQuery(partsQuery(id));
-  if (data === undefined && error !== null) return <Failed error={error} retry={refetch} />;
-  if (data === undefined) return <Skeleton height={240} />;
-  if (data.count === 0) {
-    return (
-      <Panel title="Rounds">
-        <Text size="sm" c="var(--quiet)">
-          It has not been asked to take part in a round yet.
-        </Text>
-      </Panel>
-    );
-  }
   return (
-    <>
-      <Figures id={id} parts={data.results} />
-      <Rounds id={id} parts={data.results} />
-    </>
+    <Answer of={useQuery(partsQuery(id))} height={240}>
+      {({ results: parts }) =>
+        parts.length === 0 ? (
+          <Panel title="Rounds">
+            <Text size="sm" c="var(--quiet)">
+              It has not been asked to take part in a round yet.
+            </Text>
+          </Panel>
+        ) : (
+          <>
+            <Figures id={id} parts={parts} />
+            <Rounds id={id} parts={parts} />
+          </>
+        )
+      }
+    </Answer>
   );
 }
 
@@ -115,45 +116,13 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
 function Rounds({ id, parts }: { id: string; parts: readonly Part[] }) {
   return (
     <Panel title="Rounds" tools={<ExportCsv path="/api/assignments/" query={{ device: id }} />}>
-      <Table.ScrollContainer minWidth={640} type="native" tabIndex={0}>
-        <Table verticalSpacing={6} aria-label="Rounds">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Round</Table.Th>
-              <Table.Th>Its part</Table.Th>
-              <Table.Th ta="end">Sent</Table.Th>
-              <Table.Th ta="end">Samples</Table.Th>
-              <Table.Th ta="end">Trained for</Table.Th>
-              <Table.Th>When</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {parts.slice(0, SHOWN).map((part) => (
-              <Table.Tr key={part.id}>
-                <Table.Td>
-                  <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
-                    {part.federation_slug}, round {part.round_number}
-                  </Anchor>
-                </Table.Td>
-                <Table.Td>
-                  <State of={part.state} />
-                  {part.reason_sentence !== "" && (
-                    <Text size="xs" c="var(--quiet)">
-                      {part.reason_sentence}
-                    </Text>
-                  )}
-                </Table.Td>
-                <Table.Td ta="end">{part.delivered === null ? "–" : bytes(part.delivered.size_bytes)}</Table.Td>
-                <Table.Td ta="end">{part.delivered?.samples.toLocaleString() ?? "–"}</Table.Td>
-                <Table.Td ta="end">{part.delivered === null ? "–" : duration(part.delivered.train_s)}</Table.Td>
-                <Table.Td>
-                  <When at={part.changed_at} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <SmallTable
+        label="Rounds"
+        columns={COLUMNS}
+        rows={parts.slice(0, SHOWN)}
+        rowKey={(part) => part.id}
+        minWidth={640}
+      />
       {parts.length > SHOWN && (
         <Anchor component={Link} to="/parts" search={{ device: id } as never} size="sm">
           All its rounds
@@ -162,3 +131,39 @@ function Rounds({ id, parts }: { id: string; parts: readonly Part[] }) {
     </Panel>
   );
 }
+
+const COLUMNS: readonly SmallColumn<Part>[] = [
+  {
+    header: "Round",
+    cell: (part) => (
+      <Anchor component={Link} to={`/federations/${part.federation}/rounds/${part.round}`} size="sm">
+        {part.federation_slug}, round {part.round_number}
+      </Anchor>
+    ),
+  },
+  {
+    header: "Its part",
+    cell: (part) => (
+      <>
+        <State of={part.state} />
+        {part.reason_sentence !== "" && (
+          <Text size="xs" c="var(--quiet)">
+            {part.reason_sentence}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  {
+    header: "Sent",
+    align: "end",
+    cell: ({ delivered }) => (delivered === null ? "–" : bytes(delivered.size_bytes)),
+  },
+  { header: "Samples", align: "end", cell: ({ delivered }) => delivered?.samples.toLocaleString() ?? "–" },
+  {
+    header: "Trained for",
+    align: "end",
+    cell: ({ delivered }) => (delivered === null ? "–" : duration(delivered.train_s)),
+  },
+  { header: "When", cell: (part) => <When at={part.changed_at} /> },
+];

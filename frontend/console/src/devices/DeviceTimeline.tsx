@@ -1,37 +1,50 @@
-import { Skeleton, Text, Timeline } from "@mantine/core";
+import { Text, Timeline } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { LaneChart } from "../chart/LaneChart";
-import { Failed } from "../components/Failed";
+import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { When } from "../components/When";
 import { conditionLanes } from "./conditionLanes";
-import { timelineQuery } from "./queries";
+import { networkOf } from "./network";
+import { type Observation, timelineQuery } from "./queries";
 
 const SHOWN = 6;
 
 /** What held on the device, and what it told whenever something changed. */
 export function DeviceTimeline({ id }: { id: string }) {
-  const { data, error, refetch, dataUpdatedAt } = useQuery(timelineQuery(id));
-  const lanes = useMemo(() => conditionLanes(data?.results ?? [], dataUpdatedAt / 1000), [data, dataUpdatedAt]);
+  const answer = useQuery(timelineQuery(id));
   return (
     <Panel title="Conditions over the last two weeks">
-      {data === undefined && error !== null && <Failed error={error} retry={refetch} />}
-      {data === undefined && error === null && <Skeleton height={180} />}
-      {data?.results.length === 0 && (
-        <Text size="sm" c="var(--quiet)">
-          It has not checked in yet.
-        </Text>
-      )}
-      {data !== undefined && data.results.length > 1 && <LaneChart title="What held when" lanes={lanes} />}
-      <Timeline bulletSize={12} lineWidth={2} color="teal" active={0} mt="lg">
-        {data?.results.slice(0, SHOWN).map((seen) => (
-          <Timeline.Item key={seen.id} title={<Told of={seen.conditions} />}>
-            <Text size="xs" c="var(--quiet)" mb={2}>
-              <When at={seen.at} />
+      <Answer of={answer} height={180}>
+        {({ results }) =>
+          results.length === 0 ? (
+            <Text size="sm" c="var(--quiet)">
+              It has not checked in yet.
             </Text>
-            {seen.blockers.map((reason) => (
+          ) : (
+            <Seen seen={results} until={answer.dataUpdatedAt / 1000} />
+          )
+        }
+      </Answer>
+    </Panel>
+  );
+}
+
+/** Youngest first; the last held until then, in seconds since 1970. */
+function Seen({ seen, until }: { seen: readonly Observation[]; until: number }) {
+  const lanes = useMemo(() => conditionLanes(seen, until), [seen, until]);
+  return (
+    <>
+      {seen.length > 1 && <LaneChart title="What held when" lanes={lanes} />}
+      <Timeline bulletSize={12} lineWidth={2} color="teal" active={0} mt="lg">
+        {seen.slice(0, SHOWN).map((one) => (
+          <Timeline.Item key={one.id} title={<Told of={one.conditions} />}>
+            <Text size="xs" c="var(--quiet)" mb={2}>
+              <When at={one.at} />
+            </Text>
+            {one.blockers.map((reason) => (
               <div key={reason.code}>
                 <Reason {...reason} />
               </div>
@@ -39,7 +52,7 @@ export function DeviceTimeline({ id }: { id: string }) {
           </Timeline.Item>
         ))}
       </Timeline>
-    </Panel>
+    </>
   );
 }
 
@@ -47,7 +60,7 @@ function Told({ of }: { of: unknown }) {
   const told = (typeof of === "object" && of !== null ? of : {}) as Record<string, unknown>;
   const words = [
     told.charging === "yes" ? "charging" : told.charging === "no" ? "on battery" : "power unknown",
-    told.network === "unknown" ? "network unknown" : `network ${String(told.network)}`,
+    `network ${networkOf(told.network)}`,
     ...(told.idle === "no" ? ["in use"] : []),
     ...(typeof told.temperature_c === "number" ? [`${told.temperature_c.toFixed(0)} °C`] : []),
   ];

@@ -1,22 +1,24 @@
-import { Anchor, Stack, Table, Text } from "@mantine/core";
+import { Anchor, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { BarChart } from "../chart/BarChart";
-import { Failed } from "../components/Failed";
+import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
-import classes from "./Neighbours.module.css";
+import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { type Neighbourhood, neighboursQuery } from "./queries";
 
 type Shares = Neighbourhood["own"];
 
 /** What classes the device meets, beside the devices that meet the most similar ones; in each federation it told. */
 export function Neighbours({ id }: { id: string }) {
-  const { data, error, refetch } = useQuery(neighboursQuery(id));
-  if (data === undefined && error !== null) return <Failed error={error} retry={refetch} />;
-  return data?.map((one) => <Neighbouring key={one.federation} of={one} />);
+  return (
+    <Answer of={useQuery(neighboursQuery(id))} height={240}>
+      {(found) => found.map((one) => <Neighbouring key={one.federation} of={one} />)}
+    </Answer>
+  );
 }
 
 function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of: Neighbourhood }) {
@@ -45,28 +47,14 @@ function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of
             No other device of the federation has told what its data are like.
           </Text>
         ) : (
-          <Table.ScrollContainer minWidth={280 + 56 * labels.length} type="native" tabIndex={0}>
-            <Table verticalSpacing={6} aria-label="Class shares">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Device</Table.Th>
-                  <Table.Th ta="end">Apart</Table.Th>
-                  <Table.Th ta="end">Error</Table.Th>
-                  {labels.map((label) => (
-                    <Table.Th key={label} ta="end">
-                      {label}
-                    </Table.Th>
-                  ))}
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                <Row of={own} labels={labels} own />
-                {neighbours.map((one) => (
-                  <Row key={one.device} of={one} labels={labels} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+          <SmallTable
+            label="Class shares"
+            columns={columnsOf(own, labels)}
+            rows={[own, ...neighbours]}
+            rowKey={(one) => one.device}
+            minWidth={280 + 56 * labels.length}
+            strong={(one) => one === own}
+          />
         )}
         <Text size="xs" c="var(--quiet)">
           Apart is the Jensen-Shannon divergence of the class shares: 0 bits are alike, 1 bit has nothing in common.
@@ -77,31 +65,36 @@ function Neighbouring({ of: { federation_slug, labels, own, neighbours } }: { of
   );
 }
 
-function Row({ of: one, labels, own = false }: { of: Shares; labels: readonly string[]; own?: boolean }) {
+function columnsOf(own: Shares, labels: readonly string[]): readonly SmallColumn<Shares>[] {
+  return [
+    { header: "Device", cell: (one) => <Name of={one} own={one === own} /> },
+    { header: "Apart", align: "end", cell: (one) => (one === own ? "–" : one.divergence.toFixed(3)) },
+    { header: "Error", align: "end", cell: (one) => (one.error === null ? "untold" : percent(one.error)) },
+    ...labels.map((label, place) => ({
+      header: label,
+      align: "end" as const,
+      cell: (one: Shares) => (100 * (one.prior[place] ?? 0)).toFixed(0),
+      tint: (one: Shares) => Math.min(1, 2 * (one.prior[place] ?? 0)),
+    })),
+  ];
+}
+
+function Name({ of: one, own }: { of: Shares; own: boolean }) {
   return (
-    <Table.Tr fw={own ? 550 : undefined}>
-      <Table.Td>
-        {own ? (
-          one.device_name
-        ) : (
-          <Anchor component={Link} to={`/devices/${one.device}`} size="sm">
-            {one.device_name}
-          </Anchor>
-        )}
-        {one.drifting && (
-          <Text size="xs" c="var(--wait)">
-            drifting
-          </Text>
-        )}
-      </Table.Td>
-      <Table.Td ta="end">{own ? "–" : one.divergence.toFixed(3)}</Table.Td>
-      <Table.Td ta="end">{one.error === null ? "untold" : percent(one.error)}</Table.Td>
-      {labels.map((label, place) => (
-        <Table.Td key={label} ta="end" className={classes.share} style={{ "--share": one.prior[place] ?? 0 }}>
-          {(100 * (one.prior[place] ?? 0)).toFixed(0)}
-        </Table.Td>
-      ))}
-    </Table.Tr>
+    <>
+      {own ? (
+        one.device_name
+      ) : (
+        <Anchor component={Link} to={`/devices/${one.device}`} size="sm">
+          {one.device_name}
+        </Anchor>
+      )}
+      {one.drifting && (
+        <Text size="xs" c="var(--wait)">
+          drifting
+        </Text>
+      )}
+    </>
   );
 }
 

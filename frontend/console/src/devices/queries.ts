@@ -6,6 +6,7 @@ import { choice, type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Device = components["schemas"]["Device"];
 export type Status = Device["status"];
+export type Observation = components["schemas"]["Observation"];
 export type Departure = components["schemas"]["Departure"];
 export type Neighbourhood = components["schemas"]["Neighbourhood"];
 type Query = NonNullable<operations["devices_list"]["parameters"]["query"]>;

@@ -1,7 +1,7 @@
-import { Table, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { Panel } from "../components/Panel";
 import { SaveCsv } from "../table/SaveCsv";
-import classes from "./Distances.module.css";
+import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import type { Split } from "./division";
 
 const DIGITS = 3;
@@ -12,42 +12,21 @@ export function Distances({ of: split }: { of: Split }) {
   const between = (one: string, other: string) => split.distances[one]?.[other] ?? 0;
   const farthest = Math.max(...names.flatMap((one) => names.map((other) => between(one, other))));
   const rows = names.map((one) => [one, ...names.map((other) => between(one, other))]);
+  const columns: readonly SmallColumn<string>[] = [
+    { header: "Group", cell: (one) => one },
+    ...names.map((other) => ({
+      header: other,
+      align: "end" as const,
+      cell: (one: string) => between(one, other).toFixed(DIGITS),
+      tint: (one: string) => (farthest === 0 ? 0 : between(one, other) / farthest),
+    })),
+  ];
   return (
     <Panel
       title="How far the groups are apart"
       tools={<SaveCsv title="Distances of groups" header={["group", ...names]} rows={rows} />}
     >
-      <Table.ScrollContainer minWidth={280} type="native" tabIndex={0}>
-        <Table verticalSpacing={6} aria-label="Distances of groups">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Td />
-              {names.map((name) => (
-                <Table.Th key={name} ta="end">
-                  {name}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {names.map((one) => (
-              <Table.Tr key={one}>
-                <Table.Th scope="row">{one}</Table.Th>
-                {names.map((other) => (
-                  <Table.Td
-                    key={other}
-                    ta="end"
-                    className={classes.distance}
-                    style={{ "--share": farthest === 0 ? 0 : between(one, other) / farthest }}
-                  >
-                    {between(one, other).toFixed(DIGITS)}
-                  </Table.Td>
-                ))}
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <SmallTable label="Distances of groups" columns={columns} rows={names} rowKey={(one) => one} minWidth={280} />
       <Text size="xs" c="var(--quiet)" mt="xs">
         Of what their models say about the same samples, on average, in nats. On the diagonal: within a group.
       </Text>

@@ -1,10 +1,9 @@
 import { Anchor, Badge, Grid, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
 import { Facts } from "../components/Facts";
-import { Failed } from "../components/Failed";
-import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
 import { When } from "../components/When";
 import { graphQuery, nameOf, type Version } from "../models/queries";
@@ -13,7 +12,15 @@ import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
 import type { TableSearch } from "../table/search";
 import { Distances } from "./Distances";
-import { type Group, groupsQuery, type Membership, membersAsked, membersQuery, splitsQuery } from "./division";
+import {
+  type Group,
+  groupsQuery,
+  type Membership,
+  membersAsked,
+  membersQuery,
+  type Split,
+  splitsQuery,
+} from "./division";
 import type { Federation } from "./queries";
 import { Splits } from "./Splits";
 
@@ -30,28 +37,49 @@ interface Props {
 /** The groups that a federation's devices are divided into: why, how far apart, whose models, and who is in them. */
 export function Groups({ federation, search, onSearch }: Props) {
   const groups = useQuery(groupsQuery(federation.id));
-  const splits = useQuery(splitsQuery(federation.id));
-  const { data: graph } = useQuery(graphQuery(federation.pair));
-  const failed = [groups, splits].find(({ data, error }) => data === undefined && error !== null);
-  if (failed !== undefined) return <Failed error={failed.error} retry={failed.refetch} />;
-  if (groups.data === undefined || splits.data === undefined) return <Loading />;
-  const [latest] = splits.data.results;
-  if (latest === undefined) return <NoSplit federation={federation} />;
-  const current = groups.data.results;
   return (
-    <Stack gap="lg">
-      <Grid gap="lg">
-        <Grid.Col span={{ base: 12, md: 7 }}>
-          <Splits splits={splits.data.results} />
+    <Answer of={useQuery(splitsQuery(federation.id))}>
+      {({ results: splits }) =>
+        splits[0] === undefined ? (
+          <NoSplit federation={federation} />
+        ) : (
+          <Stack gap="lg">
+            <Reasons splits={splits} latest={splits[0]} />
+            <Answer of={groups}>
+              {({ results }) =>
+                results.length > 0 && (
+                  <Current federation={federation} groups={results} search={search} onSearch={onSearch} />
+                )
+              }
+            </Answer>
+          </Stack>
+        )
+      }
+    </Answer>
+  );
+}
+
+function Reasons({ splits, latest }: { splits: readonly Split[]; latest: Split }) {
+  return (
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 7 }}>
+        <Splits splits={splits} />
+      </Grid.Col>
+      {Object.keys(latest.distances).length > 0 && (
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Distances of={latest} />
         </Grid.Col>
-        {Object.keys(latest.distances).length > 0 && (
-          <Grid.Col span={{ base: 12, md: 5 }}>
-            <Distances of={latest} />
-          </Grid.Col>
-        )}
-      </Grid>
+      )}
+    </Grid>
+  );
+}
+
+function Current({ federation, groups, search, onSearch }: Props & { readonly groups: readonly Group[] }) {
+  const { data: graph } = useQuery(graphQuery(federation.pair));
+  return (
+    <>
       <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }} spacing="lg">
-        {current.map((group) => (
+        {groups.map((group) => (
           <Card
             key={group.id}
             group={group}
@@ -60,10 +88,8 @@ export function Groups({ federation, search, onSearch }: Props) {
           />
         ))}
       </SimpleGrid>
-      {current.length > 0 && (
-        <Members federation={federation.id} groups={current} search={search} onSearch={onSearch} />
-      )}
-    </Stack>
+      <Members federation={federation.id} groups={groups} search={search} onSearch={onSearch} />
+    </>
   );
 }
 

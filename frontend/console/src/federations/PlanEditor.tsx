@@ -1,8 +1,9 @@
-import { Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { differences } from "../plan/difference";
 import { PlanDifference } from "../plan/PlanDifference";
@@ -11,7 +12,6 @@ import { FEDERATIONS, type Federation, type Plan, planSchemaQuery } from "./quer
 
 /** A federation's plan, to look at and to change; what a change does is shown before it is made. */
 export function PlanEditor({ federation }: { federation: Federation }) {
-  const { data: schema } = useQuery(planSchemaQuery);
   const running = (federation.plan ?? {}) as Plan;
   const [changed, setChanged] = useState<Plan>();
   const plan = changed ?? running;
@@ -19,11 +19,9 @@ export function PlanEditor({ federation }: { federation: Federation }) {
   return (
     <Panel title="The plan">
       <Stack gap="md">
-        {schema === undefined ? (
-          <Skeleton height={320} />
-        ) : (
-          <PlanForm schema={schema} plan={plan} onChange={setChanged} />
-        )}
+        <Answer of={useQuery(planSchemaQuery)} height={320}>
+          {(schema) => <PlanForm schema={schema} plan={plan} onChange={setChanged} />}
+        </Answer>
         <PlanDifference before={running} after={plan} />
         <Text size="sm" c="var(--quiet)">
           A changed plan holds from the next round on; the round that is open keeps its own.

@@ -37,6 +37,8 @@ export default function Company({ transfers }: { transfers: readonly Transfer[] 
         fitView
         fitViewOptions={{ maxZoom: 1, padding: 0.2 }}
         minZoom={0.1}
+        zoomOnScroll={false}
+        preventScrolling={false}
         nodesConnectable={false}
         proOptions={{ hideAttribution: true }}
         onNodeClick={(_event, node) => navigate({ to: "/devices/$id", params: { id: node.id } })}

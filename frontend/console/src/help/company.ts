@@ -15,9 +15,11 @@ export interface Bond {
   readonly open: number;
 }
 
-const SPACING = 110;
+const SPACING = 80;
+/** Pages are wider than high, and so are names. */
+const WIDER = 2.2;
 
-/** Who helped whom: each device once, on a circle; each pair once, with how its transfers ended. */
+/** Who helped whom: each device once, on an ellipse; each pair once, with how its transfers ended. */
 export function companyOf(transfers: readonly Transfer[]): { members: readonly Member[]; bonds: readonly Bond[] } {
   const names = new Map<string, string>();
   const bonds = new Map<string, Bond>();
@@ -34,7 +36,7 @@ export function companyOf(transfers: readonly Transfer[]): { members: readonly M
   return {
     members: devices.map(([device, name], index) => {
       const angle = (2 * Math.PI * index) / devices.length - Math.PI / 2;
-      return { device, name, x: radius * Math.cos(angle), y: radius * Math.sin(angle) };
+      return { device, name, x: WIDER * radius * Math.cos(angle), y: radius * Math.sin(angle) };
     }),
     bonds: [...bonds.values()],
   };

@@ -1,10 +1,10 @@
-import { Box, Text, useComputedColorScheme } from "@mantine/core";
+import { Box, Text, useComputedColorScheme, useMatches } from "@mantine/core";
 import { Background, Controls, Handle, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
 import { useMemo } from "react";
 import "@xyflow/react/dist/style.css";
 import { percent } from "../components/units";
 import classes from "./Lineage.module.css";
-import { placesOf } from "./layout";
+import { placesOf, STEP_X } from "./layout";
 import { type Graph, nameOf, type Version } from "./queries";
 
 interface Props {
@@ -15,6 +15,8 @@ interface Props {
 
 type VersionNode = Node<{ version: Version; chosen: boolean }, "version">;
 
+/** Columns of versions for which a wide page has room; the older ones are found by dragging. */
+const SHOWN = 6;
 const NODES = { version: Card };
 
 /** What came of what: bootstrap, rounds, distillations, splits. */
@@ -41,6 +43,11 @@ export default function Lineage({ graph, chosen, onChoose }: Props) {
       })),
     [graph],
   );
+  const columns = useMatches({ base: 2, sm: 4, lg: SHOWN });
+  const newest = useMemo(() => {
+    const latest = Math.max(...nodes.map((node) => node.position.x));
+    return nodes.filter((node) => node.position.x > latest - columns * STEP_X).map(({ id }) => ({ id }));
+  }, [nodes, columns]);
   return (
     <Box className={classes.canvas}>
       <ReactFlow
@@ -49,8 +56,10 @@ export default function Lineage({ graph, chosen, onChoose }: Props) {
         nodeTypes={NODES}
         colorMode={scheme}
         fitView
-        fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
+        fitViewOptions={{ nodes: newest, maxZoom: 1, padding: 0.15 }}
         minZoom={0.15}
+        zoomOnScroll={false}
+        preventScrolling={false}
         nodesDraggable={false}
         nodesConnectable={false}
         proOptions={{ hideAttribution: true }}

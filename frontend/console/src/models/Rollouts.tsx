@@ -1,37 +1,58 @@
-import { Group, Progress, Stack, Table, Text } from "@mantine/core";
+import { Anchor, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { PAIRS, VERSIONS } from "./queries";
 import {
   errorsOf,
   isActive,
+  latestOf,
   progressOf,
   ROLLOUTS,
   type Rollout,
   rolloutQuery,
   rolloutsQuery,
+  type Trial,
+  toleranceOf,
   verdictOf,
 } from "./rollouts";
 
+const SHOWN = 8;
+
 /** What is on its way to the devices of a pair, live, and how the latest roll-outs ended; nothing where there are none. */
 export function Rollouts({ pair }: { pair: string }) {
-  const { data } = useQuery(rolloutsQuery(pair));
-  if (data === undefined || data.results.length === 0) return null;
-  const ended = data.results.filter((one) => !isActive(one));
+  return (
+    <Answer of={useQuery(rolloutsQuery(pair))} height={120}>
+      {({ results }) => results.length > 0 && <Some rollouts={results} />}
+    </Answer>
+  );
+}
+
+function Some({ rollouts }: { rollouts: readonly Rollout[] }) {
+  const ended = rollouts.filter((one) => !isActive(one));
   return (
     <Panel title="Roll-outs">
       <Stack gap="lg">
-        {data.results.filter(isActive).map((one) => (
+        {rollouts.filter(isActive).map((one) => (
           <Active key={one.id} rollout={one} />
         ))}
-        {ended.length > 0 && <Ended rollouts={ended} />}
+        {ended.length > 0 && (
+          <SmallTable
+            label="Roll-outs that have ended"
+            columns={ENDED}
+            rows={ended}
+            rowKey={(one) => one.id}
+            minWidth={640}
+          />
+        )}
       </Stack>
     </Panel>
   );
@@ -47,7 +68,7 @@ function Active({ rollout }: { rollout: Rollout }) {
     <Stack gap="sm" role="group" aria-label={`Roll-out of version ${rollout.version_number}`}>
       <Group justify="space-between" gap="xs">
         <Text size="sm">
-          <State of={rollout.state ?? "planned"} /> version {rollout.version_number}{" "}
+          Version {rollout.version_number}: <State of={rollout.state ?? "planned"} />,{" "}
           <Reason sentence={rollout.reason_sentence ?? ""} code={rollout.reason_code ?? ""} />
         </Text>
         <Group gap="xs">
@@ -78,73 +99,46 @@ function Active({ rollout }: { rollout: Rollout }) {
           ["Devices that have told", devices === 0 ? "–" : `${reports} of ${devices}`],
           [`Its ${errors?.what ?? "error"}`, errors?.candidate ?? "–"],
           [`The champion's ${errors?.what ?? "error"}`, errors?.champion ?? "–"],
-          ["May be worse by", String((rollout.terms as { threshold?: number }).threshold ?? "–")],
+          ["May be worse by", toleranceOf(rollout)],
           ["Judged at the latest", <When key="due" at={rollout.due_at} />],
         ]}
       />
       {detail !== undefined && detail.trials.length > 0 && (
-        <Table verticalSpacing={5} aria-label="Canary group">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Device</Table.Th>
-              <Table.Th>Found</Table.Th>
-              <Table.Th ta="end">Told</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {detail.trials.map((trial) => (
-              <Table.Tr key={trial.id}>
-                <Table.Td>
-                  <Link to="/devices/$id" params={{ id: trial.device }}>
-                    {trial.device_name}
-                  </Link>
-                </Table.Td>
-                <Table.Td>{verdictOf(trial)}</Table.Td>
-                <Table.Td ta="end">
-                  <When at={trial.reported_at} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        <SmallTable
+          label="Canary group"
+          columns={TRIALS}
+          rows={latestOf(detail.trials).slice(0, SHOWN)}
+          rowKey={(trial) => String(trial.id)}
+          minWidth={420}
+        />
+      )}
+      {detail !== undefined && detail.trials.length > SHOWN && (
+        <Text size="sm" c="var(--quiet)">
+          The latest {SHOWN} of {detail.trials.length} devices.
+        </Text>
       )}
     </Stack>
   );
 }
 
-function Ended({ rollouts }: { rollouts: readonly Rollout[] }) {
-  return (
-    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0}>
-      <Table verticalSpacing={5} aria-label="Roll-outs that have ended">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Version</Table.Th>
-            <Table.Th>Outcome</Table.Th>
-            <Table.Th>Why</Table.Th>
-            <Table.Th ta="end">Its error</Table.Th>
-            <Table.Th ta="end">The champion's</Table.Th>
-            <Table.Th ta="end">Ended</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rollouts.map((one) => (
-            <Table.Tr key={one.id}>
-              <Table.Td>{one.version_number}</Table.Td>
-              <Table.Td>
-                <State of={one.state ?? "cancelled"} />
-              </Table.Td>
-              <Table.Td>
-                <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} />
-              </Table.Td>
-              <Table.Td ta="end">{errorsOf(one)?.candidate ?? "–"}</Table.Td>
-              <Table.Td ta="end">{errorsOf(one)?.champion ?? "–"}</Table.Td>
-              <Table.Td ta="end">
-                <When at={one.ended_at} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  );
-}
+const TRIALS: readonly SmallColumn<Trial>[] = [
+  {
+    header: "Device",
+    cell: (trial) => (
+      <Anchor component={Link} to={`/devices/${trial.device}`} size="sm">
+        {trial.device_name}
+      </Anchor>
+    ),
+  },
+  { header: "Found", cell: verdictOf },
+  { header: "Told", align: "end", cell: (trial) => <When at={trial.reported_at} /> },
+];
+
+const ENDED: readonly SmallColumn<Rollout>[] = [
+  { header: "Version", cell: (one) => one.version_number },
+  { header: "Outcome", cell: (one) => <State of={one.state ?? "cancelled"} /> },
+  { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} brief /> },
+  { header: "Its error", align: "end", cell: (one) => errorsOf(one)?.candidate ?? "–" },
+  { header: "The champion's", align: "end", cell: (one) => errorsOf(one)?.champion ?? "–" },
+  { header: "Ended", align: "end", cell: (one) => <When at={one.ended_at} /> },
+];

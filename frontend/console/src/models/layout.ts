@@ -6,7 +6,7 @@ export interface Place {
   readonly y: number;
 }
 
-const STEP_X = 190;
+export const STEP_X = 190;
 const STEP_Y = 96;
 
 /** Where each version stands: time runs to the right, each model and each group has a line of its own. */

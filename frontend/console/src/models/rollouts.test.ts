@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { errorsOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
+import { errorsOf, latestOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
 
 const rollout = (figures: object) => ({ figures }) as Rollout;
 const trial = (facts: object) => ({ reported_at: "2026-01-01T00:00:00Z", fault_code: "", ...facts }) as Trial;
@@ -25,3 +25,9 @@ it.each([
   [trial({ candidate_accuracy: 0.9, champion_accuracy: 0.875 }), "wrong on 10%, the champion on 12.5%"],
   [trial({ candidate_loss: 0.5, champion_loss: 0.25 }), "loss 0.5, the champion's 0.25"],
 ])("says of a device how it found the candidate", (given, sentence) => expect(verdictOf(given)).toBe(sentence));
+
+it("puts those that told last first", () => {
+  const told = (reported_at: string | null) => trial({ reported_at });
+  const [first, second, none] = [told("2026-01-01T00:00:00Z"), told("2026-01-02T00:00:00Z"), told(null)];
+  expect(latestOf([first, none, second])).toEqual([second, first, none]);
+});

@@ -62,3 +62,14 @@ export function progressOf(rollout: Rollout): { devices: number; reports: number
   const { devices, reports } = rollout.figures as Readonly<Record<string, unknown>>;
   return { devices: typeof devices === "number" ? devices : 0, reports: typeof reports === "number" ? reports : 0 };
 }
+
+/** By how much more often a candidate may be wrong than the champion, or by what share its loss may be larger. */
+export function toleranceOf(rollout: Rollout): string {
+  const { threshold } = rollout.terms as Readonly<Record<string, unknown>>;
+  return typeof threshold === "number" ? SHARE.format(threshold) : "–";
+}
+
+/** Those that told last first, then those that have not told. */
+export function latestOf(trials: readonly Trial[]): readonly Trial[] {
+  return [...trials].sort((one, other) => (other.reported_at ?? "").localeCompare(one.reported_at ?? ""));
+}

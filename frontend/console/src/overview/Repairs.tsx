@@ -1,11 +1,11 @@
-import { Anchor, Button, Group, Menu, Stack, Text } from "@mantine/core";
+import { Anchor, Group, Menu, Stack, Text } from "@mantine/core";
 import { IconAlertOctagon, IconAlertTriangle, IconCheck } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
 import { api } from "../api/client";
 import { send } from "../api/send";
 import { Action } from "../components/Action";
-import { Failed } from "../components/Failed";
+import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { When } from "../components/When";
 import { pageOf } from "./pages";
@@ -17,21 +17,24 @@ const CHANGES = [REPAIRS, OVERVIEW];
 
 /** Faults as sentences, each with what to do about it and a button that does it. */
 export function Repairs() {
-  const { data, error, refetch } = useQuery(repairsQuery);
   return (
     <Panel title="Repairs">
-      {data === undefined && error !== null && <Failed error={error} retry={refetch} />}
-      {data?.length === 0 && (
-        <Group gap="xs">
-          <IconCheck size={18} color="var(--good)" aria-hidden />
-          <Text size="sm">Nothing needs you.</Text>
-        </Group>
-      )}
-      <Stack gap="md" component="ul" className={classes.list}>
-        {data?.map((repair) => (
-          <Fault key={repair.key} repair={repair} />
-        ))}
-      </Stack>
+      <Answer of={useQuery(repairsQuery)} height={120}>
+        {(repairs) =>
+          repairs.length === 0 ? (
+            <Group gap="xs">
+              <IconCheck size={18} color="var(--good)" aria-hidden />
+              <Text size="sm">Nothing needs you.</Text>
+            </Group>
+          ) : (
+            <Stack gap="md" component="ul" className={classes.list}>
+              {repairs.map((repair) => (
+                <Fault key={repair.key} repair={repair} />
+              ))}
+            </Stack>
+          )
+        }
+      </Answer>
     </Panel>
   );
 }
@@ -59,7 +62,7 @@ function Fault({ repair }: { repair: Repair }) {
             </>
           )}
         </Text>
-        <Group gap="xs" mt={4}>
+        <Group gap="md" mt={4}>
           {repair.remedies.map((remedy) => (
             <Remedied key={remedy.title} remedy={remedy} />
           ))}
@@ -106,9 +109,9 @@ function Mute({ repair }: { repair: Repair }) {
   return (
     <Menu>
       <Menu.Target>
-        <Button size="sm" variant="subtle" color="gray">
+        <Anchor component="button" type="button" size="sm" c="var(--quiet)">
           Not now
-        </Button>
+        </Anchor>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={() => mute(new Date(Date.now() + DAY_MS).toISOString())}>Remind me tomorrow</Menu.Item>

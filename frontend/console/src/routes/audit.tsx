@@ -30,7 +30,9 @@ export const Route = createFileRoute("/audit")({
     ...(typeof raw.entry === "number" && { entry: raw.entry }),
   }),
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(entriesQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(entriesQuery(deps));
+  },
 });
 
 function query(search: AuditSearch) {
@@ -98,7 +100,11 @@ function Audit() {
             w={280}
           />
         }
-        empty={<Empty title="No change of this kind yet">Changes appear here as soon as somebody makes one.</Empty>}
+        empty={
+          <Empty title={search.action === undefined ? "No change yet" : "No change of this kind yet"}>
+            Changes appear here as soon as somebody makes one.
+          </Empty>
+        }
       />
       <Drawer
         opened={looked !== undefined}

@@ -1,11 +1,11 @@
 import { Alert, Badge, Grid, Group, Stack, Text } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
-import { Failed } from "../components/Failed";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { until } from "../components/until";
 import { Departures } from "../devices/Departures";
 import { DeviceActions } from "../devices/DeviceActions";
 import { DeviceFacts } from "../devices/DeviceFacts";
@@ -22,7 +22,7 @@ export const Route = createFileRoute("/devices/$id")({
       context.queryClient.ensureQueryData(deviceQuery(params.id)),
       context.queryClient.ensureQueryData(whyQuery(params.id)),
     ]),
-  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+  ...until("Device"),
 });
 
 function DevicePage() {

@@ -29,7 +29,9 @@ export const Route = createFileRoute("/devices/")({
   component: Devices,
   validateSearch: devicesSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(devicesQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(devicesQuery(deps));
+  },
 });
 
 function Devices() {
@@ -113,8 +115,9 @@ function said(name: "reason" | "version" | "ready", search: DevicesSearch): stri
   return name === "version" ? "one version" : (search.reason ?? "");
 }
 
-function says(search: DevicesSearch, count: number | undefined): string {
-  if (count === undefined) return "Counting…";
+/** How many there are, once that is known. */
+function says(search: DevicesSearch, count: number | undefined): string | undefined {
+  if (count === undefined) return undefined;
   const devices = count === 1 ? "1 device" : `${count.toLocaleString()} devices`;
   const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version ?? search.ready;
   return narrowed === undefined ? `${devices} in the fleet.` : `${devices} fit.`;
@@ -126,14 +129,7 @@ const COLUMNS: readonly Column<Device>[] = [
     header: "Device",
     sort: "name",
     cell: (device) => (
-      <Anchor
-        component={Link}
-        to={`/devices/${device.id}`}
-        fw={550}
-        c="inherit"
-        underline="hover"
-        style={{ whiteSpace: "nowrap" }}
-      >
+      <Anchor component={Link} to={`/devices/${device.id}`} fw={550} c="inherit" underline="hover" size="sm">
         {device.name}
       </Anchor>
     ),
@@ -210,7 +206,7 @@ function FirstReason({ device }: { device: Device }) {
   if (first === undefined) return <>–</>;
   return (
     <>
-      <Reason {...first} />
+      <Reason {...first} brief />
       {others.length > 0 && ` and ${others.length} more`}
     </>
   );

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
@@ -26,7 +27,9 @@ export const Route = createFileRoute("/enrol")({
   component: Enrol,
   validateSearch: tableSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(tokensQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(tokensQuery(deps));
+  },
 });
 
 function tokensQuery(search: TableSearch) {
@@ -98,15 +101,17 @@ function Uses({ token }: { token: Token }) {
 function Withdraw({ token }: { token: Token }) {
   if (standing(token) !== "ready") return null;
   return (
-    <Action
-      action="fleet.revoke_enrolment_token"
-      label="Withdraw"
-      danger
-      confirm="No more devices can join with it. Those that have joined stay."
-      done="The token is withdrawn."
-      changes={[TOKENS]}
-      call={(via) => api.POST("/api/enrolment-tokens/{id}/revoke/", { params: { path: { id: token.id } }, ...via })}
-    />
+    <Actions>
+      <Action
+        action="fleet.revoke_enrolment_token"
+        label="Withdraw"
+        danger
+        confirm="No more devices can join with it. Those that have joined stay."
+        done="The token is withdrawn."
+        changes={[TOKENS]}
+        call={(via) => api.POST("/api/enrolment-tokens/{id}/revoke/", { params: { path: { id: token.id } }, ...via })}
+      />
+    </Actions>
   );
 }
 

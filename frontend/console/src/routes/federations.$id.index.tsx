@@ -3,12 +3,13 @@ import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { TimeChart } from "../chart/TimeChart";
+import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
-import { Failed } from "../components/Failed";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { bytes, percent } from "../components/units";
+import { until } from "../components/until";
 import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
 import { FederationActions } from "../federations/FederationActions";
@@ -45,7 +46,7 @@ export const Route = createFileRoute("/federations/$id/")({
     };
   },
   loader: ({ context, params }) => context.queryClient.ensureQueryData(federationQuery(params.id)),
-  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+  ...until("Federation"),
 });
 
 function FederationPage() {
@@ -53,9 +54,9 @@ function FederationPage() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const { data: federation } = useSuspenseQuery(federationQuery(id));
-  const { data: rounds } = useQuery(roundsQuery(id));
+  const rounds = useQuery(roundsQuery(id));
   if (federation === undefined) return null;
-  const active = rounds?.results.find((round) => ["planned", "open", "closing", "merging"].includes(round.state));
+  const active = rounds.data?.results.find((round) => ["planned", "open", "closing", "merging"].includes(round.state));
   const tab = search.tab ?? "rounds";
   return (
     <>
@@ -76,7 +77,9 @@ function FederationPage() {
       </PageHead>
       <Stack gap="lg">
         {active !== undefined && <ActiveRound round={active} />}
-        <Progress rounds={rounds?.results ?? []} />
+        <Answer of={rounds} height={260}>
+          {({ results }) => <Progress rounds={results} />}
+        </Answer>
         <Tabs
           value={tab}
           onChange={(value) => navigate({ search: { tab: value as Tab }, replace: true })}

@@ -1,13 +1,14 @@
 import { Anchor, Grid, Stack, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
+import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
-import { Failed } from "../components/Failed";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, percent } from "../components/units";
+import { until } from "../components/until";
 import { When } from "../components/When";
 import { eventsQuery, metric, roundQuery } from "../federations/queries";
 import { Replay } from "../federations/Replay";
@@ -15,7 +16,7 @@ import { Replay } from "../federations/Replay";
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
   component: RoundPage,
   loader: ({ context, params }) => context.queryClient.ensureQueryData(roundQuery(Number(params.round))),
-  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+  ...until("Round"),
 });
 
 function RoundPage() {
@@ -62,20 +63,18 @@ function RoundPage() {
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Panel title="How it went">
-            {events.data === undefined ? (
-              <Text size="sm" c="var(--quiet)">
-                Looking…
-              </Text>
-            ) : (
-              <Stack gap="xs">
-                <Replay events={events.data.results} />
-                {events.data.count > events.data.results.length && (
-                  <Text size="sm" c="var(--quiet)">
-                    The first {events.data.results.length} of {events.data.count} events.
-                  </Text>
-                )}
-              </Stack>
-            )}
+            <Answer of={events} height={280}>
+              {({ results, count }) => (
+                <Stack gap="xs">
+                  <Replay events={results} />
+                  {count > results.length && (
+                    <Text size="sm" c="var(--quiet)">
+                      The first {results.length} of {count} events.
+                    </Text>
+                  )}
+                </Stack>
+              )}
+            </Answer>
           </Panel>
         </Grid.Col>
       </Grid>

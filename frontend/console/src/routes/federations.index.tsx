@@ -15,20 +15,18 @@ export const Route = createFileRoute("/federations/")({
   component: Federations,
   validateSearch: tableSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(federationsQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(federationsQuery(deps));
+  },
 });
 
 function Federations() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(federationsQuery(search));
-  const running = rows.data?.results.filter((federation) => federation.state === "running").length ?? 0;
   return (
     <>
-      <PageHead
-        title="Federations"
-        says={running === 0 ? "None holds rounds now." : `${running} ${running === 1 ? "holds" : "hold"} rounds.`}
-      >
+      <PageHead title="Federations" says={rows.data && says(rows.data.results)}>
         <ExportCsv path="/api/federations/" query={asked(search)} />
         <Button component={Link} to="/federations/new" size="sm">
           New federation
@@ -57,13 +55,18 @@ function Federations() {
   );
 }
 
+function says(federations: readonly Federation[]): string {
+  const running = federations.filter((federation) => federation.state === "running").length;
+  return running === 0 ? "None holds rounds now." : `${running} ${running === 1 ? "holds" : "hold"} rounds.`;
+}
+
 const COLUMNS: readonly Column<Federation>[] = [
   {
     id: "name",
     header: "Federation",
     sort: "name",
     cell: (federation) => (
-      <Anchor component={Link} to={`/federations/${federation.id}`} fw={550} c="inherit" underline="hover">
+      <Anchor component={Link} to={`/federations/${federation.id}`} fw={550} c="inherit" underline="hover" size="sm">
         {federation.name}
       </Anchor>
     ),
@@ -80,10 +83,13 @@ const COLUMNS: readonly Column<Federation>[] = [
   { id: "created", header: "Made", sort: "created_at", cell: (federation) => <When at={federation.created_at} /> },
 ];
 
+/** Kinds that do nothing. */
+const UNSAID = new Set(["none", "one", "at_once"]);
+
 function kinds(federation: Federation): string {
   const plan = federation.plan as Record<string, { kind?: string }> | undefined;
-  return ["local", "merge", "help", "groups"]
+  const chosen = ["local", "merge", "help", "groups", "rollout"]
     .map((slot) => plan?.[slot]?.kind)
-    .filter((kind) => kind !== undefined && kind !== "none" && kind !== "one")
-    .join(", ");
+    .filter((kind) => kind !== undefined && !UNSAID.has(kind));
+  return [...new Set(chosen)].join(", ").replaceAll("_", " ");
 }

@@ -1,10 +1,11 @@
-import { Button, Grid, NumberInput, Select, Skeleton, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Grid, Group, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Answer } from "../components/Answer";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { FEDERATIONS, type Federation, type Plan, planSchemaQuery, presetsQuery } from "../federations/queries";
@@ -28,12 +29,11 @@ const datasetsQuery = queryOptions({
 
 function NewFederation() {
   const navigate = Route.useNavigate();
-  const { data: schema } = useQuery(planSchemaQuery);
-  const { data: presets } = useQuery(presetsQuery);
+  const presets = useQuery(presetsQuery);
   const { data: pairs } = useQuery(pairsQuery);
   const { data: datasets } = useQuery(datasetsQuery);
   const [changed, setPlan] = useState<Plan>();
-  const plan = changed ?? presets?.fedavg;
+  const plan = changed ?? presets.data?.fedavg;
   const form = useForm({
     initialValues: { name: "", pair: "", device_tag: "", held_out: "", tolerance: 2, rounds_wanted: "" as number | "" },
   });
@@ -70,6 +70,11 @@ function NewFederation() {
           }
         />
       </PageHead>
+      {pairs?.length === 0 && (
+        <Alert variant="light" color="yellow" title="No pair is ready yet" mb="lg">
+          A federation learns the device model of a pair: submit and bootstrap one first, as the page Models says.
+        </Alert>
+      )}
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, md: 4 }}>
           <Panel title="What it is">
@@ -79,7 +84,7 @@ function NewFederation() {
                 label="Model pair"
                 description="ready ones only"
                 data={pairs?.map((one) => ({ value: one.id, label: one.name })) ?? []}
-                nothingFoundMessage="No pair is ready: submit and bootstrap one first."
+                nothingFoundMessage="No pair is ready."
                 searchable
                 {...form.getInputProps("pair")}
               />
@@ -113,18 +118,20 @@ function NewFederation() {
               <Text size="sm" c="var(--quiet)">
                 Begin with a published system, then change what you like.
               </Text>
-              <Button.Group>
-                {Object.entries(presets ?? {}).map(([preset, its]) => (
-                  <Button key={preset} size="xs" variant="default" onClick={() => setPlan(its)}>
-                    {preset}
-                  </Button>
-                ))}
-              </Button.Group>
-              {schema === undefined || plan === undefined ? (
-                <Skeleton height={320} />
-              ) : (
-                <PlanForm schema={schema} plan={plan} onChange={setPlan} />
-              )}
+              <Answer of={presets} height={30}>
+                {(known) => (
+                  <Group gap="xs">
+                    {Object.entries(known).map(([preset, its]) => (
+                      <Button key={preset} size="xs" variant="default" onClick={() => setPlan(its)}>
+                        {preset}
+                      </Button>
+                    ))}
+                  </Group>
+                )}
+              </Answer>
+              <Answer of={useQuery(planSchemaQuery)} height={320}>
+                {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
+              </Answer>
             </Stack>
           </Panel>
         </Grid.Col>

@@ -1,9 +1,11 @@
-import { Anchor, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core";
+import { Anchor, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
 import { Figure } from "../components/Figure";
+import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
@@ -22,14 +24,14 @@ export const Route = createFileRoute("/help")({
   component: Help,
   validateSearch: tableSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(requestsQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(requestsQuery(deps));
+  },
 });
 
 function Help() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
-  const { data } = useQuery(transfersQuery);
-  const transfers = data?.results ?? [];
   return (
     <>
       <PageHead
@@ -39,16 +41,9 @@ function Help() {
         <ExportCsv path="/api/transfers/" query={asked({})} />
       </PageHead>
       <Stack gap="lg">
-        {transfers.length > 0 && (
-          <>
-            <Totals transfers={transfers} />
-            <Panel title="Who helped whom">
-              <Suspense fallback={<Skeleton height={384} />}>
-                <Company transfers={transfers} />
-              </Suspense>
-            </Panel>
-          </>
-        )}
+        <Answer of={useQuery(transfersQuery)}>
+          {({ results }) => results.length > 0 && <Helped transfers={results} />}
+        </Answer>
         <DataTable
           label="Help requests"
           columns={COLUMNS}
@@ -64,6 +59,19 @@ function Help() {
           }
         />
       </Stack>
+    </>
+  );
+}
+
+function Helped({ transfers }: { transfers: readonly Transfer[] }) {
+  return (
+    <>
+      <Totals transfers={transfers} />
+      <Panel title="Who helped whom">
+        <Suspense fallback={<Loading height={320} />}>
+          <Company transfers={transfers} />
+        </Suspense>
+      </Panel>
     </>
   );
 }
@@ -103,7 +111,7 @@ const COLUMNS: readonly Column<HelpRequest>[] = [
         <State of={request.state} />
         {request.reason_code !== "" && (
           <div>
-            <Reason sentence={request.reason_sentence} code={request.reason_code} />
+            <Reason sentence={request.reason_sentence} code={request.reason_code} brief />
           </div>
         )}
       </>

@@ -1,8 +1,8 @@
-import { Grid, Skeleton, Stack } from "@mantine/core";
+import { Grid, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { Failed } from "../components/Failed";
+import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
 import { Fleet } from "../overview/Fleet";
@@ -15,32 +15,34 @@ const Charts = lazy(() => import("../overview/Charts"));
 
 export const Route = createFileRoute("/")({
   component: Home,
-  loader: ({ context }) => context.queryClient.prefetchQuery(overviewQuery),
+  loader: ({ context }) => {
+    context.queryClient.prefetchQuery(overviewQuery);
+  },
 });
 
 function Home() {
-  const { data: overview, error, refetch } = useQuery(overviewQuery);
+  const answer = useQuery(overviewQuery);
   return (
     <>
-      <PageHead title="Overview" says={overview?.sentence} />
-      {overview === undefined && error !== null && <Failed error={error} retry={refetch} />}
-      {overview === undefined && error === null && <Loading />}
-      {overview !== undefined && (
-        <Stack gap="lg">
-          <Fleet overview={overview} />
-          <Grid gap="lg">
-            <Grid.Col span={{ base: 12, md: 7 }}>
-              <Repairs />
-            </Grid.Col>
-            <Grid.Col span={{ base: 12, md: 5 }}>
-              <Now overview={overview} />
-            </Grid.Col>
-          </Grid>
-          <Suspense fallback={<Skeleton height={260} />}>
-            <Charts overview={overview} />
-          </Suspense>
-        </Stack>
-      )}
+      <PageHead title="Overview" says={answer.data?.sentence} />
+      <Answer of={answer}>
+        {(overview) => (
+          <Stack gap="lg">
+            <Fleet overview={overview} />
+            <Grid gap="lg">
+              <Grid.Col span={{ base: 12, md: 7 }}>
+                <Repairs />
+              </Grid.Col>
+              <Grid.Col span={{ base: 12, md: 5 }}>
+                <Now overview={overview} />
+              </Grid.Col>
+            </Grid>
+            <Suspense fallback={<Loading height={260} />}>
+              <Charts overview={overview} />
+            </Suspense>
+          </Stack>
+        )}
+      </Answer>
     </>
   );
 }

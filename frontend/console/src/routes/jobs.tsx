@@ -4,6 +4,7 @@ import { createFileRoute } from "@tanstack/react-router";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
@@ -22,7 +23,9 @@ export const Route = createFileRoute("/jobs")({
   component: Jobs,
   validateSearch: tableSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(jobsQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(jobsQuery(deps));
+  },
 });
 
 function jobsQuery(search: TableSearch) {
@@ -37,15 +40,9 @@ function Jobs() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(jobsQuery(search));
-  const busy = rows.data?.results.filter((job) => job.state === "running").length ?? 0;
   return (
     <>
-      <PageHead
-        title="Jobs"
-        says={
-          busy === 0 ? "Nothing runs in the cloud now." : `${busy} running: the cloud trains and compresses models.`
-        }
-      >
+      <PageHead title="Jobs" says={rows.data && says(rows.data.results)}>
         <ExportCsv path="/api/jobs/" query={asked(search)} />
       </PageHead>
       <DataTable
@@ -66,6 +63,11 @@ function Jobs() {
   );
 }
 
+function says(jobs: readonly Job[]): string {
+  const busy = jobs.filter((job) => job.state === "running").length;
+  return busy === 0 ? "Nothing runs in the cloud now." : `${busy} running: the cloud trains and compresses models.`;
+}
+
 const COLUMNS: readonly Column<Job>[] = [
   { id: "kind", header: "Job", cell: (job) => <Text size="sm">{job.kind.replaceAll("_", " ")}</Text> },
   { id: "pair", header: "Model pair", cell: (job) => job.pair_slug },
@@ -77,7 +79,7 @@ const COLUMNS: readonly Column<Job>[] = [
 ];
 
 function Standing({ job }: { job: Job }) {
-  if (job.error_code) return <Reason sentence={job.error_sentence ?? ""} code={job.error_code} />;
+  if (job.error_code) return <Reason sentence={job.error_sentence ?? ""} code={job.error_code} brief />;
   const share = 100 * (job.progress ?? 0);
   return (
     <Stack gap={3} miw={180}>
@@ -93,24 +95,28 @@ function Handles({ job }: { job: Job }) {
   const path = { id: job.id };
   if (job.state === "queued" || job.state === "running") {
     return (
-      <Action
-        action="cloud_training.cancel_job"
-        label="Cancel"
-        danger
-        confirm="What it has done so far is kept, so that it can be tried again."
-        changes={[JOBS]}
-        call={(via) => api.POST("/api/jobs/{id}/cancel/", { params: { path }, ...via })}
-      />
+      <Actions>
+        <Action
+          action="cloud_training.cancel_job"
+          label="Cancel"
+          danger
+          confirm="What it has done so far is kept, so that it can be tried again."
+          changes={[JOBS]}
+          call={(via) => api.POST("/api/jobs/{id}/cancel/", { params: { path }, ...via })}
+        />
+      </Actions>
     );
   }
   if (job.state === "failed" || job.state === "cancelled") {
     return (
-      <Action
-        action="cloud_training.retry_job"
-        label="Try again"
-        changes={[JOBS]}
-        call={(via) => api.POST("/api/jobs/{id}/retry/", { params: { path }, ...via })}
-      />
+      <Actions>
+        <Action
+          action="cloud_training.retry_job"
+          label="Try again"
+          changes={[JOBS]}
+          call={(via) => api.POST("/api/jobs/{id}/retry/", { params: { path }, ...via })}
+        />
+      </Actions>
     );
   }
   return null;

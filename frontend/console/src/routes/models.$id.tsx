@@ -1,18 +1,21 @@
-import { Button, Group, Select, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
-import { Failed } from "../components/Failed";
+import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes } from "../components/units";
+import { until } from "../components/until";
 import { When } from "../components/When";
 import { Compare } from "../models/Compare";
+import { inOrder, writtenOf } from "../models/figures";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
 import { StartRollout } from "../models/StartRollout";
@@ -33,7 +36,7 @@ export const Route = createFileRoute("/models/$id")({
     ...(typeof raw.against === "string" && { against: raw.against }),
   }),
   loader: ({ context, params }) => context.queryClient.ensureQueryData(pairQuery(params.id)),
-  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+  ...until("Model pair"),
 });
 
 function PairPage() {
@@ -41,7 +44,8 @@ function PairPage() {
   const { version, against } = Route.useSearch();
   const navigate = Route.useNavigate();
   const { data: pair } = useSuspenseQuery(pairQuery(id));
-  const { data: graph } = useQuery(graphQuery(id));
+  const lineage = useQuery(graphQuery(id));
+  const graph = lineage.data;
   const chosen = useMemo(() => [version, against].filter((one) => one !== undefined), [version, against]);
   if (pair === undefined) return null;
   const look = (next: string) => {
@@ -85,17 +89,19 @@ function PairPage() {
             </Text>
           }
         >
-          {graph === undefined ? (
-            <Skeleton height={384} />
-          ) : graph.versions.length === 0 ? (
-            <Text size="sm" c="var(--quiet)">
-              No version yet: bootstrap the pair with a data set, under Jobs or over the API.
-            </Text>
-          ) : (
-            <Suspense fallback={<Skeleton height={384} />}>
-              <Lineage graph={graph} chosen={chosen} onChoose={look} />
-            </Suspense>
-          )}
+          <Answer of={lineage} height={320}>
+            {(graph) =>
+              graph.versions.length === 0 ? (
+                <Text size="sm" c="var(--quiet)">
+                  No version yet: bootstrap the pair with a data set over the REST API.
+                </Text>
+              ) : (
+                <Suspense fallback={<Loading height={320} />}>
+                  <Lineage graph={graph} chosen={chosen} onChoose={look} />
+                </Suspense>
+              )
+            }
+          </Answer>
         </Panel>
         {graph !== undefined && graph.versions.length > 0 && (
           <Chosen
@@ -160,9 +166,12 @@ function Chosen({ versions, version, against, onChoose }: ChosenProps) {
 }
 
 function Looked({ pair, version }: { pair: string; version: Version }) {
-  const metrics = Object.entries((version.metrics ?? {}) as Record<string, unknown>).filter(
-    ([name]) => name !== "class_accuracy", // as long as there are classes; comparisons show it
-  );
+  const measured = (version.metrics ?? {}) as Readonly<Record<string, unknown>>;
+  const figures = inOrder(Object.keys(measured)).flatMap((name) => {
+    const value = measured[name]; // what is no number is as long as there are classes; comparisons show it
+    const { words, format } = writtenOf(name);
+    return typeof value === "number" ? [[words, format(value)] as const] : [];
+  });
   return (
     <Panel
       title={nameOf(version)}
@@ -196,15 +205,9 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
           ["Came of", version.origin.replaceAll("_", " ")],
           ["Size", bytes(version.size_bytes)],
           ["Made", <When key="made" at={version.created_at} />],
-          ...metrics.map(([name, value]) => [name.replaceAll("_", " "), written(value)] as const),
+          ...figures,
         ]}
       />
     </Panel>
   );
-}
-
-function written(value: unknown): string {
-  return typeof value === "number"
-    ? value.toLocaleString("en", { maximumSignificantDigits: 5 })
-    : JSON.stringify(value);
 }

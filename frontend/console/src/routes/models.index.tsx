@@ -17,7 +17,9 @@ export const Route = createFileRoute("/models/")({
   component: Models,
   validateSearch: tableSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(pairsQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(pairsQuery(deps));
+  },
 });
 
 function Models() {
@@ -56,7 +58,7 @@ const COLUMNS: readonly Column<Pair>[] = [
     header: "Pair",
     sort: "name",
     cell: (pair) => (
-      <Anchor component={Link} to={`/models/${pair.id}`} fw={550} c="inherit" underline="hover">
+      <Anchor component={Link} to={`/models/${pair.id}`} fw={550} c="inherit" underline="hover" size="sm">
         {pair.name}
       </Anchor>
     ),
@@ -68,7 +70,7 @@ const COLUMNS: readonly Column<Pair>[] = [
     cell: (pair) => (
       <>
         <State of={pair.state ?? "checking"} />{" "}
-        {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} /> : null}
+        {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} brief /> : null}
       </>
     ),
   },

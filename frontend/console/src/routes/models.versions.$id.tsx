@@ -1,5 +1,5 @@
 import { createFileRoute, redirect } from "@tanstack/react-router";
-import { Failed } from "../components/Failed";
+import { until } from "../components/until";
 import { versionQuery } from "../models/queries";
 
 /** A version's own address leads to its place in the lineage of its pair. */
@@ -10,5 +10,5 @@ export const Route = createFileRoute("/models/versions/$id")({
       throw redirect({ to: "/models/$id", params: { id: version.pair }, search: { version: version.id } });
     }
   },
-  errorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+  ...until("Version"),
 });

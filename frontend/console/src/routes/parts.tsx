@@ -16,7 +16,9 @@ export const Route = createFileRoute("/parts")({
   component: Parts,
   validateSearch: partsSearch,
   loaderDeps: ({ search }) => search,
-  loader: ({ context, deps }) => context.queryClient.prefetchQuery(partsQuery(deps)),
+  loader: ({ context, deps }) => {
+    context.queryClient.prefetchQuery(partsQuery(deps));
+  },
 });
 
 function Parts() {
@@ -105,7 +107,7 @@ const COLUMNS: readonly Column<Part>[] = [
         <State of={part.state} />
         {part.reason_code !== "" && (
           <div>
-            <Reason sentence={part.reason_sentence} code={part.reason_code} />
+            <Reason sentence={part.reason_sentence} code={part.reason_code} brief />
           </div>
         )}
       </>

@@ -38,7 +38,7 @@ function Settings() {
       <Tabs value={tab} onChange={(value) => navigate({ search: { tab: value as Tab } })} keepMounted={false}>
         <Tabs.List mb="lg">
           <Tabs.Tab value="people">People</Tabs.Tab>
-          <Tabs.Tab value="tokens">Your API tokens</Tabs.Tab>
+          <Tabs.Tab value="tokens">API tokens</Tabs.Tab>
           <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
           <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
         </Tabs.List>

@@ -1,4 +1,4 @@
-import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
 
 /** Who is signed in, and for each action whether the platform would allow it, and if not why. */
@@ -22,7 +22,7 @@ export function useMay(action: string): Permission {
   return { allowed: found.allowed, why: found.sentence };
 }
 
-/** The person; pages are only reached by who is signed in. */
+/** The person; null until it is known who it is. */
 export function useOperator() {
-  return useSuspenseQuery(sessionQuery).data?.operator ?? null;
+  return useQuery(sessionQuery).data?.operator ?? null;
 }

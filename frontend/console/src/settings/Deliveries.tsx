@@ -2,6 +2,7 @@ import { Select, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
 import { State } from "../components/State";
 import { When } from "../components/When";
@@ -98,15 +99,17 @@ const COLUMNS: readonly Column<Delivery>[] = [
     headless: true,
     align: "end",
     cell: (delivery) => (
-      <Action
-        action="webhooks.retry_delivery"
-        label="Send again"
-        blocked={delivery.state === "pending" ? "It is still being tried." : undefined}
-        changes={[DELIVERIES]}
-        call={(via) =>
-          api.POST("/api/webhook-deliveries/{id}/retry/", { params: { path: { id: delivery.id } }, ...via })
-        }
-      />
+      <Actions>
+        <Action
+          action="webhooks.retry_delivery"
+          label="Send again"
+          blocked={delivery.state === "pending" ? "It is still being tried." : undefined}
+          changes={[DELIVERIES]}
+          call={(via) =>
+            api.POST("/api/webhook-deliveries/{id}/retry/", { params: { path: { id: delivery.id } }, ...via })
+          }
+        />
+      </Actions>
     ),
   },
 ];

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
@@ -129,7 +130,7 @@ function Handles({ person, onLink }: { person: Person; onLink: (path: string) =>
   const path = { id: person.id };
   const shut = person.is_active === false;
   return (
-    <Group gap="xs" justify="flex-end" wrap="nowrap">
+    <Actions>
       <Action
         action="accounts.issue_sign_in_link"
         label="Sign-in link"
@@ -144,7 +145,7 @@ function Handles({ person, onLink }: { person: Person; onLink: (path: string) =>
         changes={[PEOPLE]}
         call={(via) => api.PATCH("/api/operators/{id}/", { params: { path }, body: { is_active: shut }, ...via })}
       />
-    </Group>
+    </Actions>
   );
 }
 

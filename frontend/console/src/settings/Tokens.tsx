@@ -5,6 +5,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
@@ -86,14 +87,16 @@ function standing(token: Token): string {
 function End({ token }: { token: Token }) {
   if (standing(token) !== "ready") return null;
   return (
-    <Action
-      action="accounts.revoke_token"
-      label="End"
-      danger
-      confirm={`Programs that use ${token.name} are refused at once.`}
-      changes={[TOKENS]}
-      call={(via) => api.DELETE("/api/tokens/{id}/", { params: { path: { id: token.id } }, ...via })}
-    />
+    <Actions>
+      <Action
+        action="accounts.revoke_token"
+        label="End"
+        danger
+        confirm={`Programs that use ${token.name} are refused at once.`}
+        changes={[TOKENS]}
+        call={(via) => api.DELETE("/api/tokens/{id}/", { params: { path: { id: token.id } }, ...via })}
+      />
+    </Actions>
   );
 }
 

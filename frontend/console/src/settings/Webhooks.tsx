@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Actions } from "../components/Actions";
 import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
@@ -88,7 +89,7 @@ function Handles({ webhook }: { webhook: Webhook }) {
   const path = { id: webhook.id };
   const active = webhook.is_active !== false;
   return (
-    <Group gap="xs" justify="flex-end" wrap="nowrap">
+    <Actions>
       <Action
         action="webhooks.try_webhook"
         label="Try it"
@@ -110,7 +111,7 @@ function Handles({ webhook }: { webhook: Webhook }) {
         changes={[WEBHOOKS, DELIVERIES]}
         call={(via) => api.DELETE("/api/webhooks/{id}/", { params: { path }, ...via })}
       />
-    </Group>
+    </Actions>
   );
 }
 

@@ -14,6 +14,7 @@ export const DELIVERIES = ["webhook-deliveries"] as const;
 export const DELIVERY_STATES = ["pending", "delivered", "failed"] as const satisfies readonly State[];
 export const EVENTS: readonly { value: Event; label: string }[] = [
   { value: "round.published", label: "a round publishes a version" },
+  { value: "rollout.ended", label: "a roll-out ends" },
   { value: "device.drifted", label: "a device drifts and asks for help" },
   { value: "transfer.judged", label: "a device has judged the help it got" },
   { value: "job.failed", label: "a job fails" },

@@ -108,6 +108,7 @@ export function DataTable<Row>(props: Props<Row>) {
                 ? Array.from({ length: 8 }, (_, row) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the placeholders are all alike
                     <Table.Tr key={row}>
+                      {onChosen !== undefined && <Table.Td />}
                       {columns.map((column) => (
                         <Table.Td key={column.id}>
                           <Skeleton height={12} width="60%" my={4} />
@@ -120,7 +121,7 @@ export function DataTable<Row>(props: Props<Row>) {
                     return (
                       <Table.Tr key={key} data-chosen={chosen?.has(key) || undefined}>
                         {onChosen !== undefined && (
-                          <Table.Td>
+                          <Table.Td className={classes.choice}>
                             <Checkbox
                               size="xs"
                               aria-label={`Choose ${key}`}
@@ -129,9 +130,14 @@ export function DataTable<Row>(props: Props<Row>) {
                             />
                           </Table.Td>
                         )}
-                        {columns.map((column) => (
-                          <Table.Td key={column.id} ta={column.align}>
-                            {column.cell(row)}
+                        {columns.map((column, place) => (
+                          <Table.Td
+                            key={column.id}
+                            className={place === 0 ? classes.name : undefined}
+                            data-align={column.align}
+                            data-label={column.headless === true ? undefined : column.header}
+                          >
+                            <div className={classes.value}>{column.cell(row)}</div>
                           </Table.Td>
                         ))}
                       </Table.Tr>

@@ -1,4 +1,4 @@
-import { Anchor, createTheme, type MantineColorsTuple } from "@mantine/core";
+import { Alert, Anchor, createTheme, type MantineColorsTuple } from "@mantine/core";
 
 const teal: MantineColorsTuple = [
   "#e5f7f4",
@@ -36,6 +36,10 @@ export const theme = createTheme({
   defaultRadius: "md",
   headings: { fontWeight: "650" },
   cursorType: "pointer",
-  // A link within a sentence is told from it by more than its colour.
-  components: { Anchor: Anchor.extend({ defaultProps: { underline: "always" } }) },
+  components: {
+    // On its tint a title in the tint's own colour is hard to read.
+    Alert: Alert.extend({ styles: { title: { color: "var(--mantine-color-text)" } } }),
+    // A link within a sentence is told from it by more than its colour.
+    Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
+  },
 });
