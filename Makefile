@@ -11,7 +11,7 @@ BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
-.PHONY: demo up test test-zoo test-portable test-sdk test-console check bench reference format console check-console
+.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference format console check-console
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -41,6 +41,9 @@ test-sdk:  ## Install what an engineer's notebook needs, without the platform, a
 
 test-console: $(STAMP) console  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
 	$(BIN)/python -m pytest -m console tests/console $(ARGS)
+
+screenshots: $(STAMP) console  ## Take the pictures of docs/console.md. ARGS="--states DIR" takes those of every state, to be looked at.
+	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
 check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migrations; the console's, where Node 20 is.
 	$(BIN)/ruff check .

@@ -1,34 +1,22 @@
 """Fixtures of the console's tests: a real platform, real agents, and Debian's Chromium."""
 
-import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from coterie.config.settings import CONSOLE_PAGE
+from tests.console.browser import PATIENCE_MS, Scheme, browser, person, sign_in
+from tests.console.seeded import SeededFleet, seeded_fleet
 from tests.system.operator_client import OperatorClient
-from tests.system.processes import ROOT, Platform, environment, prepare_state
+from tests.system.processes import Platform, prepare_state
 from tests.system.real_agent import RealAgent
 
 SEEDED_DEVICES = 120
 PASSWORD = "correct horse battery staple"
-CHROMIUM = shutil.which("chromium")
-# Without these it looks up its maker's hosts at every start.
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE_MS = 20_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -62,61 +50,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         platform.stop()
 
 
-class Keys(NamedTuple):
-    """Rows of the seeded fleet that have much to show."""
-
-    device: str
-    """One that has helped another."""
-    federation: str
-    """One that is divided into groups."""
-    round: int
-    pair: str
-    first: str
-    second: str
-    """Versions of the pair."""
-
-
-class SeededFleet(NamedTuple):
-    """A platform that looks like one with weeks behind it."""
-
-    url: str
-    password: str
-    """The administrator's."""
-    keys: Keys
-
-
 @pytest.fixture(scope="session")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeededFleet]:
     """One platform on which every page has something to show."""
-    state = tmp_path_factory.mktemp("seeded") / "state"
-    command = [sys.executable, "manage.py", "seed_fleet", "--devices", str(SEEDED_DEVICES)]
-    done = subprocess.run(
-        command, env=environment(state=str(state)), stdout=subprocess.PIPE, check=True, cwd=ROOT, text=True
-    )
-    found = re.search(r"^administrator +password: (\S+)$", done.stdout, re.MULTILINE)
-    assert found is not None, done.stdout
-    platform = Platform(state)
-    try:
-        platform.start()
-        given = httpx.post(f"{platform.url}/api/tokens/", auth=("administrator", found[1]), json={"name": "tests"})
-        with OperatorClient(platform.url, given.json()["secret"]) as operator:
-            yield SeededFleet(platform.url, found[1], _keys(operator))
-    finally:
-        platform.stop()
-
-
-def _keys(operator: OperatorClient) -> Keys:
-    federation = operator.list("/groups/")[0]["federation"]
-    pair = operator.get(f"/federations/{federation}/")["pair"]
-    first, second = operator.list("/versions/", pair=pair, role="device", line="", page_size=2)
-    return Keys(
-        device=operator.list("/transfers/")[0]["helper"],
-        federation=federation,
-        round=operator.list("/rounds/", federation=federation, state="published")[0]["id"],
-        pair=pair,
-        first=first["id"],
-        second=second["id"],
-    )
+    with seeded_fleet(tmp_path_factory.mktemp("seeded") / "state", devices=SEEDED_DEVICES) as fleet:
+        yield fleet
 
 
 def _let_in(operator: OperatorClient, name: str, *, role: str) -> None:
@@ -132,11 +70,8 @@ def _let_in(operator: OperatorClient, name: str, *, role: str) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    assert CHROMIUM, "install Chromium first, e.g. apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+    with browser() as started:
+        yield started
 
 
 def page_of(message: ConsoleMessage) -> str:
@@ -163,25 +98,15 @@ def visit(world: World, chromium: Browser) -> Iterator[Visit]:
         at: str = world.url,
         name: str = "ada",
         password: str = PASSWORD,
-        scheme: str = "light",
+        scheme: Scheme = "light",
         width: int = 1280,
     ) -> Page:
-        context = chromium.new_context(
-            base_url=at,
-            color_scheme=scheme,
-            reduced_motion="reduce",
-            viewport={"width": width, "height": 900},
-            permissions=["clipboard-read", "clipboard-write"],
-        )
+        context = person(chromium, at, scheme=scheme, width=width)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
         page.on("console", heard)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
-        page.get_by_label("Name").fill(name)
-        page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Sign in").click()
+        sign_in(page, address, name=name, password=password)
         return page
 
     yield open_

@@ -5,62 +5,40 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.console.conftest import SeededFleet, Visit, World
+from tests.console.browser import Scheme, settle
+from tests.console.conftest import Visit
+from tests.console.pages import PAGES
+from tests.console.seeded import ADMINISTRATOR, SeededFleet
+from tests.console.states import empty
 from tests.system.processes import ROOT
 
 pytestmark = pytest.mark.console
 AXE = ROOT / "frontend" / "console" / "node_modules" / "axe-core" / "axe.min.js"
 LOOKS = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
-EMPTY = (
-    "/",
-    "/devices",
-    "/federations",
-    "/federations/new",
-    "/models",
-    "/models/{pair}",
-    "/help",
-    "/parts",
-    "/enrol",
-    "/jobs",
-    "/audit",
-    "/settings",
-    "/settings?tab=tokens",
-    "/settings?tab=webhooks",
-    "/settings?tab=deliveries",
-    "/nowhere",
-)
-FULL = (
-    "/",
-    "/devices",
-    '/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]',
-    "/devices/{device}",
-    "/federations",
-    "/federations/{federation}",
-    "/federations/{federation}?tab=groups",
-    "/federations/{federation}?tab=plan",
-    "/federations/{federation}/rounds/{round}",
-    "/models",
-    "/models/{pair}?version={first}&against={second}",
-    "/help",
-    "/parts",
-    "/jobs",
-    "/audit",
-    "/settings?tab=webhooks",
-    "/settings?tab=deliveries",
-)
+BESIDE = ('/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]', "/nowhere")
+"""Looks of pages that are no pages of their own."""
 
 
 @LOOKS
-def test_pages_of_an_empty_platform_are_accessible(visit: Visit, world: World, scheme: str, width: int) -> None:
-    page = visit("/", scheme=scheme, width=width)
-    assert_accessible(page, [address.format(pair=world.pair) for address in EMPTY])
+def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int) -> None:
+    assert_accessible(_opened(visit, seeded, scheme, width), [*_addresses(seeded), *BESIDE])
 
 
-@LOOKS
-def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet, scheme: str, width: int) -> None:
-    page = visit("/", at=seeded.url, name="administrator", password=seeded.password, scheme=scheme, width=width)
-    keys = seeded.keys._asdict()
-    assert_accessible(page, [address.format(**keys) for address in FULL])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_pages_with_nothing_to_show_are_accessible(
+    visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int
+) -> None:
+    page = _opened(visit, seeded, scheme, width)
+    empty(page)
+    assert_accessible(page, _addresses(seeded))
+
+
+def _opened(visit: Visit, seeded: SeededFleet, scheme: Scheme, width: int) -> Page:
+    return visit("/", at=seeded.url, name=ADMINISTRATOR, password=seeded.password, scheme=scheme, width=width)
+
+
+def _addresses(seeded: SeededFleet) -> list[str]:
+    return [page.at(seeded.keys) for page in PAGES.values()]
 
 
 def assert_accessible(page: Page, addresses: list[str]) -> None:
@@ -68,8 +46,7 @@ def assert_accessible(page: Page, addresses: list[str]) -> None:
     found: list[str] = []
     for address in addresses:
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for()
-        page.wait_for_load_state("networkidle")
+        settle(page)
         page.evaluate(AXE.read_text())
         # Any: axe's own report, of which a few fields are read.
         report: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

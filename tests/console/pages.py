@@ -1,0 +1,87 @@
+"""The console's pages: their addresses on a seeded platform, and what stands there where there is nothing to show."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tests.system.operator_client import OperatorClient
+
+
+class Keys(NamedTuple):
+    """Rows of the seeded fleet that have much to show."""
+
+    device: str
+    """One that has helped another, and has been asked in many rounds."""
+    federation: str
+    """One that asks devices for updates now."""
+    divided: str
+    """A federation whose devices are in groups."""
+    round: int
+    """The latest that the divided one published."""
+    pair: str
+    first: str
+    second: str
+    """Versions of the pair."""
+    tried: str
+    """A pair one of whose versions is with a canary group now."""
+
+
+class ConsolePage(NamedTuple):
+    """A page, or a tab of one, that has an address of its own."""
+
+    address: str
+    """With the names of `Keys` in braces."""
+    empty: str | None
+    """What it says where there is nothing yet; None: there always is something."""
+
+    def at(self, keys: Keys) -> str:
+        """Its address on this platform."""
+        return self.address.format(**keys._asdict())
+
+
+PAGES: Mapping[str, ConsolePage] = {
+    "overview": ConsolePage("/", "No device has joined yet"),
+    "devices": ConsolePage("/devices", "No device has joined yet"),
+    "device": ConsolePage("/devices/{device}", "It has not checked in yet."),
+    "federations": ConsolePage("/federations", "No federation yet"),
+    "new-federation": ConsolePage("/federations/new", "No pair is ready yet"),
+    "federation": ConsolePage("/federations/{federation}", "No round yet"),
+    "groups": ConsolePage("/federations/{divided}?tab=groups", "Not divided yet"),
+    "plan": ConsolePage("/federations/{federation}?tab=plan", None),
+    "round": ConsolePage("/federations/{divided}/rounds/{round}", "No device has been asked yet."),
+    "models": ConsolePage("/models", "No model pair yet"),
+    "model": ConsolePage("/models/{pair}?version={first}&against={second}", "No version yet"),
+    "rollouts": ConsolePage("/models/{tried}", "No version yet"),
+    "help": ConsolePage("/help", "Nobody has asked for help"),
+    "parts": ConsolePage("/parts", "No device has had a part"),
+    "enrol": ConsolePage("/enrol", "No token yet"),
+    "jobs": ConsolePage("/jobs", "No job yet"),
+    "audit": ConsolePage("/audit", "No change yet"),
+    "people": ConsolePage("/settings", "Nobody"),
+    "tokens": ConsolePage("/settings?tab=tokens", "No token yet"),
+    "webhooks": ConsolePage("/settings?tab=webhooks", "No webhook yet"),
+    "deliveries": ConsolePage("/settings?tab=deliveries", "Nothing was told"),
+}
+
+
+def keys_of(operator: OperatorClient) -> Keys:
+    """The rows of a seeded platform that pages are shown of."""
+    divided = operator.list("/groups/")[0]["federation"]
+    pair = operator.get(f"/federations/{divided}/")["pair"]
+    first, second = operator.list("/versions/", pair=pair, role="device", line="", page_size=2)
+    return Keys(
+        device=_busiest(operator),
+        federation=operator.list("/rounds/", state="open")[0]["federation"],
+        divided=divided,
+        round=operator.list("/rounds/", federation=divided, state="published")[0]["id"],
+        pair=pair,
+        first=first["id"],
+        second=second["id"],
+        tried=operator.list("/rollouts/", state="measuring")[0]["pair"],
+    )
+
+
+def _busiest(operator: OperatorClient) -> str:
+    helpers = {transfer["helper"] for transfer in operator.list("/transfers/")}
+    there = [helper for helper in helpers if operator.get(f"/devices/{helper}/")["status"] in ("ready", "waiting")]
+    busiest: str = max(sorted(there), key=lambda helper: operator.get("/assignments/", device=helper)["count"])
+    return busiest

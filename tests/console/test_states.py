@@ -1,0 +1,105 @@
+"""Every page says that it waits, that it failed, that nothing is there, and that the platform is gone."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tests.console.browser import person, settle, sign_in, wait_until_shown
+from tests.console.pages import PAGES
+from tests.console.seeded import ADMINISTRATOR, SeededFleet
+from tests.console.states import API, PARTS, PROBLEM, cut_off, empty, refuse, stall
+
+pytestmark = pytest.mark.console
+OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts")
+"""Pages about one row, which is there before their parts are."""
+every_page = pytest.mark.parametrize("name", PAGES)
+every_page_of_one_row = pytest.mark.parametrize("name", OF_ONE_ROW)
+
+
+@pytest.fixture(scope="module")
+def signed_in(chromium: Browser, seeded: SeededFleet) -> Iterator[BrowserContext]:
+    """The administrator's browser."""
+    context = person(chromium, seeded.url)
+    page = context.new_page()
+    sign_in(page, "/", name=ADMINISTRATOR, password=seeded.password)
+    settle(page)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(signed_in: BrowserContext) -> Iterator[Page]:
+    tab = signed_in.new_page()
+    yield tab
+    tab.unroute_all(behavior="ignoreErrors")  # what is stalled never comes
+    tab.close()
+
+
+@every_page
+def test_it_says_that_it_waits(page: Page, seeded: SeededFleet, name: str) -> None:
+    stall(page)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    expect(waiting(page).first).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+@every_page_of_one_row
+def test_its_parts_say_that_they_wait(page: Page, seeded: SeededFleet, name: str) -> None:
+    stall(page, PARTS)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    expect(waiting(page).first).to_be_visible()
+
+
+@every_page
+def test_it_says_that_it_failed_and_is_right_when_asked_again(page: Page, seeded: SeededFleet, name: str) -> None:
+    refuse(page)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    expect(failures(page).first).to_contain_text(str(PROBLEM["detail"]))
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(waiting(page)).to_have_count(0)
+    page.unroute(API)
+    while failures(page).count():
+        before = failures(page).count()
+        failures(page).first.get_by_role("button", name="Try again").click()
+        expect(failures(page)).not_to_have_count(before)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+@every_page_of_one_row
+def test_its_parts_say_that_they_failed(page: Page, seeded: SeededFleet, name: str) -> None:
+    refuse(page, PARTS)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    expect(failures(page).first).to_contain_text(str(PROBLEM["detail"]))
+    expect(waiting(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.empty is not None])
+def test_it_says_that_nothing_is_there(page: Page, seeded: SeededFleet, name: str) -> None:
+    empty(page)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    expect(page.get_by_role("main").get_by_text(re.compile(re.escape(PAGES[name].empty or ""))).first).to_be_visible()
+
+
+@every_page
+def test_it_keeps_what_it_shows_and_says_that_it_is_old_when_the_platform_is_gone(
+    page: Page, seeded: SeededFleet, name: str
+) -> None:
+    cut = cut_off(page)
+    page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
+    wait_until_shown(page)
+    shown = page.get_by_role("main").get_by_role("heading").all_inner_texts()
+    cut()
+    expect(page.get_by_text("The platform does not answer: this is how things were before.")).to_be_visible()
+    assert page.get_by_role("main").get_by_role("heading").all_inner_texts() == shown
+
+
+def waiting(page: Page) -> Locator:
+    """Whatever on the page is still awaited."""
+    return page.get_by_role("main").locator("[aria-busy=true]")
+
+
+def failures(page: Page) -> Locator:
+    """Whatever on the page could not be shown."""
+    return page.get_by_role("main").get_by_role("alert").filter(has_text="This could not be shown")
