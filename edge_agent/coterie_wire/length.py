@@ -28,6 +28,13 @@ class Length(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         axis = self.axes.get(name)
         return shape if axis is None else (*shape[:axis], length, *shape[axis + 1 :])
 
+    def sizes(self, name: str, shape: Shape) -> list[str]:
+        """`shape` of the tensor `name`, for people: ``1 to 64`` where samples differ."""
+        dynamic = self.axes.get(name)
+        return [
+            f"{self.shortest} to {self.longest}" if axis == dynamic else str(size) for axis, size in enumerate(shape)
+        ]
+
     def found_in(self, shapes: Mapping[str, Shape]) -> int | None:
         """The length that all tensors with the axis have; None where they differ, or are too short or too long."""
         there = {shapes[name][axis : axis + 1] for name, axis in self.axes.items() if name in shapes}

@@ -54,6 +54,11 @@ def test_people_read_how_long_samples_are() -> None:
     assert numbers_taken(WRITER) == "9 to 30, in samples 2 to 9 long"
 
 
+def test_people_read_which_axis_is_the_length() -> None:
+    assert LENGTH.sizes("sound", (2, 9)) == ["2", "2 to 9"]
+    assert LENGTH.sizes("mood", (3,)) == ["3"]
+
+
 def test_a_batch_has_the_axis_behind_its_own() -> None:
     assert length_axes(WRITER) == {"words": 1, "sound": 2, "target": 1, "logits": 1, "teacher": 1}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from io import StringIO
 
+from msgspec import UNSET
 from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
@@ -50,8 +51,8 @@ def duration(seconds: float) -> str:
 
 
 def _facts(model: ModelSpec, report: PairReport) -> Iterator[tuple[str, str]]:
-    inputs = ", ".join(_tensor(tensor) for tensor in model.inputs)
-    yield "model", f"{inputs} → {_tensor(model.output)}; {model.task}, in batches of {model.batch_size}"
+    inputs = ", ".join(_tensor(tensor, model) for tensor in model.inputs)
+    yield "model", f"{inputs} → {_tensor(model.output, model)}; {model.task}, in batches of {model.batch_size}"
     learned = f"{report.device_parameters:,} of the device model learn"
     cloud = "" if report.cloud_parameters is None else f"; the cloud model has {report.cloud_parameters:,}"
     yield "parameters", learned + cloud
@@ -74,6 +75,7 @@ def _operators(operators: Mapping[str, int]) -> str:
     return f"{sum(operators.values()):,}: {', '.join(parts)}"
 
 
-def _tensor(tensor: TensorSpec) -> str:
-    shape = f" \\[{', '.join(map(str, tensor.shape))}]" if tensor.shape else ""
+def _tensor(tensor: TensorSpec, model: ModelSpec) -> str:
+    sizes = map(str, tensor.shape) if model.length is UNSET else model.length.sizes(tensor.name, tensor.shape)
+    shape = f" \\[{', '.join(sizes)}]" if tensor.shape else ""
     return f"{tensor.name} {tensor.dtype}{shape}"

@@ -6,12 +6,14 @@ from coterie.sdk.errors import JobFailed, Refused, Rejected, SdkError, Unreachab
 from coterie.sdk.federation import Federation
 from coterie.sdk.platform import Platform, connect
 from coterie.sdk.records import Dataset, Pair, Round
+from coterie_wire.length import Length
 
 __all__ = [
     "Checked",
     "Dataset",
     "Federation",
     "JobFailed",
+    "Length",
     "Pair",
     "Platform",
     "Refused",

@@ -13,6 +13,7 @@ from coterie.offline.progress import ProgressLine
 from coterie.sdk.errors import Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie_wire.errors import WireError
+from coterie_wire.length import Length
 
 
 def check(
@@ -21,6 +22,7 @@ def check(
     *,
     cloud: nn.Module | None = None,
     recipe: Mapping[str, object] | None = None,
+    length: Length | None = None,
     loss: LossFunction | None = None,
     target: Tensor | None = None,
     batch_size: int = 32,
@@ -34,7 +36,9 @@ def check(
     """
     models = {"device": device} if cloud is None else {"device": device, "cloud": cloud}
     with tempfile.TemporaryDirectory(prefix="coterie-export-") as directory, ProgressLine.wanted(progress) as line:
-        paths = write_programs(Path(directory), models, example, loss=loss, target=target, tell=line.tell)
+        paths = write_programs(
+            Path(directory), models, example, length=length, loss=loss, target=target, tell=line.tell
+        )
 
         def show(told: Progress) -> None:
             line.tell(f"{told.stage} ({told.done + 1} of {told.total})")

@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 from coterie.core.errors import CoterieError
 from coterie.learning.compile.program import export_loss, export_module
 from coterie.sdk.errors import Rejected
+from coterie_wire.length import Length
 
 Example = Tensor | Sequence[Tensor]
 """The inputs of a model: one tensor or several, each with a leading batch axis of any size."""
@@ -23,14 +24,16 @@ def write_programs(
     models: Mapping[str, nn.Module],
     example: Example,
     *,
+    length: Length | None = None,
     loss: LossFunction | None,
     target: Tensor | None,
     tell: Callable[[str], None],
 ) -> Mapping[str, Path]:
     """Files of ``torch.export.save`` in `directory`: of each of `models` by its role, and of the loss, if there is one.
 
-    Modules are traced in training mode, with a dynamic batch. A loss is traced with the outputs of the first model and
-    with `target`, examples of targets. Raises Rejected, or ValueError where `loss` comes without `target`.
+    Modules are traced in training mode, with a dynamic batch, and with the `length` in which samples differ, if they
+    do; it names arguments of ``forward``, the same in all models. A loss is traced with the outputs of the first model
+    and with `target`, examples of targets. Raises Rejected, or ValueError where `loss` comes without `target`.
     """
     if (loss is None) != (target is None):
         raise ValueError("a loss of your own and examples of its targets go together: loss=function, target=tensor")
@@ -39,7 +42,7 @@ def write_programs(
     try:
         for role, module in models.items():
             tell(f"exporting the {role} model")
-            written[role] = _write(export_module(module, inputs), directory / f"{role}.pt2")
+            written[role] = _write(export_module(module, inputs, length), directory / f"{role}.pt2")
         if loss is not None and target is not None:
             tell("exporting the loss")
             program = export_loss(loss, _output(next(iter(models.values())), inputs), target)

@@ -20,6 +20,7 @@ from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write
 from coterie.sdk.federation import Federation, FederationRecord
 from coterie.sdk.records import Dataset, Job, Pair
 from coterie.sdk.rest import Rest
+from coterie_wire.length import Length
 
 ENDED = ("succeeded", "failed", "cancelled")
 
@@ -53,6 +54,7 @@ class Platform:
         example: Example,
         labels: Sequence[str] = (),
         recipe: Mapping[str, object] | None = None,
+        length: Length | None = None,
         loss: LossFunction | None = None,
         target: Tensor | None = None,
         batch_size: int = 32,
@@ -62,15 +64,16 @@ class Platform:
 
         `example` are inputs of the models, each with a leading batch axis; `labels` what classes or labels are called;
         `batch_size` the samples of a step. `recipe` says how the device model is trained (by default cross-entropy and
-        SGD over all parameters; `docs/reference/kinds.md`). `loss` is one of your own, a function of a batch's outputs
-        and targets that gives a number for each sample, with `target` as examples of targets; its task stands in the
-        recipe: ``{"loss": {"kind": "custom", "task": "classes"}}``. Raises Rejected. When it is interrupted, the
-        pre-flight goes on.
+        SGD over all parameters; `docs/reference/kinds.md`). `length` says that samples differ in it, for example
+        ``Length(1, 64, {"words": 0})``: sentences of one to 64 words in the argument ``words`` of both models, [batch,
+        length]. `loss` is one of your own, a function of a batch's outputs and targets that gives a number for each
+        sample, with `target` as examples of targets; its task stands in the recipe: ``{"loss": {"kind": "custom",
+        "task": "classes"}}``. Raises Rejected. When it is interrupted, the pre-flight goes on.
         """
         with ProgressLine.wanted(progress) as line, ExitStack() as stack:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coterie-export-")))
             models = {"device": device, "cloud": cloud}
-            paths = write_programs(directory, models, example, loss=loss, target=target, tell=line.tell)
+            paths = write_programs(directory, models, example, length=length, loss=loss, target=target, tell=line.tell)
             line.tell(f"uploading {decimal(sum(path.stat().st_size for path in paths.values()))}")
             fields = {
                 "name": name,

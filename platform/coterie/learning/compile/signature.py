@@ -59,9 +59,7 @@ class Signature(NamedTuple):
         return f"{inputs} to {self._shown(self.output)}"
 
     def _shown(self, spec: TensorSpec) -> str:
-        sizes = [str(size) for size in spec.shape]
-        if self.length is not None and spec.name in self.length.axes:
-            sizes[self.length.axes[spec.name]] = f"{self.length.shortest} to {self.length.longest}"
+        sizes = map(str, spec.shape) if self.length is None else self.length.sizes(spec.name, spec.shape)
         return f"[{', '.join(sizes)}]"
 
 
