@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.fx.node import Argument, Node
 
-from coterie.learning.compile.emitter import Emitter, Size
+from coterie.learning.compile.emitter import NUMPY_TYPES, Emitter, Size
 
 Lowered = str | tuple[str, ...]
 
@@ -22,7 +23,13 @@ class Call:
     arguments: Mapping[str, Argument]
 
     def __getitem__(self, name: str) -> str:
-        """The value of a tensor argument; a Python number becomes a constant of the result's dtype."""
+        """The value of a tensor argument; a Python number becomes a constant of the result's dtype.
+
+        As in `passes.ranked_scalars`, it has the result's rank where that ends in an axis of size 1.
+        """
+        argument, shape = self.arguments[name], self.result.shape
+        if isinstance(argument, (int, float)) and len(shape) > 1 and same_sizes(shape[-1:], [1]):
+            return self.emit.constant(np.full([1] * len(shape), argument, NUMPY_TYPES[self.dtype]))
         return self.cast(name, self.dtype)
 
     def raw(self, name: str) -> str:

@@ -28,6 +28,7 @@ from coterie.learning.compile.operators.noise import draws_noise
 from coterie.learning.compile.passes.joined_slices import joined_slices
 from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
+from coterie.learning.compile.passes.ranked_scalars import ranked_scalars
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.sizes import Sources
@@ -164,6 +165,7 @@ def _compile_train_step(
         traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
         joined_slices(traced.module)
         late_expand(traced.module)
+        ranked_scalars(traced.module)
         spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
         inputs, outputs = train_inputs(spec), train_outputs(spec)
         emit = Emitter(_sources(given))

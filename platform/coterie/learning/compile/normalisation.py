@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from coterie.learning.compile.scaling import scale_and_shift, scale_and_shift_rows
+
 
 class _Context(FunctionCtx):
     saved_tensors: tuple[Tensor, ...]
@@ -24,10 +26,10 @@ class ByShares(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """The output, mean and variance [channels]; then what the gradient needs."""
         mean = _shared(_over_places(x), share) / _places(x)
-        off = x - _column(mean, x)
+        off = scale_and_shift(x, torch.ones_like(mean), -mean)
         variance = _shared(_over_places(off * off), share) / _places(x)
         scale = torch.rsqrt(variance + epsilon)
-        return off * _column(scale * weight, x) + _column(bias, x), mean, variance, off, scale
+        return scale_and_shift(off, scale * weight, bias), mean, variance, off, scale
 
     @staticmethod
     def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
@@ -43,8 +45,8 @@ class ByShares(torch.autograd.Function):
         gain = scale * weight
         by_row = share.unsqueeze(1) / _places(off)
         pull, level = by_row * (gain * scale * scale * along), by_row * (gain * whole)
-        for_x = gradient * _column(gain, off) - (off * _column(pull, off) + _column(level, off))
-        return for_x, along * scale, whole, None, None
+        direct = scale_and_shift(gradient, gain, torch.zeros_like(gain))
+        return direct - scale_and_shift_rows(off, pull, level), along * scale, whole, None, None
 
 
 def _over_places(x: Tensor) -> Tensor:
@@ -59,11 +61,6 @@ def _places(x: Tensor) -> int:
 def _shared(sums: Tensor, share: Tensor) -> Tensor:
     """Of [rows, channels], for each channel."""
     return (sums * share.unsqueeze(1)).sum(0)
-
-
-def _column(channels: Tensor, x: Tensor) -> Tensor:
-    """[channels] or [rows, channels] so that it broadcasts over `x`."""
-    return channels.reshape(*channels.shape[:-1], -1, *[1] * (x.dim() - 2))
 
 
 class Normalised(NamedTuple):
@@ -96,7 +93,7 @@ class BatchNorm(NamedTuple):
         shift = -self.running_mean * scale
         if self.bias is not None:
             shift = shift + self.bias
-        return self.x * _column(scale, self.x) + _column(shift, self.x)
+        return scale_and_shift(self.x, scale, shift)
 
     def in_training(self, present: Tensor) -> Normalised:
         """With the batch's own statistics, over the samples that are `present` [batch], 1 or 0.

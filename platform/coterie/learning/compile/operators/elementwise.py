@@ -194,6 +194,13 @@ def overwrite(call: Call) -> str:
     return call.emit.op("Expand", call["src"], call.emit.shape(call.shape))
 
 
+@TABLE.lowers("_native_batch_norm_legit_no_training.default")
+def scale_and_shift(call: Call) -> tuple[str, ...]:
+    """The statistics that it gives besides are empty, and nobody reads them."""
+    operands = (call.raw(name) for name in ("input", "weight", "bias", "running_mean", "running_var"))
+    return (call.emit.op("BatchNormalization", *operands, epsilon=float(call.number("eps"))),)
+
+
 @TABLE.lowers("coterie.dequantise.default")
 def dequantise(call: Call) -> str:
     return call.emit.op("DequantizeLinear", call.raw("code"), call.raw("scale"), axis=0)

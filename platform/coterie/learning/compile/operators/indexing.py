@@ -48,7 +48,7 @@ def scatter(call: Call) -> str:
 
 @TABLE.lowers("scatter.value")
 def scatter_value(call: Call) -> str:
-    spread = call.emit.op("Expand", call["value"], call.emit.shape(tuple(call.tensor("index").shape)))
+    spread = call.emit.op("Expand", call.cast("value", call.dtype), call.emit.shape(tuple(call.tensor("index").shape)))
     return _scatter(call, spread)
 
 

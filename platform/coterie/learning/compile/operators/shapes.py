@@ -154,7 +154,13 @@ def pad(call: Call) -> str:
     amounts = [pads[2 * (-axis - 1)] for axis in axes] + [pads[2 * (-axis - 1) + 1] for axis in axes]
     rank = call.result.dim()
     emit = call.emit
-    return emit.op("Pad", call["self"], emit.shape(amounts), call["value"], emit.ints([axis + rank for axis in axes]))
+    return emit.op(
+        "Pad",
+        call["self"],
+        emit.shape(amounts),
+        call.cast("value", call.dtype),
+        emit.ints([axis + rank for axis in axes]),
+    )
 
 
 @TABLE.lowers("full.default", "full_like.default", "scalar_tensor.default")
