@@ -26,6 +26,7 @@ from coterie.learning.compile.loss_program import Criterion, LossProgram, criter
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.operators.noise import draws_noise
 from coterie.learning.compile.passes.joined_slices import joined_slices
+from coterie.learning.compile.passes.last_state import last_state
 from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 from coterie.learning.compile.passes.ranked_scalars import ranked_scalars
@@ -160,7 +161,7 @@ def _compile_train_step(
     size, axes = size_of_length(checked.inputs), length_axes(spec)
     with nullcontext() if size is None else _fake_mode(checked):
         given = {name: _empty(tensor, length=size, axis=axes.get(name)) for name, tensor in train_inputs(spec).items()}
-    program = checked.training._replace(graph=pool_before_relu(checked.training.graph))
+    program = checked.training._replace(graph=last_state(pool_before_relu(checked.training.graph)))
     with at_any_length(size):
         traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
         joined_slices(traced.module)

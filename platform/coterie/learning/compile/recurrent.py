@@ -21,6 +21,10 @@ class _Context(FunctionCtx):
     saved_tensors: tuple[Tensor, ...]
 
 
+Gradient = Tensor | None
+"""None stands for zeros."""
+
+
 class LstmSteps(torch.autograd.Function):
     """States of an LSTM, given what its gates take from the input, [steps, batch, 4 · hidden] as i, f, g, o."""
 
@@ -43,20 +47,22 @@ class LstmSteps(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*output[3:])
         ctx.save_for_backward(inputs[3], *output[3:])
 
     @staticmethod
-    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
-        for_states, for_hidden, for_cell = gradients[:3]
+    def backward(ctx: _Context, *gradients: Gradient) -> tuple[Tensor, ...]:
         recurrent, hidden, cell, enter, stay, new, out, shown = ctx.saved_tensors
-        to_cell, stays, wanted = _by_step(out * (1 - shown * shown)), _by_step(stay), _by_step(for_states)
+        for_hidden, for_cell = (_given(gradient, hidden[0]) for gradient in gradients[1:3])
+        to_cell, stays, wanted = _by_step(out * (1 - shown * shown)), _by_step(stay), _wanted(gradients[0])
         to_enter, to_stay = new * enter * (1 - enter), cell * stay * (1 - stay)
         to_new, to_out = enter * (1 - new * new), shown * out * (1 - out)
         to_gates = _by_step(torch.cat([to_enter, to_stay, to_new, to_out], dim=2))
         for_gates: Lists = []
-        for step in reversed(range(len(wanted))):
-            for_hidden = for_hidden + wanted[step]
+        for step in reversed(range(len(stays))):
+            if wanted:
+                for_hidden = for_hidden + wanted[step]
             for_cell = for_hidden * to_cell[step] + for_cell
             for_gate = torch.cat([for_cell, for_cell, for_cell, for_hidden], dim=1) * to_gates[step]
             for_gates.append(for_gate)
@@ -86,21 +92,23 @@ class GruSteps(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: _Context, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*output[2:])
         ctx.save_for_backward(inputs[2], *output[2:])
 
     @staticmethod
-    def backward(ctx: _Context, *gradients: Tensor) -> tuple[Tensor, ...]:
-        for_states, for_hidden = gradients[:2]
+    def backward(ctx: _Context, *gradients: Gradient) -> tuple[Tensor, ...]:
         recurrent, hidden, reset, stay, new, new_from_hidden, change = ctx.saved_tensors
+        for_hidden = _given(gradients[1], hidden[0])
         to_new = (1 - stay) * (1 - new * new)
         to_reset, to_stay = to_new * (new_from_hidden * reset * (1 - reset)), change * stay * (1 - stay)
         to_gates = _by_step(torch.cat([to_reset, to_stay, to_new * reset], dim=2))
-        stays, wanted = _by_step(stay), _by_step(for_states)
+        stays, wanted = _by_step(stay), _wanted(gradients[0])
         for_hidden_gates: Lists = []
         for_each: Lists = []
-        for step in reversed(range(len(wanted))):
-            for_hidden = for_hidden + wanted[step]
+        for step in reversed(range(len(stays))):
+            if wanted:
+                for_hidden = for_hidden + wanted[step]
             for_gate = torch.cat([for_hidden, for_hidden, for_hidden], dim=1) * to_gates[step]
             for_hidden_gates.append(for_gate)
             for_each.append(for_hidden)
@@ -109,6 +117,15 @@ class GruSteps(torch.autograd.Function):
         inner = from_hidden.narrow(2, 0, 2 * hidden.shape[2])
         from_input = torch.cat([inner, _all_steps(for_each[::-1]) * to_new], dim=2)
         return from_input, for_hidden, _over_all(from_hidden, hidden), from_hidden.sum(dim=[0, 1])
+
+
+def _given(gradient: Gradient, like: Tensor) -> Tensor:
+    return torch.zeros_like(like) if gradient is None else gradient
+
+
+def _wanted(gradient: Gradient) -> Sequence[Tensor]:
+    """What is asked of the state of each step, or nothing."""
+    return [] if gradient is None else _by_step(gradient)
 
 
 def _by_step(x: Tensor) -> Sequence[Tensor]:
@@ -126,11 +143,16 @@ def _over_all(gradients: Tensor, inputs: Tensor) -> Tensor:
     return gradients.flatten(0, 1).t() @ inputs.flatten(0, 1)
 
 
+def _from_input(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """One product for all steps, which adds the bias as it goes."""
+    return torch.nn.functional.linear(x.flatten(0, 1), weight, bias).reshape(*x.shape[:2], -1)
+
+
 def _lstm_layer(
     x: Tensor, state: tuple[Tensor, Tensor], weights: Sequence[Tensor], has_biases: bool, reverse: bool = False
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     bias = weights[2] + weights[3] if has_biases else None
-    gates = torch.nn.functional.linear(x.flip(0) if reverse else x, weights[0], bias)
+    gates = _from_input(x.flip(0) if reverse else x, weights[0], bias)
     states, hidden, cell, *_ = LstmSteps.apply(gates, *state, weights[1])  # type: ignore[no-untyped-call]
     return states.flip(0) if reverse else states, (hidden, cell)
 
@@ -138,7 +160,7 @@ def _lstm_layer(
 def _gru_layer(
     x: Tensor, state: Tensor, weights: Sequence[Tensor], has_biases: bool, reverse: bool = False
 ) -> tuple[Tensor, Tensor]:
-    gates = torch.nn.functional.linear(x.flip(0) if reverse else x, weights[0], weights[2] if has_biases else None)
+    gates = _from_input(x.flip(0) if reverse else x, weights[0], weights[2] if has_biases else None)
     bias = weights[3] if has_biases else torch.zeros_like(weights[1][:, 0])
     states, hidden, *_ = GruSteps.apply(gates, state, weights[1], bias)  # type: ignore[no-untyped-call]
     return states.flip(0) if reverse else states, hidden

@@ -42,3 +42,18 @@ def test_dropout_between_layers_is_for_training_alone() -> None:
     dropped = recurrent.lstm(x, start, weights, True, 2, 0.9, True, False, False)[0]
     torch.testing.assert_close(kept, layer(x)[0])
     assert not torch.allclose(kept, dropped)
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU])
+def test_gradients_of_the_last_state_alone_equal_pytorch(cell: type[nn.LSTM | nn.GRU]) -> None:
+    torch.manual_seed(0)
+    layer, x = cell(3, 4), torch.randn(5, 6, 3, requires_grad=True)
+    start = [torch.zeros(1, 6, 4)] * 2
+    weights = list(layer.parameters())
+    compute, state = (recurrent.lstm, start) if cell is nn.LSTM else (recurrent.gru, start[0])
+    ours = compute(x, state, weights, True, 1, 0.0, True, False, False)[1]
+    theirs = layer(x)[1][0] if cell is nn.LSTM else layer(x)[1]
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad((end * end).sum(), [x, *weights]) for end in (ours, theirs)]
+    for own, wanted in zip(*gradients, strict=True):
+        torch.testing.assert_close(own, wanted)

@@ -8,6 +8,8 @@ import torch
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.learning.compile.call import same_sizes
+
 aten = torch.ops.aten
 
 ELEMENTWISE = {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor}
@@ -18,7 +20,7 @@ def ranked_scalars(module: GraphModule) -> None:
     known: dict[tuple[Node, int], Node] = {}
     for node in module.graph.nodes:
         value = node.meta.get("val")
-        if node.target not in ELEMENTWISE or value.dim() < 2 or value.shape[-1] != 1:
+        if node.target not in ELEMENTWISE or value.dim() < 2 or not same_sizes(value.shape[-1:], [1]):
             continue
         for source in node.all_input_nodes:
             if source.meta["val"].dim() == 0:
