@@ -23,7 +23,7 @@ from tests.system.processes import ROOT
 PICTURES = ROOT / "docs" / "images" / "console"
 WIDE, NARROW = 1440, 390
 REDRAWN_MS = 200
-TALLEST = 1500
+TALLEST = 1200
 """Pixels of a page that a picture shows at most."""
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 ON_A_PHONE = ("overview", "devices", "device", "federation")
@@ -109,7 +109,7 @@ def keep(page: Page, to: Path) -> None:
     page.wait_for_timeout(REDRAWN_MS)
     taken = page.screenshot(animations="disabled")
     with Image.open(io.BytesIO(taken)) as picture:
-        picture.convert("RGB").save(to, quality=80, method=6)
+        picture.convert("RGB").save(to, quality=75, method=6)
 
 
 if __name__ == "__main__":
