@@ -135,6 +135,11 @@ def numbers_taken(spec: ModelSpec) -> str:
     return f"{features(at_length(spec, least))} to {features(spec)}, in samples {least} to {most} long"
 
 
+def filler(tensor: TensorSpec, spec: ModelSpec) -> int:
+    """What the `tensor` of a short sample is filled up with: what may be a token with padding, all else with zeros."""
+    return spec.padding or 0 if tensor.dtype in ("int64", "int32") else 0
+
+
 def _called(role: str, tensors: Iterable[TensorSpec]) -> Iterator[TensorSpec]:
     return (TensorSpec(f"{role}.{tensor.name}", tensor.dtype, tensor.shape) for tensor in tensors)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import at_length, features, length_axes, length_of, numbers_taken, targets
+from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
+from coterie_wire.contract import at_length, features, filler, length_axes, length_of, numbers_taken, targets
 from coterie_wire.length import Length
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
@@ -52,6 +52,14 @@ def test_where_all_samples_have_one_shape_there_is_nothing_to_tell() -> None:
 
 def test_people_read_how_long_samples_are() -> None:
     assert numbers_taken(WRITER) == "9 to 30, in samples 2 to 9 long"
+
+
+def test_only_what_may_be_a_token_is_filled_up_with_padding() -> None:
+    model = msgspec.structs.replace(WRITER, padding=5)
+    dtypes: dict[Dtype, int] = {"int64": 5, "int32": 5, "float32": 0, "uint8": 0, "bool": 0}
+    for dtype, number in dtypes.items():
+        assert filler(TensorSpec("here", dtype, (9,)), model) == number
+    assert filler(WORDS, SPEC) == 0
 
 
 def test_people_read_which_axis_is_the_length() -> None:

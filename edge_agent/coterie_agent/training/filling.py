@@ -11,7 +11,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.codec import Float32
-from coterie_wire.contract import at_length, length_of, numbers_taken
+from coterie_wire.contract import at_length, filler, length_of, numbers_taken
 
 
 def lengths_of(rows: Sequence[StoredRow], spec: ModelSpec) -> Sequence[int]:
@@ -28,17 +28,17 @@ def longest_of(lengths: Sequence[int], spec: ModelSpec) -> ModelSpec:
 
 
 def fill_inputs(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelSpec, batch: ModelSpec) -> Float32:
-    """The samples flattened as `batch` has them, [rows, features]; whole numbers end in padding, others in zeros."""
-    padding = [0 if tensor.dtype == "float32" else spec.padding or 0 for tensor in spec.inputs]
+    """The samples flattened as `batch` has them, [rows, features]."""
+    fillers = [filler(tensor, spec) for tensor in spec.inputs]
     filled = [
-        _filled(row.x, at_length(spec, length).inputs, batch.inputs, padding)
+        _filled(row.x, at_length(spec, length).inputs, batch.inputs, fillers)
         for row, length in zip(rows, lengths, strict=True)
     ]
     return cast(Float32, np.stack(filled))
 
 
 def fill_targets(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelSpec, batch: ModelSpec) -> Float32:
-    """Targets that are no classes, flattened, [rows, numbers]; those of tokens end in padding.
+    """Targets that are no classes, flattened as `batch` has them, [rows, numbers].
 
     Raises AgentError ``data.does_not_fit``.
     """
@@ -49,7 +49,7 @@ def fill_targets(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelS
         if len(row.target) != width * FLOAT_BYTES:
             detail = f"targets have {len(row.target) // FLOAT_BYTES} numbers, the model's {width}"
             raise AgentError("data.does_not_fit", detail)
-        filled.append(_filled(row.target, (target,), (batch.target,), [spec.padding or 0]))
+        filled.append(_filled(row.target, (target,), (batch.target,), [filler(target, spec)]))
     return cast(Float32, np.stack(filled))
 
 
@@ -60,15 +60,15 @@ def _length(numbers: int, spec: ModelSpec) -> int:
     return found
 
 
-def _filled(numbers: bytes, here: Sequence[TensorSpec], there: Sequence[TensorSpec], padding: Sequence[int]) -> Float32:
+def _filled(numbers: bytes, here: Sequence[TensorSpec], there: Sequence[TensorSpec], fillers: Sequence[int]) -> Float32:
     """The tensors `here`, flattened one after the other, in the greater shapes that they have `there`."""
     flat = np.frombuffer(numbers, dtype=np.float32)
     if all(small.shape == large.shape for small, large in zip(here, there, strict=True)):
         return flat
     parts, start = [], 0
-    for small, large, filler in zip(here, there, padding, strict=True):
+    for small, large, number in zip(here, there, fillers, strict=True):
         end = start + math.prod(small.shape)
-        whole = np.full(large.shape, filler, dtype=np.float32)
+        whole = np.full(large.shape, number, dtype=np.float32)
         whole[tuple(slice(size) for size in small.shape)] = flat[start:end].reshape(small.shape)
         parts.append(whole.reshape(-1))
         start = end

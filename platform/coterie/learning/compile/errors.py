@@ -170,8 +170,8 @@ class PaddingCounts(CoterieError):
     code = "compile.padding_counts"
     kind = ErrorKind.INVALID
     sentence = (
-        "What the model says of a short sample changes when it is filled up to a longer one of its batch, whole "
-        "numbers with {padding} and others with 0: mask what is filled up, for example by (words != {padding}), "
+        "What the model says of a short sample changes when it is filled up to a longer one of its batch, int64 "
+        "and int32 with {padding} and all else with 0: mask what is filled up, for example by (words != {padding}), "
         "before sums, means, maxima and attention."
     )
 

@@ -28,7 +28,7 @@ from coterie.learning.made_up import made_up_batch, made_up_weights
 from coterie.learning.recipe import parse_recipe
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.codec import Tensors
-from coterie_wire.contract import at_length
+from coterie_wire.contract import at_length, filler
 from coterie_wire.tensors import Array, decode_tensors, encode_tensors
 
 STAGES = ("loading", "compiling", "training", "cloud model", "measuring")
@@ -103,7 +103,7 @@ def try_lengths(compiled: CompiledModel) -> None:
     assert model.length is not UNSET, "only models with lengths are asked"
     short = made_up_batch(at_length(model, model.length.shortest), whole=0 if model.padding else 1).dataset
     filled = {
-        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), model.padding or 0)
+        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), filler(spec, model))
         for spec in model.inputs
     }
     said, again = (
@@ -114,9 +114,9 @@ def try_lengths(compiled: CompiledModel) -> None:
         raise PaddingCounts(padding=model.padding or 0)
 
 
-def _filled(array: Array, shape: tuple[int, ...], padding: int) -> Array:
-    """As devices fill samples up: whole numbers with the padding, others with zeros."""
-    whole: Array = np.full(shape, 0 if array.dtype == np.float32 else padding, array.dtype)
+def _filled(array: Array, shape: tuple[int, ...], number: int) -> Array:
+    """As devices fill samples up."""
+    whole: Array = np.full(shape, number, array.dtype)
     whole[tuple(map(slice, array.shape))] = array
     return whole
 
