@@ -4,6 +4,7 @@ The models have the size of the demo's device model and come as int8 updates, as
 what the process has grown by: one model is in it at a time, what all of them say lies in a mapped file.
 """
 
+import math
 import resource
 import tempfile
 import time
@@ -54,7 +55,8 @@ def _figures(directory: Path, compiled: PreflightResult, count: int) -> list[Fig
     split = time.perf_counter()
     grown = _resident_mb() - before
     pure = all(label == grouping.labels[index % BEHAVIOURS] for index, label in enumerate(grouping.labels))
-    case = f"{count} models of {compiled.device_parameters:,} parameters, {len(dataset.labels)} samples"
+    parameters = sum(math.prod(spec.shape) for spec in compiled.model.parameters)
+    case = f"{count} models of {parameters:,} parameters, {len(dataset.labels)} samples"
     target = f"target <= {LIMIT_S:g} s"
     return [
         Figure(case, "asking", asked - started, "s"),
