@@ -1,5 +1,6 @@
 """The compiled train step on onnxruntime against PyTorch, eager and compiled: time, memory, and time to start."""
 
+import itertools
 import multiprocessing
 import os
 import statistics
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,23 +17,23 @@ import numpy as np
 import torch
 
 from coterie.demo.pair import IMAGE, DeviceModel
-from coterie.learning.compile.compiled import CompiledModel, compile_model
+from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
 from coterie_wire.contract import train_inputs, train_outputs, version_names
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.in_pytorch import LEARNING_RATE, MOMENTUM, eager_step
-from tests.benchmarks.processes.on_onnxruntime import Steps
+from tests.benchmarks.processes.on_onnxruntime import load
 from tests.benchmarks.report import Figure
 from tests.zoo.entry import Entry, Numbers
 from tests.zoo.models import CLASSES, ZOO
 
 BATCHES = (16, 32)
-INDUCTOR_BATCH = 32
-"""`torch.compile` takes up to a minute for each shape."""
 THREADS = (1, 2)
+INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 ROUND_S = 0.05
 """Of each side, before the other takes its turn."""
 ROUNDS = 12
+FOOTPRINT_BATCH = 32
 FOOTPRINTS = ("lenet", "mlp", "resnet", "mobilenet", "cnn_windows", "lstm", "causal_transformer", "recommender")
 FOOTPRINT_STEPS = 20
 START_RUNS = 5
@@ -43,10 +45,31 @@ ENTRIES: Mapping[str, Entry] = {"demo": Entry(DeviceModel, (Numbers(IMAGE),), CL
 def measure() -> Sequence[Figure]:
     """Each model in a process of its own for each number of threads, so that none inherits another's state."""
     figures: list[Figure] = []
-    for threads in THREADS:
-        for name in ENTRIES:
-            figures += _in_fresh_process(name, threads)
-    return [*figures, *_means(figures), *_footprints(), _start()]
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        _prepare_all(directory)
+        for threads in THREADS:
+            for name in ENTRIES:
+                figures += _in_fresh_process(directory, name, threads)
+        return [*figures, *_means(figures), *_footprints(directory), _start(directory)]
+
+
+def _prepare_all(directory: Path) -> None:
+    """Compile everything with both compilers, on all cores, since nothing is timed yet."""
+    with multiprocessing.get_context("spawn").Pool(maxtasksperchild=1) as pool:
+        for name in pool.imap_unordered(partial(_prepare, directory), ENTRIES):
+            sys.stderr.write(f"{name}: compiled\n")
+
+
+def _prepare(directory: Path, name: str) -> str:
+    os.environ[INDUCTOR_CACHE] = str(directory / "inductor")
+    for batch in BATCHES:
+        _lay_out(directory / f"{name}.{batch}", ENTRIES[name], batch)
+        for threads in THREADS:
+            torch.set_num_threads(threads)
+            torch.compiler.reset()
+            _inductor(ENTRIES[name], batch)
+    return name
 
 
 class _Times(NamedTuple):
@@ -57,35 +80,39 @@ class _Times(NamedTuple):
     compiled: Sequence[float]
 
 
-def _in_fresh_process(name: str, threads: int) -> list[Figure]:
+def _in_fresh_process(directory: Path, name: str, threads: int) -> list[Figure]:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found: list[Figure] = pool.apply(_measure_model, (name, threads))
+        found: list[Figure] = pool.apply(_measure_model, (directory, name, threads))
     for figure in found:
-        sys.stderr.write(f"{figure.case}: {figure.value:.3f} {figure.unit} against {figure.against}\n")
+        ratio = "" if figure.ratio is None else f"{figure.ratio:.2f}× "
+        sys.stderr.write(f"{figure.case}: {figure.value:.3f} {figure.unit}, {ratio}against {figure.against}\n")
     return found
 
 
-def _measure_model(name: str, threads: int) -> list[Figure]:
+def _measure_model(directory: Path, name: str, threads: int) -> list[Figure]:
+    os.environ[INDUCTOR_CACHE] = str(directory / "inductor")
     torch.set_num_threads(threads)
     entry = ENTRIES[name]
     figures = []
     for batch in BATCHES:
-        case = f"{name}, {threads} thread{'s' if threads > 1 else ''}, batch {batch}"
-        model, feeds = _compiled(entry, batch)
-        ours = Steps(model.train_step, feeds, list(train_outputs(model.spec)), threads=threads).step
+        case = f"{name}, {_threads(threads)}, batch {batch}"
+        ours = load(directory / f"{name}.{batch}", threads=threads).step
         eager = eager_step(entry, entry.built(), batch)
-        inductor, failure = _inductor(entry, batch) if batch == INDUCTOR_BATCH else (None, "")
+        inductor, failure = _inductor(entry, batch)
         times = _race(ours, eager, inductor)
         milliseconds = 1e3 * statistics.median(times.ours)
         for side, theirs in (("eager PyTorch", times.eager), ("torch.compile", times.compiled)):
             if not theirs:
-                if failure:
-                    figures.append(Figure(case, "train step", milliseconds, "ms", against=f"{side} failed: {failure}"))
+                figures.append(Figure(case, "train step", milliseconds, "ms", against=f"{side} failed: {failure}"))
                 continue
             ratio = statistics.median(other / own for other, own in zip(theirs, times.ours, strict=True))
             against = f"{side}, {1e3 * statistics.median(theirs):.2f} ms"
             figures.append(Figure(case, "train step", milliseconds, "ms", against=against, ratio=ratio))
     return figures
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
 
 
 def _race(ours: Callable[[], object], eager: Callable[[], object], compiled: Callable[[], object] | None) -> _Times:
@@ -115,58 +142,34 @@ def _inductor(entry: Entry, batch: int) -> tuple[Callable[[], None] | None, str]
     return step, ""
 
 
-def _compiled(entry: Entry, batch: int) -> tuple[CompiledModel, Mapping[str, Array]]:
-    """The graph and all that a step takes."""
-    model = compile_model(export_module(entry.built(), entry.samples(2, 0)), batch_size=batch)
-    spec = model.spec
-    samples = entry.samples(batch, 1)
-    known: dict[str, Array] = {
-        **{tensor.name: sample.numpy() for tensor, sample in zip(spec.inputs, samples, strict=True)},
-        **{role: model.parameters[name] for name, role in version_names(spec).items()},
-        **{f"anchor.{tensor.name}": model.parameters[tensor.name] for tensor in spec.parameters},
-        spec.target.name: np.arange(batch) % entry.classes,
-        "sample_weight": np.ones(batch, np.float32),
-        "learning_rate": np.array(LEARNING_RATE, np.float32),
-        "momentum": np.array(MOMENTUM, np.float32),
-    }
-    wanted = train_inputs(spec).values()
-    return model, {tensor.name: known.get(tensor.name, np.zeros(tensor.shape, tensor.dtype)) for tensor in wanted}
-
-
 def _means(figures: Sequence[Figure]) -> Iterator[Figure]:
     for side, target in (("eager PyTorch", 2.0), ("torch.compile", None)):
-        ratios = {
-            figure.case: figure.ratio
-            for figure in figures
-            if figure.ratio is not None and figure.against is not None and figure.against.startswith(side)
-        }
-        if not ratios:
-            continue
-        for threads in THREADS:
-            chosen = {case: ratio for case, ratio in ratios.items() if f", {threads} thread" in case}
-            mean = statistics.geometric_mean(chosen.values())
-            against = "" if target is None else f", target >= {target:g}"
-            yield Figure(f"{threads} threads", f"geometric mean over {side}", mean, "×", against=f"{side}{against}")
-            worst = min(chosen, key=lambda case: chosen[case])
-            yield Figure(worst, f"least over {side}", chosen[worst], "×", against=f"{side}, target >= 1")
+        compared = [figure for figure in figures if (figure.against or "").startswith(side)]
+        against = side if target is None else f"{side}, target >= {target:g}"
+        for threads, batch in itertools.product(THREADS, BATCHES):
+            setting = f"{_threads(threads)}, batch {batch}"
+            chosen = [figure for figure in compared if figure.case.endswith(setting)]
+            ratios = {figure.case: figure.ratio for figure in chosen if figure.ratio is not None}
+            mean = statistics.geometric_mean(ratios.values())
+            yield Figure(setting, f"geometric mean over {side}", mean, "×", against=against)
+            worst = min(ratios, key=lambda case: ratios[case])
+            yield Figure(worst, f"least over {side}", ratios[worst], "×", against=f"{side}, target >= 1")
 
 
-def _footprints() -> Iterator[Figure]:
-    """Peak memory of a process that trains, at batch 32 on one thread."""
+def _footprints(directory: Path) -> Iterator[Figure]:
+    """Peak memory of a process that trains on one thread."""
     for name in FOOTPRINTS:
-        with tempfile.TemporaryDirectory() as directory:
-            _lay_out(Path(directory), ENTRIES[name])
-            ours = _watched("on_onnxruntime", directory, FOOTPRINT_STEPS, 1).peak_bytes
-            theirs = _watched("in_pytorch", name, 32, FOOTPRINT_STEPS, 1).peak_bytes
-            against = f"PyTorch, {theirs / MEGA:.0f} MB; target <= 0.4 of it"
-            yield Figure(name, "peak memory", ours / MEGA, "MB", against=against, ratio=theirs / ours)
+        graph = str(directory / f"{name}.{FOOTPRINT_BATCH}")
+        ours = _watched("on_onnxruntime", graph, FOOTPRINT_STEPS, 1).peak_bytes
+        theirs = _watched("in_pytorch", name, FOOTPRINT_BATCH, FOOTPRINT_STEPS, 1).peak_bytes
+        against = f"PyTorch, {theirs / MEGA:.0f} MB; target <= 0.4 of it"
+        yield Figure(name, "peak memory", ours / MEGA, "MB", against=against, ratio=theirs / ours)
 
 
-def _start() -> Figure:
+def _start(directory: Path) -> Figure:
     """From the process's start to its first step."""
-    with tempfile.TemporaryDirectory() as directory:
-        _lay_out(Path(directory), ENTRIES["demo"])
-        seconds = min(_watched("on_onnxruntime", directory, 1, 1).first_step_s for _ in range(START_RUNS))
+    graph = str(directory / f"demo.{FOOTPRINT_BATCH}")
+    seconds = min(_watched("on_onnxruntime", graph, 1, 1).first_step_s for _ in range(START_RUNS))
     target = 0.5
     return Figure("demo", "start to first step", seconds, "s", against=f"target <= {target} s", ratio=target / seconds)
 
@@ -186,8 +189,23 @@ def _watched(program: str, *arguments: str | int) -> _Watched:
         return _Watched(first_step_s, int(process.stdout.readline()))
 
 
-def _lay_out(directory: Path, entry: Entry) -> None:
-    model, feeds = _compiled(entry, 32)
+def _lay_out(directory: Path, entry: Entry, batch: int) -> None:
+    """The graph and all that a step takes, as `load` reads them."""
+    model = compile_model(export_module(entry.built(), entry.samples(2, 0)), batch_size=batch)
+    spec = model.spec
+    samples = entry.samples(batch, 1)
+    known: dict[str, Array] = {
+        **{tensor.name: sample.numpy() for tensor, sample in zip(spec.inputs, samples, strict=True)},
+        **{role: model.parameters[name] for name, role in version_names(spec).items()},
+        **{f"anchor.{tensor.name}": model.parameters[tensor.name] for tensor in spec.parameters},
+        spec.target.name: np.arange(batch) % entry.classes,
+        "sample_weight": np.ones(batch, np.float32),
+        "learning_rate": np.array(LEARNING_RATE, np.float32),
+        "momentum": np.array(MOMENTUM, np.float32),
+    }
+    wanted = train_inputs(spec).values()
+    feeds = {tensor.name: known.get(tensor.name, np.zeros(tensor.shape, tensor.dtype)) for tensor in wanted}
+    directory.mkdir()
     (directory / "train_step.onnx").write_bytes(model.train_step)
-    (directory / "outputs.txt").write_text("\n".join(list(train_outputs(model.spec))))
+    (directory / "outputs.txt").write_text("\n".join(list(train_outputs(spec))))
     np.savez(directory / "feeds.npz", **feeds)

@@ -35,11 +35,16 @@ class Steps:
         return loss
 
 
-def main(directory: Path, steps: int, threads: int) -> None:
+def load(directory: Path, *, threads: int) -> Steps:
+    """What a directory as above holds."""
     with np.load(directory / "feeds.npz") as stored:
         feeds = dict(stored)
     outputs = (directory / "outputs.txt").read_text().split()
-    training = Steps((directory / "train_step.onnx").read_bytes(), feeds, outputs, threads=threads)
+    return Steps((directory / "train_step.onnx").read_bytes(), feeds, outputs, threads=threads)
+
+
+def main(directory: Path, steps: int, threads: int) -> None:
+    training = load(directory, threads=threads)
     for number in range(steps):
         training.step()
         if number == 0:
