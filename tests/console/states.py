@@ -1,5 +1,6 @@
 """A platform that is slow, broken, empty or gone, as a page of the console meets it: its requests are intercepted."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,12 +13,17 @@ PARTS = re.compile(r"/api/(?!session/)(?![a-z-]+/[^/]+/(why/)?(\?|$))")
 SETTLED = re.compile(r"/api/(session|plan-schema|presets)/")
 """What every platform has, however new."""
 SOCKET = re.compile(r"/console/v1/socket")
+# In the page: a route that is never answered would leave Playwright waiting.
+SILENCE = """{
+  const which = new RegExp(WHICH), ask = window.fetch;
+  window.fetch = (asked, how) => which.test(asked.url ?? asked) ? new Promise(() => {}) : ask(asked, how);
+}"""
 PROBLEM = {"code": "internal", "detail": "The platform failed at this. Its log says how.", "fields": {}}
 
 
 def stall(page: Page, which: re.Pattern[str] = API) -> None:
-    """Requests are never answered."""
-    page.route(which, lambda _route: None)
+    """Requests are never answered; call it before the page is opened."""
+    page.add_init_script(SILENCE.replace("WHICH", json.dumps(which.pattern)))
 
 
 def refuse(page: Page, which: re.Pattern[str] = API) -> None:

@@ -33,7 +33,7 @@ def signed_in(chromium: Browser, seeded: SeededFleet) -> Iterator[BrowserContext
 def page(signed_in: BrowserContext) -> Iterator[Page]:
     tab = signed_in.new_page()
     yield tab
-    tab.unroute_all(behavior="ignoreErrors")  # what is stalled never comes
+    tab.unroute_all(behavior="ignoreErrors")  # an answer may be on its way yet
     tab.close()
 
 
