@@ -80,6 +80,7 @@ def page_of(message: ConsoleMessage) -> str:
 
 
 Visit = Callable[..., Page]
+Join = Callable[[str, str], RealAgent]
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def visit(world: World, chromium: Browser) -> Iterator[Visit]:
 
 
 @pytest.fixture(scope="session")
-def agents(world: World) -> Iterator[Callable[[str, str], RealAgent]]:
+def agents(world: World) -> Iterator[Join]:
     """Devices that join with an enrolment token and run."""
     started: list[RealAgent] = []
 

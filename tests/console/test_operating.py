@@ -1,16 +1,14 @@
 """What operators do, from signing in to the audit log, as they do it."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.conftest import Visit, World
+from tests.console.conftest import Join, Visit, World
 from tests.system.real_agent import READY, UNPLUGGED, RealAgent
 
 pytestmark = pytest.mark.console
-Join = Callable[[str, str], RealAgent]
 DEVICE = "kitchen-1"
 SAMPLES_WAIT_MS = 60_000
 

@@ -15,6 +15,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconChevronDown, IconMoon, IconSun } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { useRef } from "react";
 import { api } from "../api/client";
 import { Live } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
@@ -26,6 +27,7 @@ import { PLACES } from "./places";
 /** The sidebar, the bar above, and the page that the address names. */
 export function Frame() {
   const [opened, { toggle, close }] = useDisclosure();
+  const main = useRef<HTMLElement>(null);
   const here = useLocation({ select: (location) => location.pathname });
   return (
     <AppShell
@@ -35,6 +37,16 @@ export function Frame() {
       layout="alt"
     >
       <AppShell.Header className={classes.header}>
+        <a
+          href={`${here}#page`}
+          className={classes.skip}
+          onClick={(event) => {
+            event.preventDefault();
+            main.current?.focus();
+          }}
+        >
+          Skip to the page
+        </a>
         <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" />
         <Group gap="sm" ml="auto">
           <ColourScheme />
@@ -69,7 +81,7 @@ export function Frame() {
           );
         })}
       </AppShell.Navbar>
-      <AppShell.Main>
+      <AppShell.Main ref={main} id="page" tabIndex={-1} className={classes.main}>
         <div className={classes.page}>
           <Live>
             <Outlet />

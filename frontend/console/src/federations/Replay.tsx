@@ -24,7 +24,7 @@ export function Replay({ events }: { events: readonly RoundEvent[] }) {
           <Anchor component={Link} to={`/devices/${lane.device}`} size="sm" c="inherit" underline="hover" truncate>
             {lane.name}
           </Anchor>
-          <div className={classes.bar}>
+          <div className={classes.bar} role="img" aria-label={lane.spans.map((span) => span.state).join(", then ")}>
             {lane.spans.map((span) => (
               <Tooltip key={`${span.state}-${span.from}`} label={span.sentence || span.state}>
                 <span
@@ -41,7 +41,7 @@ export function Replay({ events }: { events: readonly RoundEvent[] }) {
           </div>
           <Group gap={4} wrap="nowrap">
             <Tooltip label={lane.why} disabled={lane.why === ""}>
-              <span>
+              <span tabIndex={lane.why === "" ? undefined : 0}>
                 <State of={lane.last} />
               </span>
             </Tooltip>

@@ -1,4 +1,4 @@
-import { Alert, Anchor, createTheme, type MantineColorsTuple } from "@mantine/core";
+import { Alert, Anchor, createTheme, type MantineColorsTuple, Tooltip } from "@mantine/core";
 
 const teal: MantineColorsTuple = [
   "#e5f7f4",
@@ -41,5 +41,7 @@ export const theme = createTheme({
     Alert: Alert.extend({ styles: { title: { color: "var(--mantine-color-text)" } } }),
     // A link within a sentence is told from it by more than its colour.
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
+    // What a pointer is told, a keyboard and a finger are told, too.
+    Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true } } }),
   },
 });
