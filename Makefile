@@ -72,7 +72,7 @@ $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	$(NPM) install --silent --no-audit --no-fund
 	@touch $@
 
-bench: $(STAMP)  ## Measure. NAME=merge for one of tests/benchmarks/.
+bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/benchmarks/.
 	$(BIN)/python -m tests.benchmarks $(NAME)
 
 reference: $(STAMP)  ## Write the generated pages of docs/reference.

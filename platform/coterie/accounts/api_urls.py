@@ -3,6 +3,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+import coterie.accounts.openapi  # noqa: F401 - the schema of the REST API finds it
 from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
 

@@ -9,6 +9,5 @@ class AccountsConfig(AppConfig):
     name = "coterie.accounts"
 
     def ready(self) -> None:
-        """Let the schema of the REST API know of our authentication, and the audit log of sign-ins."""
-        import coterie.accounts.openapi
-        import coterie.accounts.sign_ins  # noqa: F401 - both need the apps loaded
+        """Let the audit log know of sign-ins."""
+        import coterie.accounts.sign_ins  # noqa: F401 - it needs the apps loaded

@@ -1,7 +1,7 @@
 import { Anchor, Badge, Group, Select, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useDeferredValue, useState } from "react";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
@@ -40,6 +40,7 @@ function Devices() {
   const rows = useQuery(devicesQuery(search));
   useWatched(rows.data?.results.map((device) => device.id) ?? []);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const shownAsChosen = useDeferredValue(chosen); // the box is ticked first, and what can be done comes after
   const show = (change: DevicesSearch) => navigate({ search: change, replace: true });
   const { page: _page, ...filters } = search;
   const narrow = (name: "status" | "reason" | "tag" | "version" | "ready", value: string | null) => {
@@ -51,7 +52,7 @@ function Devices() {
       <PageHead title="Devices" says={says(search, rows.data?.count)}>
         <ExportCsv path="/api/devices/" query={devicesAsked(search)} />
       </PageHead>
-      {chosen.size > 0 && <BulkActions chosen={[...chosen]} onDone={() => setChosen(new Set())} />}
+      {shownAsChosen.size > 0 && <BulkActions chosen={[...shownAsChosen]} onDone={() => setChosen(new Set())} />}
       <DataTable
         label="Devices"
         columns={COLUMNS}

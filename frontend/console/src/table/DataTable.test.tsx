@@ -107,6 +107,17 @@ it("chooses rows, one or all of the page", async () => {
   expect(screen.getByRole<HTMLInputElement>("checkbox", { name: "Choose barn" }).checked).toBe(true);
 });
 
+it("draws no cell anew when a row is chosen", async () => {
+  const cell = vi.spyOn(COLUMNS[1] as Column<Device>, "cell");
+  await show(<Devices choosable />);
+  const drawn = cell.mock.calls.length;
+  await userEvent.click(screen.getByRole("checkbox", { name: "Choose hall" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Choose all on this page" }));
+  expect(cell.mock.calls.length).toBe(drawn);
+  expect(drawn).toBeGreaterThan(0);
+  cell.mockRestore();
+});
+
 it("says that nothing is there, and what went wrong with a way on", async () => {
   await show(<Devices rows={{ ...TWO, data: { results: [], count: 0 } }} />);
   expect(screen.getByText("Nothing is here.")).toBeDefined();

@@ -12,7 +12,7 @@ import {
 } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/icons-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type Dispatch, memo, type ReactNode, type SetStateAction, useEffect, useMemo, useState } from "react";
 import { Failed } from "../components/Failed";
 import classes from "./DataTable.module.css";
 import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
@@ -38,6 +38,8 @@ export interface Rows<Row> {
   readonly refetch: () => unknown;
 }
 
+type SetChosen = Dispatch<SetStateAction<ReadonlySet<string>>>;
+
 interface Props<Row> {
   /** What the rows are, for those who hear the page. */
   readonly label: string;
@@ -53,13 +55,14 @@ interface Props<Row> {
   /** What stands where there are no rows. */
   readonly empty: ReactNode;
   readonly chosen?: ReadonlySet<string>;
-  readonly onChosen?: (chosen: ReadonlySet<string>) => void;
+  readonly onChosen?: SetChosen;
 }
 
 /** A table whose rows the platform searches, sorts and pages; what it shows is in the address. */
 export function DataTable<Row>(props: Props<Row>) {
   const { label, rows, rowKey, pageSize, search, onSearch, searchable, tools, empty, chosen, onChosen } = props;
-  const columns = props.columns.filter((column) => isShown(search, column));
+  // The same array as long as the same columns are shown, or every row would be drawn anew.
+  const columns = useMemo(() => props.columns.filter((column) => isShown(search, column)), [props.columns, search]);
   const shown = rows.data?.results;
   const pages = Math.max(1, Math.ceil((rows.data?.count ?? 0) / pageSize));
   const keys = shown?.map(rowKey) ?? [];
@@ -116,33 +119,16 @@ export function DataTable<Row>(props: Props<Row>) {
                       ))}
                     </Table.Tr>
                   ))
-                : shown.map((row) => {
-                    const key = rowKey(row);
-                    return (
-                      <Table.Tr key={key} data-chosen={chosen?.has(key) || undefined}>
-                        {onChosen !== undefined && (
-                          <Table.Td className={classes.choice}>
-                            <Checkbox
-                              size="xs"
-                              aria-label={`Choose ${key}`}
-                              checked={chosen?.has(key) ?? false}
-                              onChange={() => onChosen(toggled(chosen, key))}
-                            />
-                          </Table.Td>
-                        )}
-                        {columns.map((column, place) => (
-                          <Table.Td
-                            key={column.id}
-                            className={place === 0 ? classes.name : undefined}
-                            data-align={column.align}
-                            data-label={column.headless === true ? undefined : column.header}
-                          >
-                            <div className={classes.value}>{column.cell(row)}</div>
-                          </Table.Td>
-                        ))}
-                      </Table.Tr>
-                    );
-                  })}
+                : shown.map((row) => (
+                    <BodyRow
+                      key={rowKey(row)}
+                      name={rowKey(row)}
+                      row={row}
+                      columns={columns}
+                      chosen={chosen?.has(rowKey(row)) ?? false}
+                      onChosen={onChosen}
+                    />
+                  ))}
             </Table.Tbody>
           </Table>
           {shown?.length === 0 && empty}
@@ -165,6 +151,46 @@ export function DataTable<Row>(props: Props<Row>) {
     </div>
   );
 }
+
+interface BodyRowProps<Row> {
+  readonly name: string;
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly chosen: boolean;
+  readonly onChosen: SetChosen | undefined;
+}
+
+/** One row: drawn anew when it is chosen, its cells only when what they show is another. */
+const BodyRow = memo(function BodyRow<Row>({ name, row, columns, chosen, onChosen }: BodyRowProps<Row>) {
+  return (
+    <Table.Tr data-chosen={chosen || undefined}>
+      {onChosen !== undefined && (
+        <Table.Td className={classes.choice}>
+          <Checkbox
+            size="xs"
+            aria-label={`Choose ${name}`}
+            checked={chosen}
+            onChange={() => onChosen((before) => toggled(before, name))}
+          />
+        </Table.Td>
+      )}
+      <Cells row={row} columns={columns} />
+    </Table.Tr>
+  );
+}) as <Row>(props: BodyRowProps<Row>) => ReactNode;
+
+const Cells = memo(function Cells<Row>({ row, columns }: Pick<BodyRowProps<Row>, "row" | "columns">) {
+  return columns.map((column, place) => (
+    <Table.Td
+      key={column.id}
+      className={place === 0 ? classes.name : undefined}
+      data-align={column.align}
+      data-label={column.headless === true ? undefined : column.header}
+    >
+      <div className={classes.value}>{column.cell(row)}</div>
+    </Table.Td>
+  ));
+}) as <Row>(props: Pick<BodyRowProps<Row>, "row" | "columns">) => ReactNode;
 
 function Head<Row>({
   column,
@@ -252,7 +278,7 @@ function changed(search: TableSearch, change: { q?: string; sort?: string | unde
   return Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined && value !== ""));
 }
 
-function toggled(set: ReadonlySet<string> | undefined, key: string): ReadonlySet<string> {
+function toggled(set: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const next = new Set(set);
   if (!next.delete(key)) next.add(key);
   return next;

@@ -1,0 +1,24 @@
+"""Setting Django up loads what every process needs, and not the REST API, which waits for the first to ask for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.system.processes import ROOT, environment
+
+ONLY_FOR_REQUESTS = ("coterie.config.urls", "drf_spectacular.openapi", "rest_framework.views")
+
+
+def test_setting_up_loads_no_part_of_the_rest_api(tmp_path: Path) -> None:
+    script = (
+        f"import django, sys; django.setup(); print(*[name for name in {ONLY_FOR_REQUESTS!r} if name in sys.modules])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment(state=str(tmp_path)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == []
