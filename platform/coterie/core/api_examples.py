@@ -142,6 +142,7 @@ EXAMPLES: Mapping[str, object] = {
     "title": "Revoke a device",
     "token": "nightly export",
     "tolerance": 0.02,
+    "train_memory_bytes": 71303168,
     "train_s": 3.4,
     "train_step_s": 0.0042,
     "update_bytes": 123456,

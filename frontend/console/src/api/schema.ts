@@ -4087,6 +4087,7 @@ export interface components {
             readonly steps_done: number;
             /** @example 60 */
             readonly steps_total: number;
+            /** @example 71303168 */
             readonly train_memory_bytes: number | null;
             /**
              * Format: double
