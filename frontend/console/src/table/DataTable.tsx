@@ -62,7 +62,11 @@ interface Props<Row> {
 export function DataTable<Row>(props: Props<Row>) {
   const { label, rows, rowKey, pageSize, search, onSearch, searchable, tools, empty, chosen, onChosen } = props;
   // The same array as long as the same columns are shown, or every row would be drawn anew.
-  const columns = useMemo(() => props.columns.filter((column) => isShown(search, column)), [props.columns, search]);
+  const { show, hide } = search;
+  const columns = useMemo(
+    () => props.columns.filter((column) => isShown({ show, hide }, column)),
+    [props.columns, show, hide],
+  );
   const shown = rows.data?.results;
   const pages = Math.max(1, Math.ceil((rows.data?.count ?? 0) / pageSize));
   const keys = shown?.map(rowKey) ?? [];

@@ -53,7 +53,10 @@ interface Choosable {
   readonly optional?: boolean;
 }
 
-export function isShown(search: TableSearch, { id, optional = false }: Choosable): boolean {
+/** Which columns are shown although they need not be, and which are not although they could. */
+type Shown = { readonly [name in "show" | "hide"]?: TableSearch[name] | undefined };
+
+export function isShown(search: Shown, { id, optional = false }: Choosable): boolean {
   return optional ? search.show?.includes(id) === true : search.hide?.includes(id) !== true;
 }
 
