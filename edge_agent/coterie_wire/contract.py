@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.length import Length
 
 DISTILLATION = "distillation_weight"
 """The scalar of those train steps that take a teacher's word."""
@@ -91,17 +92,18 @@ def at_length(spec: ModelSpec, length: int) -> ModelSpec:
     if spec.length is UNSET:
         return spec
     bounds = spec.length
-
-    def sized(tensor: TensorSpec) -> TensorSpec:
-        return TensorSpec(tensor.name, tensor.dtype, bounds.shape(tensor.name, tensor.shape, length))
-
     return msgspec.structs.replace(
         spec,
-        inputs=tuple(sized(tensor) for tensor in spec.inputs),
-        target=sized(spec.target),
-        output=sized(spec.output),
+        inputs=tuple(sized(tensor, bounds, length) for tensor in spec.inputs),
+        target=sized(spec.target, bounds, length),
+        output=sized(spec.output, bounds, length),
         length=UNSET,
     )
+
+
+def sized(tensor: TensorSpec, bounds: Length, length: int) -> TensorSpec:
+    """One tensor of a sample that has `length`; `tensor` is as it is in the longest."""
+    return TensorSpec(tensor.name, tensor.dtype, bounds.shape(tensor.name, tensor.shape, length))
 
 
 def features(spec: ModelSpec) -> int:
