@@ -1,9 +1,10 @@
 """The documents of the console, read from the database; a hint that something has changed names what to read again."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
-from django.db.models import Count, Q
+from django.db.models import Count, Model, Q, QuerySet
 
 from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
@@ -36,6 +37,7 @@ from coterie.rounds.reasons import what_keeps
 from coterie.transfer.models import HelpRequest
 from coterie_wire.conditions import Reason
 
+M = TypeVar("M", bound=Model)
 LATEST = 50
 """Of what has ended, so many are shown."""
 
@@ -100,11 +102,16 @@ def _federations(_now: datetime) -> Iterable[AnyDocument]:
     ]
 
 
+def _live_and_latest(rows: QuerySet[M], live: Collection[str], *, begun: Sequence[str], ended: str) -> list[M]:
+    """Rows that are in a state of `live`, in the order in which they began; then the latest that ended."""
+    over = rows.exclude(state__in=live).order_by(ended, "-pk")[:LATEST]
+    return [*rows.filter(state__in=live).order_by(*begun), *over]
+
+
 def _rounds(_now: datetime) -> Iterable[AnyDocument]:
     rounds = Round.objects.select_related("federation").annotate(
         devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
     )
-    ended = rounds.exclude(state__in=Round.ACTIVE).order_by("-finished_at", "-pk")[:LATEST]
     return [
         RoundDocument(
             id=str(round_.pk),
@@ -122,13 +129,12 @@ def _rounds(_now: datetime) -> Iterable[AnyDocument]:
             updates=getattr(round_, "updates"),  # noqa: B009
             metrics={name: value for name, value in round_.metrics.items() if isinstance(value, int | float)},
         )
-        for round_ in [*rounds.filter(state__in=Round.ACTIVE).order_by("pk"), *ended]
+        for round_ in _live_and_latest(rounds, Round.ACTIVE, begun=("pk",), ended="-finished_at")
     ]
 
 
 def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
     rollouts = Rollout.objects.select_related("federation", "version", "champion")
-    ended = rollouts.exclude(state__in=Rollout.ACTIVE).order_by("-ended_at", "-pk")[:LATEST]
     return [
         RolloutDocument(
             id=str(rollout.pk),
@@ -148,7 +154,7 @@ def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
             ended_at=rollout.ended_at,
             figures=rollout.figures,
         )
-        for rollout in [*rollouts.filter(state__in=Rollout.ACTIVE).order_by("created_at", "pk"), *ended]
+        for rollout in _live_and_latest(rollouts, Rollout.ACTIVE, begun=("created_at", "pk"), ended="-ended_at")
     ]
 
 
@@ -172,7 +178,6 @@ def _parts(_now: datetime) -> Iterable[AnyDocument]:
 
 def _help(_now: datetime) -> Iterable[AnyDocument]:
     requests = HelpRequest.objects.prefetch_related("transfers")
-    ended = requests.exclude(state__in=HelpRequest.LIVE).order_by("-finished_at", "-pk")[:LATEST]
     return [
         HelpDocument(
             id=str(request.pk),
@@ -194,7 +199,7 @@ def _help(_now: datetime) -> Iterable[AnyDocument]:
                 for transfer in request.transfers.all()
             ),
         )
-        for request in [*requests.filter(state__in=HelpRequest.LIVE).order_by("asked_at"), *ended]
+        for request in _live_and_latest(requests, HelpRequest.LIVE, begun=("asked_at",), ended="-finished_at")
     ]
 
 
@@ -215,7 +220,6 @@ def _pairs(_now: datetime) -> Iterable[AnyDocument]:
 
 def _jobs(_now: datetime) -> Iterable[AnyDocument]:
     jobs = TrainingJob.objects.select_related("pair")
-    ended = jobs.exclude(state__in=TrainingJob.ACTIVE).order_by("-finished_at", "-pk")[:LATEST]
     return [
         JobDocument(
             id=str(job.pk),
@@ -227,7 +231,7 @@ def _jobs(_now: datetime) -> Iterable[AnyDocument]:
             progress_sentence=job.progress_sentence,
             error=_reason(job.error_code, job.error_sentence),
         )
-        for job in [*jobs.filter(state__in=TrainingJob.ACTIVE).order_by("created_at"), *ended]
+        for job in _live_and_latest(jobs, TrainingJob.ACTIVE, begun=("created_at",), ended="-finished_at")
     ]
 
 
