@@ -11,6 +11,9 @@ BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
+# Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference format console check-console
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
