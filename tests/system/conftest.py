@@ -23,7 +23,7 @@ class Prepared(NamedTuple):
     seeded: Seeded
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepared:
     """A platform's state with model pairs; the first process of a test run makes it, the others copy it."""
     own = tmp_path_factory.getbasetemp()
@@ -58,9 +58,9 @@ class Site:
         return next(self._pairs)
 
 
-@pytest.fixture(scope="session")
-def site(prepared: Prepared) -> Iterator[Site]:
-    """A platform that the tests share; each has pairs, federations and devices of its own."""
+@pytest.fixture(scope="package")
+def shared_site(prepared: Prepared) -> Iterator[Site]:
+    """A platform that all tests of this process share."""
     platform = Platform(prepared.state)
     try:
         platform.start()
@@ -68,3 +68,11 @@ def site(prepared: Prepared) -> Iterator[Site]:
             yield Site(platform, prepared.seeded, operator)
     finally:
         platform.stop()
+
+
+@pytest.fixture(scope="module")
+def site(shared_site: Site) -> Iterator[Site]:
+    """It, for a file of tests: each has pairs, federations and devices of its own, and no federation outlives it."""
+    yield shared_site
+    for federation in shared_site.operator.list("/federations/", state="running"):
+        shared_site.operator.post(f"/federations/{federation['id']}/finish/")

@@ -1,0 +1,1 @@
+"""Real platforms and real agents."""
