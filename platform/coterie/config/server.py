@@ -52,6 +52,7 @@ class Server(uvicorn.Server):
 def main() -> None:
     """Serve until a signal ends it or the supervisor has gone."""
     faulthandler.enable()  # says where, when native code ends the process
+    gc.disable()  # until all is loaded: nothing of that is garbage
     options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
@@ -92,6 +93,7 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
     try:
         asyncio.run(server.serve([socket.socket(fileno=options.listener_fd)]))
     finally:
