@@ -1,0 +1,52 @@
+"""``coterie up``: the whole platform with one command; none of Django's, which would load every app first."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from coterie.config.env import child_environment
+from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, url_of
+from coterie.config.supervisor import SupervisorOptions, become_supervisor
+
+
+def main(arguments: Sequence[str], *, prog: str) -> None:
+    """Supervise the server until it is told to stop."""
+    given = _parser(prog).parse_args(arguments)
+    if not settings.EMBEDDED:
+        sys.exit(f"{prog}: this is embedded mode; scaled mode runs uvicorn and Celery as processes of their own.")
+    try:
+        listener = bind(given.host, given.port)
+    except OSError as error:
+        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
+    try:
+        lock_fd = lock_state(settings.STATE)
+    except StateInUse as error:
+        sys.exit(f"{prog}: {error}")
+    settings.STATE.chmod(0o700)
+    hosts = [*settings.ALLOWED_HOSTS, *([] if given.host in ANYWHERE else [given.host])]
+    options = SupervisorOptions(
+        listener_fd=listener.fileno(),
+        lock_fd=lock_fd,
+        url=url_of(listener),
+        state=str(settings.STATE),
+        operator=given.operator,
+        style="json" if given.json else "text",
+    )
+    environment = child_environment(state=str(settings.STATE), allowed_hosts=",".join(dict.fromkeys(hosts)))
+    become_supervisor(options, environment)
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    """Where to listen and what to tell."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Run the platform in embedded mode: SQLite and files in one directory, no server to install.",
+        epilog="--state DIR, which every command takes, keeps everything in DIR (default: ./coterie-state).",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--operator", default="operator", metavar="NAME", help="the first operator's name")
+    parser.add_argument("--json", action="store_true", help="tell what happens as one JSON object a line")
+    return parser
