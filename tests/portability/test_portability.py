@@ -16,6 +16,15 @@ FEW = ("lenet", "gru", "recommender")
 
 
 @pytest.fixture(scope="module")
+def node() -> str:
+    """Node's command, where it has a runtime of WebAssembly."""
+    found = shutil.which("node")
+    if found is None or not (WASM / "node_modules" / "onnxruntime-web").is_dir():
+        pytest.skip("onnxruntime-web is not installed: `make test-portable` installs it")
+    return found
+
+
+@pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cases")
     of_any_length = {"of_any_length": SMALL_OF_ANY_LENGTH["encoder"]}
@@ -23,10 +32,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_webassembly_gives_the_same_numbers(cases: Path) -> None:
-    node = shutil.which("node")
-    if node is None or not (WASM / "node_modules" / "onnxruntime-web").is_dir():
-        pytest.skip("onnxruntime-web is not installed: `make test-portable` installs it")
+def test_webassembly_gives_the_same_numbers(node: str, cases: Path) -> None:
     done = subprocess.run([node, HERE / "run_cases.mjs", cases, WASM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("e-") + done.stdout.count("e+") >= len(FEW) + 1
