@@ -19,7 +19,9 @@ def lengths_of(rows: Sequence[StoredRow], spec: ModelSpec) -> Sequence[int]:
 
     Raises AgentError ``data.does_not_fit``.
     """
-    return [_length(len(row.x) // FLOAT_BYTES, spec) for row in rows]
+    sizes = [len(row.x) for row in rows]
+    by_size = {size: _length(size // FLOAT_BYTES, spec) for size in set(sizes)}
+    return [by_size[size] for size in sizes]
 
 
 def longest_of(lengths: Sequence[int], spec: ModelSpec) -> ModelSpec:

@@ -21,9 +21,11 @@ class Graph:
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # it plans for the peak of every step at once
         options.log_severity_level = 4  # errors reach us as exceptions
-        options.add_session_config_entry(
-            "session.intra_op.allow_spinning", "0"
-        )  # a waiting thread must not burn battery
+        # Between two operators a thread waits awake, since waking it takes longer (two threads were slower than one);
+        # not for long, since others may need the processor, and never between two steps.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "1")
+        options.add_session_config_entry("session.intra_op.spin_duration_us", "50")
+        options.add_session_config_entry("session.force_spinning_stop", "1")
         options.add_session_config_entry("session.use_env_allocators", "1")
         _share_arena()
         try:

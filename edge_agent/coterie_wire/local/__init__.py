@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -35,11 +36,18 @@ class StepWeights(msgspec.Struct, frozen=True):
 
     def check(self, names: Sequence[str]) -> None:
         """Raises WireError ``plan.does_not_fit`` where a weight that matters is not among the scalars `names`."""
-        given = msgspec.structs.asdict(self)
-        for field in msgspec.structs.fields(self):
-            if field.name not in names and given[field.name] != field.default:
-                detail = f"it asks for {field.name} {given[field.name]:g}, but the model was compiled without"
-                raise WireError("plan.does_not_fit", detail)
+        for name, default in _defaults():
+            given = getattr(self, name)
+            if name not in names and given != default:
+                raise WireError(
+                    "plan.does_not_fit", f"it asks for {name} {given:g}, but the model was compiled without"
+                )
+
+
+@cache
+def _defaults() -> Sequence[tuple[str, object]]:
+    """Of the weights, by name; every step asks, and reading a struct.s fields is slow."""
+    return [(field.name, field.default) for field in msgspec.structs.fields(StepWeights)]
 
 
 class Scope(msgspec.Struct, frozen=True):
