@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.learning.compile.gradients import convolution
+from coterie.learning.compile.gradients import convolution, shifts
 from coterie.learning.compile.gradients.convolution import convolution_backward
+from coterie.learning.compile.gradients.shifts import Limits
 
 aten = torch.ops.aten
 
@@ -55,9 +56,17 @@ def test_gradients_equal_pytorch(case: Case) -> None:
     compare(case)
 
 
-def test_patches_of_a_part_of_the_batch_at_a_time_sum_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "MAX_PATCH_FLOATS", 5000)
-    compare(CASES[0])
+@pytest.mark.parametrize("fewest_channels", [1, 100], ids=["shifts", "patches"])
+@pytest.mark.parametrize("case", [case for case in CASES if case.stride == 1], ids=str)
+def test_gradients_do_not_depend_on_what_is_quicker(
+    case: Case, fewest_channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits(fewest_channels=fewest_channels, most_waste=100)
+    monkeypatch.setattr(shifts, "LIMITS", limits)
+    monkeypatch.setattr(shifts, "LIMITS_OF_MANY", limits)
+    compare(case)
+    monkeypatch.setattr(convolution, "MAX_PATCH_FLOATS", 500)  # a part of the batch at a time
+    compare(case)
 
 
 def compare(case: Case) -> None:
