@@ -26,6 +26,7 @@ from coterie.learning.compile.loss_program import Criterion, LossProgram, criter
 from coterie.learning.compile.lower import lower
 from coterie.learning.compile.operators.noise import draws_noise
 from coterie.learning.compile.passes.joined_slices import joined_slices
+from coterie.learning.compile.passes.joined_transpositions import joined_transpositions
 from coterie.learning.compile.passes.last_state import last_state
 from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
@@ -164,6 +165,7 @@ def _compile_train_step(
     program = checked.training._replace(graph=last_state(pool_before_relu(checked.training.graph)))
     with at_any_length(size):
         traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
+        joined_transpositions(traced.module)
         joined_slices(traced.module)
         late_expand(traced.module)
         ranked_scalars(traced.module)
