@@ -39,6 +39,24 @@ it("asks again for what the platform says has changed, and for nothing else", as
   expect(await screen.findByText("2 jobs")).toBeDefined();
 });
 
+it("asks again for what it was told before the line was open, once the page is there", async () => {
+  const ask = vi.fn().mockResolvedValueOnce(1).mockResolvedValueOnce(2).mockResolvedValueOnce(3);
+  await show(
+    <Live>
+      <Jobs ask={ask} />
+    </Live>,
+  );
+  expect(await screen.findByText("1 jobs")).toBeDefined();
+  FakeSocket.latest.says({ frame: "snapshot", number: 1, epoch: "e", documents: [] });
+  await act(() => vi.advanceTimersByTimeAsync(2_000));
+  expect(ask).toHaveBeenCalledOnce();
+  await act(() => vi.advanceTimersByTimeAsync(4_000));
+  expect(await screen.findByText("2 jobs")).toBeDefined();
+  FakeSocket.latest.says({ frame: "snapshot", number: 1, epoch: "of another process", documents: [] });
+  await act(() => vi.advanceTimersByTimeAsync(500));
+  expect(await screen.findByText("3 jobs")).toBeDefined();
+});
+
 it("says that what it shows is old when the line is lost, and no longer when it is back", async () => {
   await show(
     <Live>

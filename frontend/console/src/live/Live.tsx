@@ -2,10 +2,12 @@ import { Alert } from "@mantine/core";
 import { IconPlugConnectedX } from "@tabler/icons-react";
 import { type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { outdatedBy } from "./frames";
+import { type Frame, outdatedBy } from "./frames";
 import { Line, type Standing } from "./line";
 
 const GATHER_MS = 250;
+/** What changes just as a page is opened is seen that much later, at most: the page fills first. */
+const CATCH_UP_MS = 5_000;
 const LiveLine = createContext<Line | null>(null);
 
 /** Keeps every page true: what the platform says has changed is asked for again, if it is shown. */
@@ -16,21 +18,27 @@ export function Live({ children }: { children: ReactNode }) {
   useEffect(() => {
     const outdated = new Map<string, QueryKey>();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let catchingUp: ReturnType<typeof setTimeout> | undefined;
     const flush = () => {
       timer = undefined;
       for (const queryKey of outdated.values()) queries.invalidateQueries({ queryKey });
       outdated.clear();
     };
+    const outdate = (frame: Frame) => {
+      for (const key of outdatedBy(frame)) outdated.set(JSON.stringify(key), key);
+      if (outdated.size > 0) timer ??= setTimeout(flush, GATHER_MS);
+    };
     const opened = new Line(`${window.location.origin.replace(/^http/, "ws")}/console/v1/socket`, {
       onStanding: setStanding,
       onFrame: (frame) => {
-        for (const key of outdatedBy(frame)) outdated.set(JSON.stringify(key), key);
-        if (outdated.size > 0) timer ??= setTimeout(flush, GATHER_MS);
+        if (frame.frame !== "snapshot" || catchingUp !== undefined) outdate(frame);
+        else catchingUp = setTimeout(outdate, CATCH_UP_MS, frame);
       },
     });
     setLine(opened);
     return () => {
       clearTimeout(timer);
+      clearTimeout(catchingUp);
       opened.close();
     };
   }, [queries]);
