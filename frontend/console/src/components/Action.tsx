@@ -1,12 +1,15 @@
-import { ActionIcon, Button, Group, Menu, Modal, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, Menu, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { notifications } from "@mantine/notifications";
 import { IconChevronDown } from "@tabler/icons-react";
 import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { type Call, commandOf } from "../api/curl";
 import { isProblem } from "../api/problem";
 import { useMay } from "../session/session";
+import { tell } from "./told";
+
+// Pages whose actions ask nothing do without it.
+const Confirm = lazy(() => import("./Confirm"));
 
 interface Props {
   /** The action's name in the audit log; who may not do it sees why. */
@@ -38,16 +41,15 @@ export function Action(props: Props) {
     mutationFn: () => call({}),
     onSuccess: (answer) => {
       ask.close();
-      if (done !== undefined) notifications.show({ message: done, color: "teal" });
+      if (done !== undefined) tell(done);
       onDone?.(answer);
     },
-    onError: (error) =>
-      notifications.show({ title: `${label} did not work`, message: sentence(error), color: "red", autoClose: 10_000 }),
+    onError: (error) => tell(sentence(error), `${label} did not work`),
     onSettled: () => Promise.all(changes.map((queryKey) => queries.invalidateQueries({ queryKey }))),
   });
   const copy = async () => {
     await navigator.clipboard.writeText(await commandOf(call));
-    notifications.show({ message: "Copied. Set COTERIE_TOKEN to an API token of yours." });
+    tell("Copied. Set COTERIE_TOKEN to an API token of yours.");
   };
   const colour = danger === true ? "red" : primary === true ? "teal" : "gray";
   const variant = primary === true && why === undefined ? "filled" : "default";
@@ -80,19 +82,20 @@ export function Action(props: Props) {
           </Menu.Dropdown>
         </Menu>
       </Button.Group>
-      <Modal opened={asking} onClose={ask.close} title={label} centered>
-        <Text component="div" size="sm">
-          {confirm}
-        </Text>
-        <Group justify="flex-end" mt="lg" gap="xs">
-          <Button variant="default" onClick={ask.close} data-autofocus>
-            Leave it
-          </Button>
-          <Button color={danger === true ? "red" : "teal"} loading={isPending} onClick={() => mutate()}>
-            {label}
-          </Button>
-        </Group>
-      </Modal>
+      {confirm !== undefined && (
+        <Suspense>
+          <Confirm
+            asking={asking}
+            label={label}
+            danger={danger === true}
+            pending={isPending}
+            onLeave={ask.close}
+            onDo={mutate}
+          >
+            {confirm}
+          </Confirm>
+        </Suspense>
+      )}
     </>
   );
 }

@@ -1,12 +1,10 @@
 import {
   ActionIcon,
-  AppShell,
   Badge,
   Burger,
   Button,
   Group,
   Menu,
-  NavLink,
   Text,
   useComputedColorScheme,
   useMantineColorScheme,
@@ -30,13 +28,8 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const here = useLocation({ select: (location) => location.pathname });
   return (
-    <AppShell
-      header={{ height: 52 }}
-      navbar={{ width: 216, breakpoint: "sm", collapsed: { mobile: !opened } }}
-      padding="lg"
-      layout="alt"
-    >
-      <AppShell.Header className={classes.header}>
+    <>
+      <header className={classes.header}>
         <a
           href={`${here}#page`}
           className={classes.skip}
@@ -52,8 +45,8 @@ export function Frame() {
           <ColourScheme />
           <Person />
         </Group>
-      </AppShell.Header>
-      <AppShell.Navbar className={classes.navbar} aria-label="Pages">
+      </header>
+      <nav className={classes.navbar} data-opened={opened || undefined} aria-label="Pages">
         <Group className={classes.name} gap={8} justify="space-between">
           <Link to="/" className={classes.home}>
             <Mark />
@@ -63,32 +56,28 @@ export function Frame() {
           </Link>
           <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Close the pages" />
         </Group>
-        {PLACES.map(({ to, label, icon: Icon }) => {
-          const active = to === "/" ? here === "/" : here.startsWith(to);
-          return (
-            <NavLink
-              key={to}
-              component={Link}
-              to={to}
-              label={label}
-              leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
-              rightSection={to === "/" ? <RepairCount /> : undefined}
-              active={active}
-              aria-current={active ? "page" : undefined}
-              className={classes.place}
-              onClick={close}
-            />
-          );
-        })}
-      </AppShell.Navbar>
-      <AppShell.Main ref={main} id="page" tabIndex={-1} className={classes.main}>
+        {PLACES.map(({ to, label, icon: Icon }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: to === "/", includeSearch: false }}
+            className={classes.place}
+            onClick={close}
+          >
+            <Icon size={18} stroke={1.6} aria-hidden />
+            <span>{label}</span>
+            {to === "/" && <RepairCount />}
+          </Link>
+        ))}
+      </nav>
+      <main ref={main} id="page" tabIndex={-1} className={classes.main}>
         <div className={classes.page}>
           <Live>
             <Outlet />
           </Live>
         </div>
-      </AppShell.Main>
-    </AppShell>
+      </main>
+    </>
   );
 }
 
@@ -97,7 +86,14 @@ function RepairCount() {
   const { data } = useQuery(overviewQuery);
   if (data === undefined || data.repairs === 0) return null;
   return (
-    <Badge size="sm" circle={data.repairs < 10} color="yellow" variant="light" aria-label={`${data.repairs} repairs`}>
+    <Badge
+      size="sm"
+      ml="auto"
+      circle={data.repairs < 10}
+      color="yellow"
+      variant="light"
+      aria-label={`${data.repairs} repairs`}
+    >
       {data.repairs}
     </Badge>
   );

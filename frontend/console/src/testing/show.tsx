@@ -1,10 +1,10 @@
 import { MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
 import { render, screen } from "@testing-library/react";
 import type { ReactNode } from "react";
 import type { components } from "../api/schema";
+import { Notices } from "../components/Notices";
 import { theme } from "../theme/theme";
 import { answers } from "./mock";
 
@@ -39,7 +39,7 @@ export async function show(component: ReactNode) {
   render(
     <MantineProvider theme={theme} env="test">
       <QueryClientProvider client={queries}>
-        <Notifications />
+        <Notices />
         <RouterProvider router={router as never} />
       </QueryClientProvider>
     </MantineProvider>,

@@ -1,0 +1,49 @@
+import { Notification, Portal } from "@mantine/core";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import classes from "./Notices.module.css";
+import { forget, type Notice, notices } from "./told";
+
+const SHOWN_MS = 4_000;
+const FAILED_SHOWN_MS = 10_000;
+
+/** What was told lately, in the corner; it stays as long as the pointer or the keyboard is on it. */
+export function Notices() {
+  const told = useSyncExternalStore(notices.subscribe, notices.now);
+  const [held, hold] = useState(false);
+  if (told.length === 0) return null;
+  return (
+    <Portal>
+      <section
+        aria-label="Notices"
+        className={classes.corner}
+        onPointerEnter={() => hold(true)}
+        onPointerLeave={() => hold(false)}
+        onFocus={() => hold(true)}
+        onBlur={() => hold(false)}
+      >
+        {told.map((notice) => (
+          <Shown key={notice.id} notice={notice} held={held} />
+        ))}
+      </section>
+    </Portal>
+  );
+}
+
+function Shown({ notice: { id, title, message, failed }, held }: { notice: Notice; held: boolean }) {
+  useEffect(() => {
+    if (held) return;
+    const timer = setTimeout(() => forget(id), failed ? FAILED_SHOWN_MS : SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [id, failed, held]);
+  return (
+    <Notification
+      className={classes.notice}
+      title={title}
+      color={failed ? "red" : "teal"}
+      closeButtonProps={{ "aria-label": "Close" }}
+      onClose={() => forget(id)}
+    >
+      {message}
+    </Notification>
+  );
+}
