@@ -14,6 +14,7 @@ import { Repairs } from "../overview/Repairs";
 const Charts = lazy(() => import("../overview/Charts"));
 
 export const Route = createFileRoute("/")({
+  codeSplitGroupings: [], // mostly opened first, so it comes with the frame
   component: Home,
   loader: ({ context }) => {
     context.queryClient.prefetchQuery(overviewQuery);
