@@ -54,9 +54,14 @@ export function SmallTable<Row>({ label, columns, rows, rowKey, minWidth, strong
 function Cell<Row>({ column, row, names }: { column: SmallColumn<Row>; row: Row; names: boolean }) {
   const { cell, align, tint } = column;
   if (names) return <Table.Th scope="row">{cell(row)}</Table.Th>;
-  if (tint === undefined) return <Table.Td ta={align}>{cell(row)}</Table.Td>;
+  if (tint === undefined)
+    return (
+      <Table.Td ta={align} data-align={align}>
+        {cell(row)}
+      </Table.Td>
+    );
   return (
-    <Table.Td ta={align} className={classes.tinted} style={{ "--tint": tint(row) }}>
+    <Table.Td ta={align} data-align={align} className={classes.tinted} style={{ "--tint": tint(row) }}>
       {cell(row)}
     </Table.Td>
   );
