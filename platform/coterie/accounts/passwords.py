@@ -1,5 +1,6 @@
 """Signing in with name and password, on whatever way: who guesses has to wait."""
 
+from contextlib import suppress
 from ipaddress import ip_address, ip_network
 
 from django.contrib.auth.backends import ModelBackend
@@ -38,7 +39,8 @@ class PasswordBackend(ModelBackend):
             raise TooManyAttempts(wait_s=WINDOW_S)
         operator = super().authenticate(request, username=username, password=password, **kwargs)
         if operator is not None:
-            cache.decr(key)
+            with suppress(ValueError):  # the window has ended meanwhile
+                cache.decr(key)
         return operator
 
 

@@ -3,7 +3,10 @@ import json
 from io import StringIO
 
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.passwords import WRONG_ALLOWED
@@ -84,6 +87,20 @@ def test_the_right_password_never_has_to_wait(ada: NewOperator) -> None:
     home = {"REMOTE_ADDR": "192.0.2.2"}
     for _ in range(WRONG_ALLOWED + 1):
         assert APIClient().get("/api/tokens/", **basic("ada", ada.password), **home).status_code == 200
+
+
+class WhileTheWindowEnds(MD5PasswordHasher):
+    """Takes so long that attempts are not counted any more."""
+
+    def verify(self, password: str, encoded: str) -> bool:
+        cache.clear()
+        return super().verify(password, encoded)
+
+
+def test_who_signs_in_while_the_window_ends_gets_in(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = [f"{__name__}.{WhileTheWindowEnds.__name__}"]
+    ada = create_operator(username="ada")
+    assert APIClient().get("/api/tokens/", **basic("ada", ada.password)).status_code == 200
 
 
 def test_one_ipv6_network_is_one_guesser(ada: NewOperator) -> None:
