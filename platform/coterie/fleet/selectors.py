@@ -7,6 +7,7 @@ from django.db.models.functions import Cast
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.spans import span
 from coterie.fleet.models import Device
 from coterie_wire.conditions import Reason
 
@@ -96,7 +97,7 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
         return (
             Reason(
                 "fleet.absent",
-                f"the device was last seen {ago} s ago and should check in every {device.check_in_s:g} s",
+                f"the device was last seen {span(ago)} ago and should check in every {span(device.check_in_s)}",
             ),
         )
     return held_back(device) + device.reported_blockers()

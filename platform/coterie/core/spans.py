@@ -1,0 +1,11 @@
+"""Lengths of time as sentences tell them."""
+
+UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
+
+
+def span(seconds: float) -> str:
+    """In the largest unit of which there are two."""
+    for unit, size_s in UNITS:
+        if seconds >= 2 * size_s:
+            return f"{int(seconds / size_s)} {unit}"
+    return f"{seconds:g} s"
