@@ -104,6 +104,7 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], colour: string): void {
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
+  ctx.textAlign = "left"; // the axes have left it otherwise
   ctx.font = `${11 * devicePixelRatio}px Inter, sans-serif`;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const mark of marks) {
