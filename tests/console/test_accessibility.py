@@ -1,19 +1,16 @@
 """No page has a fault that axe finds, in light and dark, wide and narrow, empty and full; and none scrolls sideways."""
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Page
 
+from tests.console.axe import faults
 from tests.console.browser import Scheme, settle
 from tests.console.conftest import Visit
 from tests.console.pages import PAGES
 from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.console.states import empty
-from tests.system.processes import ROOT
 
 pytestmark = pytest.mark.console
-AXE = ROOT / "frontend" / "console" / "node_modules" / "axe-core" / "axe.min.js"
 LOOKS = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 BESIDE = ('/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]', "/nowhere")
 """Looks of pages that are no pages of their own."""
@@ -47,12 +44,5 @@ def assert_accessible(page: Page, addresses: list[str]) -> None:
     for address in addresses:
         page.goto(address)
         settle(page)
-        page.evaluate(AXE.read_text())
-        # Any: axe's own report, of which a few fields are read.
-        report: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        found += [
-            f"{address}: {violation['id']}: {violation['nodes'][0]['html'][:200]}" for violation in report["violations"]
-        ]
-        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-            found.append(f"{address} scrolls sideways")
+        found += [f"{address}: {fault}" for fault in faults(page)]
     assert not found, "\n".join(found)
