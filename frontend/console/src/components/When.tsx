@@ -1,6 +1,5 @@
 import { Text, Tooltip } from "@mantine/core";
-import { useInterval } from "@mantine/hooks";
-import { useState } from "react";
+import { useTick } from "./tick";
 
 const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["second", 60],
@@ -11,6 +10,7 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["month", 12],
   ["year", Number.POSITIVE_INFINITY],
 ];
+const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
 const WORDS = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** How long ago or ahead of `now` a moment is: "3 minutes ago". */
@@ -25,14 +25,13 @@ export function ago(at: Date, now: Date): string {
 
 /** A moment as a distance from now, with the exact time on hover. */
 export function When({ at }: { at: string | null | undefined }) {
-  const [now, setNow] = useState(() => new Date());
-  useInterval(() => setNow(new Date()), 10_000, { autoInvoke: true });
+  useTick();
   if (at === null || at === undefined) return <Text component="span">–</Text>;
   const moment = new Date(at);
   return (
-    <Tooltip label={moment.toLocaleString()} openDelay={300}>
+    <Tooltip label={EXACT.format(moment)} openDelay={300}>
       <time dateTime={at} style={{ whiteSpace: "nowrap" }}>
-        {ago(moment, now)}
+        {ago(moment, new Date())}
       </time>
     </Tooltip>
   );

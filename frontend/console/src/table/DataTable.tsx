@@ -12,7 +12,16 @@ import {
 } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/icons-react";
-import { type Dispatch, memo, type ReactNode, type SetStateAction, useEffect, useMemo, useState } from "react";
+import {
+  type Dispatch,
+  memo,
+  type ReactNode,
+  type SetStateAction,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useState,
+} from "react";
 import { Failed } from "../components/Failed";
 import classes from "./DataTable.module.css";
 import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
@@ -67,8 +76,10 @@ export function DataTable<Row>(props: Props<Row>) {
     () => props.columns.filter((column) => isShown({ show, hide }, column)),
     [props.columns, show, hide],
   );
-  const shown = rows.data?.results;
-  const pages = Math.max(1, Math.ceil((rows.data?.count ?? 0) / pageSize));
+  // Rows that come are drawn in between what is typed and pressed meanwhile.
+  const drawn = useDeferredValue(rows.data);
+  const shown = drawn?.results;
+  const pages = Math.max(1, Math.ceil((drawn?.count ?? 0) / pageSize));
   const keys = shown?.map(rowKey) ?? [];
   const all = keys.length > 0 && keys.every((key) => chosen?.has(key));
 
@@ -87,9 +98,8 @@ export function DataTable<Row>(props: Props<Row>) {
         <Table.ScrollContainer minWidth={0} type="native" tabIndex={0} className={classes.frame}>
           <Table
             aria-label={label}
-            aria-busy={rows.isFetching}
+            aria-busy={rows.isFetching || drawn !== rows.data}
             className={classes.table}
-            highlightOnHover
             verticalSpacing={7}
           >
             <Table.Thead>
@@ -114,14 +124,14 @@ export function DataTable<Row>(props: Props<Row>) {
               {shown === undefined
                 ? Array.from({ length: 8 }, (_, row) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the placeholders are all alike
-                    <Table.Tr key={row}>
-                      {onChosen !== undefined && <Table.Td />}
+                    <tr key={row}>
+                      {onChosen !== undefined && <td />}
                       {columns.map((column) => (
-                        <Table.Td key={column.id}>
+                        <td key={column.id}>
                           <Skeleton height={12} width="60%" my={4} />
-                        </Table.Td>
+                        </td>
                       ))}
-                    </Table.Tr>
+                    </tr>
                   ))
                 : shown.map((row) => (
                     <BodyRow
@@ -140,7 +150,7 @@ export function DataTable<Row>(props: Props<Row>) {
       )}
       <Group justify="space-between" mt="sm" gap="xs">
         <Text size="sm" c="var(--quiet)" aria-live="polite">
-          {rows.data === undefined ? " " : counted(rows.data.count, search.page ?? 1, pageSize)}
+          {drawn === undefined ? " " : counted(drawn.count, search.page ?? 1, pageSize)}
         </Text>
         {pages > 1 && (
           <Pagination
@@ -167,32 +177,32 @@ interface BodyRowProps<Row> {
 /** One row: drawn anew when it is chosen, its cells only when what they show is another. */
 const BodyRow = memo(function BodyRow<Row>({ name, row, columns, chosen, onChosen }: BodyRowProps<Row>) {
   return (
-    <Table.Tr data-chosen={chosen || undefined}>
+    <tr data-chosen={chosen || undefined}>
       {onChosen !== undefined && (
-        <Table.Td className={classes.choice}>
+        <td className={classes.choice}>
           <Checkbox
             size="xs"
             aria-label={`Choose ${name}`}
             checked={chosen}
             onChange={() => onChosen((before) => toggled(before, name))}
           />
-        </Table.Td>
+        </td>
       )}
       <Cells row={row} columns={columns} />
-    </Table.Tr>
+    </tr>
   );
 }) as <Row>(props: BodyRowProps<Row>) => ReactNode;
 
 const Cells = memo(function Cells<Row>({ row, columns }: Pick<BodyRowProps<Row>, "row" | "columns">) {
   return columns.map((column, place) => (
-    <Table.Td
+    <td
       key={column.id}
       className={place === 0 ? classes.name : undefined}
       data-align={column.align}
       data-label={column.headless === true ? undefined : column.header}
     >
       <div className={classes.value}>{column.cell(row)}</div>
-    </Table.Td>
+    </td>
   ));
 }) as <Row>(props: Pick<BodyRowProps<Row>, "row" | "columns">) => ReactNode;
 
