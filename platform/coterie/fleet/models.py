@@ -88,6 +88,7 @@ class Device(models.Model):
             ),
             models.Index(fields=["held_version", "state"], name="device_by_version"),
             models.Index(fields=["last_seen_at"], name="device_by_last_seen"),
+            models.Index(fields=["state", "last_seen_at"], name="device_by_silence"),
             models.Index(fields=["enrolled_at"], name="device_by_enrolment"),
             models.Index(fields=["train_step_s"], name="device_by_train_step"),
         ]
