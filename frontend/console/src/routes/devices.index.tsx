@@ -143,7 +143,7 @@ const COLUMNS: readonly Column<Device>[] = [
     cell: (device) => (
       <Group gap={4} wrap="nowrap">
         {device.tags.map((tag) => (
-          <Badge key={tag} variant="light" color="gray" tt="none" fw={500} style={{ flexShrink: 0 }}>
+          <Badge key={tag} variant="light" color="gray" tt="none" fw={500} style={{ minWidth: "max-content" }}>
             {tag}
           </Badge>
         ))}

@@ -150,7 +150,7 @@ export function DataTable<Row>(props: Props<Row>) {
       )}
       <Group justify="space-between" mt="sm" gap="xs">
         <Text size="sm" c="var(--quiet)" aria-live="polite">
-          {drawn === undefined ? " " : counted(drawn.count, search.page ?? 1, pageSize)}
+          {drawn !== undefined && <Counted count={drawn.count} page={search.page ?? 1} pageSize={pageSize} />}
         </Text>
         {pages > 1 && (
           <Pagination
@@ -298,8 +298,9 @@ function toggled(set: ReadonlySet<string>, key: string): ReadonlySet<string> {
   return next;
 }
 
-function counted(count: number, page: number, pageSize: number): string {
-  if (count === 0) return "none";
+/** Where there are none, that is only said: it is seen already. */
+function Counted({ count, page, pageSize }: { count: number; page: number; pageSize: number }) {
+  if (count === 0) return <VisuallyHidden>none</VisuallyHidden>;
   const first = (page - 1) * pageSize + 1;
   const last = Math.min(count, page * pageSize);
   return `${first.toLocaleString()}–${last.toLocaleString()} of ${count.toLocaleString()}`;
