@@ -7,17 +7,20 @@ import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
 import { Fleet } from "../overview/Fleet";
 import { Now } from "../overview/Now";
-import { overviewQuery } from "../overview/queries";
+import { overviewQuery, repairsQuery } from "../overview/queries";
 import { Repairs } from "../overview/Repairs";
 
 // The charts come after what they are not needed for.
-const Charts = lazy(() => import("../overview/Charts"));
+const charts = () => import("../overview/Charts");
+const Charts = lazy(charts);
 
 export const Route = createFileRoute("/")({
   codeSplitGroupings: [], // mostly opened first, so it comes with the frame
   component: Home,
   loader: ({ context }) => {
     context.queryClient.prefetchQuery(overviewQuery);
+    context.queryClient.prefetchQuery(repairsQuery);
+    charts().catch(() => undefined); // who shows them asks again, and says so if they do not come
   },
 });
 
