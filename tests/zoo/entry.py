@@ -48,9 +48,9 @@ class Sentences:
         return torch.where(torch.arange(length) < ends, words, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
-    """A model with its inputs, in the order of its arguments."""
+    """A model with its inputs, in the order of its arguments. Functions cannot be compared, and so entries are not."""
 
     build: Callable[[], nn.Module]
     inputs: tuple[Numbers | Indices | Sentences, ...]

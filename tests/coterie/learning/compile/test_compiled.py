@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.core.errors import CoterieError
-from coterie.learning.compile.compiled import CompiledModel, compile_model
+from coterie.learning.compile.compiled import CompiledModel, compile_model, compile_prediction
 from coterie.learning.compile.errors import (
     BatchOutOfRange,
     FixedBatch,
@@ -21,6 +21,7 @@ from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset
 from coterie.learning.device_steps import Batch, DeviceSteps
 from coterie.learning.evaluate import open_session
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 from coterie_wire.bundle import Head
 from coterie_wire.local import StepWeights
 from tests.zoo.reference import OPTIMISERS, InPyTorch
@@ -78,7 +79,8 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
 def test_prediction_takes_batches_of_every_size(steps: int) -> None:
     """Also where another axis has the very size of the batch that the model was exported with."""
     module = Mixing(steps).eval()
-    predict = open_session(compiled(module, torch.zeros(2, steps, 3)).predict)
+    prediction = compile_prediction(export_module(module, (torch.zeros(2, steps, 3),)), CrossEntropy())
+    predict = open_session(prediction.predict)
     parameters = {f"param.{name}": tensor.detach().numpy() for name, tensor in module.named_parameters()}
     for batch in (1, 2, 3, 7):
         x = torch.rand(batch, steps, 3)

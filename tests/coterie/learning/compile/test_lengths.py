@@ -1,5 +1,6 @@
 """Samples of different length: the graphs follow PyTorch at every length, and what would not is refused."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,8 +46,13 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def compiled(entry: Entry, recipe: Recipe | None = None) -> CompiledModel:
-    recipe = recipe or Recipe(loss=entry.loss)
+def compiled(entry: Entry, optimiser: str = "momentum") -> CompiledModel:
+    return compiled_once(entry, optimiser)
+
+
+@functools.cache
+def compiled_once(entry: Entry, optimiser: str) -> CompiledModel:
+    recipe = Recipe(loss=entry.loss, optimiser=OPTIMISERS[optimiser].kind, clipping=True)
     example = entry.samples(2, 0, EXAMPLE)
     return reference.compiled(entry.built(), *example, batch_size=BATCH, recipe=recipe, length=entry.length)
 
@@ -56,7 +62,7 @@ def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
     assert entry.length is not None
     paired, module = OPTIMISERS[optimiser], entry.built()
     weights = paired.weights(entry)
-    model = compiled(entry, Recipe(loss=entry.loss, optimiser=paired.kind, clipping=True))
+    model = compiled(entry, optimiser)
     for graph in (model.train_step, model.predict):
         assert_standard(graph)
     device, in_pytorch = DeviceSteps(model.train_step, model.spec), InPyTorch(module, paired, weights, entry.loss)
@@ -103,6 +109,7 @@ class OfWords(nn.Module):
         return logits
 
 
+@functools.cache
 def of_words(take: Callable[[Tensor, Tensor], Tensor], shortest: int = 1) -> Entry:
     return Entry(lambda: OfWords(take), (Sentences((9,), WORDS),), 3, length=Length(shortest, 9, {"words": 0}))
 
@@ -240,7 +247,7 @@ def test_models_of_a_pair_take_samples_of_the_same_lengths(tmp_path: Path) -> No
 
 def test_compiling_twice_gives_the_same_bytes() -> None:
     entry = of_words(POOLED["mean"])
-    assert compiled(entry).train_step == compiled(entry).train_step
+    assert compiled(entry).train_step == compiled_once.__wrapped__(entry, "momentum").train_step
 
 
 class WithDropout(nn.Module):
@@ -262,7 +269,7 @@ class WithDropout(nn.Module):
 def test_dropout_is_drawn_for_every_length() -> None:
     """Another mask at each step, the same again from the same seed."""
     entry = Entry(WithDropout, (Sentences((9,), WORDS),), 3, length=Length(2, 9, {"words": 0}))
-    model = compiled(entry, Recipe(clipping=True))
+    model = compiled(entry)
     assert model.spec.seeded
     losses = []
     for _ in range(2):

@@ -7,13 +7,14 @@ import onnx
 import pytest
 import torch
 
-from coterie.learning.compile.compiled import compile_model
+from coterie.learning.compile.compiled import compile_prediction
 from coterie.learning.compile.emitter import OPSET
 from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.device_steps import DeviceSteps
 from coterie.learning.evaluate import open_session
 from coterie.learning.recipe import Recipe
+from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
 from coterie_wire.contract import version_names
 from tests.zoo.entry import Entry
 from tests.zoo.models import OTHER_LOSSES, SMALL, ZOO
@@ -106,7 +107,7 @@ def test_model_with_another_loss_follows_pytorch_for_a_hundred_steps(name: str, 
 def test_weights_that_are_tied_are_one_parameter(tmp_path: Path) -> None:
     entry = SMALL["lstm"]
     torch.export.save(export_module(entry.built(), entry.samples(2, 0)), tmp_path / "m.pt2")
-    names = [spec.name for spec in compile_model(load_upload(tmp_path / "m.pt2"), batch_size=BATCH).spec.parameters]
+    names = [spec.name for spec in compile_prediction(load_upload(tmp_path / "m.pt2"), CrossEntropy()).parameters]
     assert "embedding.weight" in names
     assert "head.weight" not in names
 
