@@ -69,13 +69,14 @@ class RecordingLayer:
 
 @pytest.fixture
 def keeps_law(settings, django_capture_on_commit_callbacks: Capture) -> Callable[[], AbstractContextManager[None]]:
-    """Checks the law for what is written inside its block."""
+    """Checks the law for what is written inside its block, at one moment: devices do not leave while a test runs."""
+    now = timezone.now()
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.RecordingLayer"}}
     RecordingLayer.apps.clear()
 
     @contextmanager
     def checked(*, changes: bool = True) -> Iterator[None]:
-        now, watched = timezone.now(), [str(pk) for pk in Device.objects.values_list("pk", flat=True)]
+        watched = [str(pk) for pk in Device.objects.values_list("pk", flat=True)]
         mirror = Mirror("epoch")
         mirror.take(KINDS, read(KINDS, watched, now))
         stale = apply({}, mirror.snapshot())
