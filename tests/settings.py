@@ -1,10 +1,14 @@
-"""Settings of the test suite: the platform's own, in a state directory per process, with a quick password hash."""
+"""Settings of the test suite: the platform's own, in a state directory per process, with a quick password hash.
+
+They are read before NumPy and PyTorch are, whose threads would wait for one another on cores that many processes share.
+"""
 
 import atexit
 import os
 import shutil
 import tempfile
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["COTERIE_STATE"] = tempfile.mkdtemp(prefix="coterie-test-")
 atexit.register(shutil.rmtree, os.environ["COTERIE_STATE"], ignore_errors=True)
 
