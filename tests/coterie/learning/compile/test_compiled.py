@@ -31,11 +31,6 @@ CLASSES = 10
 WEIGHTS = StepWeights(learning_rate=0.05, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def compiled(module: nn.Module, example: Tensor) -> CompiledModel:
     return compile_model(export_module(module, (example,)), batch_size=BATCH)
 

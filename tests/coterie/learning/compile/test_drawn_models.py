@@ -47,7 +47,6 @@ def test_many_models(entry: Entry) -> None:
 
 
 def follows_pytorch(entry: Entry) -> None:
-    torch.set_num_threads(1)
     module = entry.built()
     recipe = Recipe(loss=entry.loss, optimiser=Sgd(momentum="none"))
     try:

@@ -48,7 +48,6 @@ def in_double_precision() -> Iterator[None]:
 @pytest.mark.zoo
 @pytest.mark.parametrize("group", GALLERY)
 def test_operators_equal_pytorch(group: str) -> None:
-    torch.set_num_threads(1)
     cases = GALLERY[group]
     samples = torch.randn(BATCH, 240, generator=torch.Generator().manual_seed(5))
     module = Together(cases)

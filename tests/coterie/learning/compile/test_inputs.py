@@ -45,7 +45,6 @@ class Kiosk(nn.Module):
 
 @pytest.fixture(scope="module")
 def module() -> Kiosk:
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     return Kiosk()
 

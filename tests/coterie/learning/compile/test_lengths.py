@@ -41,11 +41,6 @@ BATCH, EXAMPLE = 8, 5
 WORDS = 20
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def compiled(entry: Entry, optimiser: str = "momentum") -> CompiledModel:
     return compiled_once(entry, optimiser)
 

@@ -106,11 +106,6 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def body(shape: tuple[int, ...]) -> nn.Module:
     torch.manual_seed(0)
     width = int(np.prod(shape))

@@ -35,7 +35,6 @@ PLAN = b"""{"local": {"kind": "sgd"}, "codec": {"kind": "int8"}, "privacy": {"ki
 @pytest.fixture(scope="module")
 def model() -> CompiledModel:
     torch.manual_seed(0)
-    torch.set_num_threads(1)
     module = nn.Sequential(nn.Linear(40, 40), nn.BatchNorm1d(40), nn.Dropout(0.3), nn.Linear(40, 2))
     trains = Adapters(weights=("0.*",), rank=2, names=("1.*", "3.*"))
     recipe = Recipe(MeanSquaredError(), Adam(), trains, clipping=True, distillation=False)

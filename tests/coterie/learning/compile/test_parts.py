@@ -24,8 +24,7 @@ PLAIN = Sgd(momentum="none")
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
+def same_models() -> None:
     torch.manual_seed(0)
 
 

@@ -32,11 +32,6 @@ BATCH, FEATURES, CLASSES, LENGTH, VOCABULARY = 6, 5, 4, 3, 7
 SHARE, PULL, CLIP = 0.3, 0.1, 0.5
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 class Writer(nn.Module):
     """The next word by the word before."""
 

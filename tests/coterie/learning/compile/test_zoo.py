@@ -23,11 +23,6 @@ from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, compiled
 BATCH = 8
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
     """Take the same steps on both sides, and predict."""
     paired = OPTIMISERS[optimiser]
