@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from coterie.core.errors import CoterieError
 from coterie.learning.child.job import Limits, Progress
 from coterie.learning.child.run import run_child
+from coterie.learning.compile.errors import UnsafeUpload
 from coterie.learning.compile.preflight import preflight_stored
 from coterie.learning.compile.program import export_module
 from coterie.learning.jobs import bootstrap, distill, evaluate, preflight
@@ -128,8 +130,20 @@ def test_what_does_not_fit_is_refused(directory: Path, labels: tuple[str, ...], 
     assert caught.value.code == code
 
 
+TOO_LITTLE = Limits(memory_bytes=100 << 20, network=False)
+"""For PyTorch."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS ignores the limit")
+@pytest.mark.parametrize("name", ["device", "cloud", "loss"])
+def test_a_hostile_file_is_refused_where_pytorch_cannot_even_be_loaded(directory: Path, name: str) -> None:
+    hostile = msgspec.structs.replace(arguments(directory), **{name: str(directory / "data.npz")})
+    with pytest.raises(UnsafeUpload):
+        run_child(preflight.JOB, hostile, limits=TOO_LITTLE)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS ignores the limit")
 def test_model_beyond_the_memory_limit_comes_back_with_a_code(directory: Path) -> None:
     with pytest.raises(CoterieError) as caught:
-        run_child(preflight.JOB, arguments(directory), limits=Limits(memory_bytes=100 << 20, network=False))
+        run_child(preflight.JOB, arguments(directory), limits=TOO_LITTLE)
     assert caught.value.code in ("child.out_of_memory", "child.crashed")

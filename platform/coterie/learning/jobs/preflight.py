@@ -82,7 +82,7 @@ class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 JOB = ChildJob(
     module=__name__,
-    work="coterie.learning.compile.preflight:preflight_stored",
+    work="coterie.learning.compile.admission:preflight_admitted",
     arguments=PreflightArguments,
     result=PreflightResult,
     errors=(LabelsMismatch, PairMismatch, *ERRORS, Crashed, OutOfMemory, OutOfTime),

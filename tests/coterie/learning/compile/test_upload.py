@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from coterie.core.errors import CoterieError
-from coterie.learning.compile import scrub, upload
+from coterie.learning.compile import scrub, scrubbed_archive
 from coterie.learning.compile.errors import (
     MalformedUpload,
     UnsafeUpload,
@@ -188,7 +188,10 @@ def test_parameter_that_no_file_can_name_is_refused(tmp_path: Path, members: Map
 
 
 def test_too_many_members_are_refused(tmp_path: Path, members: Mapping[str, bytes]) -> None:
-    many = {**members, **{f"m/data/weights/weight_{number}": b"" for number in range(10, upload.MAX_MEMBERS + 10)}}
+    many = {
+        **members,
+        **{f"m/data/weights/weight_{number}": b"" for number in range(10, scrubbed_archive.MAX_MEMBERS + 10)},
+    }
     with pytest.raises(UploadTooLarge):
         load_upload(written(tmp_path / "m.pt2", many))
 
