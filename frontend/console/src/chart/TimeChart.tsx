@@ -96,10 +96,11 @@ function spoken(
   return `${title}: ${[...ends, ...marked].join(", ")}`;
 }
 
-/** A dashed line for each mark, and its label where there is room for it. */
+/** A dashed line for each mark, and its label where there is room for it; lines without one end below those. */
 function drawMarks(chart: uPlot, marks: readonly Mark[], colour: string): void {
   const { ctx, bbox } = chart;
   const gap = 4 * devicePixelRatio;
+  const line = 16 * devicePixelRatio;
   let free = bbox.left;
   ctx.save();
   ctx.strokeStyle = colour;
@@ -110,12 +111,13 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], colour: string): void {
   for (const mark of marks) {
     const x = Math.round(chart.valToPos(mark.at, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    const end = x + gap + ctx.measureText(mark.label).width;
+    const labelled = x >= free && end <= bbox.left + bbox.width;
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
+    ctx.moveTo(x, labelled ? bbox.top : bbox.top + line);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    const end = x + gap + ctx.measureText(mark.label).width;
-    if (x < free || end > bbox.left + bbox.width) continue;
+    if (!labelled) continue;
     ctx.fillText(mark.label, x + gap, bbox.top + 12 * devicePixelRatio);
     free = end + gap;
   }
