@@ -3,26 +3,24 @@
 The gradient of a product transposes the factor that was transposed for the product.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
 aten = torch.ops.aten
 
+TRANSPOSITIONS = {aten.permute.default, aten.t.default, aten.transpose.int}
+
 
 def joined_transpositions(module: GraphModule) -> None:
     """Rewrites in place."""
     for node in module.graph.nodes:
-        order = _order(node)
-        source = node.args[0] if order is not None else None
-        first = _order(source) if isinstance(source, Node) else None
-        if order is None or first is None or not isinstance(source, Node):
+        source = node.args[0] if node.target in TRANSPOSITIONS else None
+        if not isinstance(source, Node) or source.target not in TRANSPOSITIONS:
             continue
-        origin = source.args[0]
+        origin, first = source.args[0], _order(source)
         assert isinstance(origin, Node)
-        joined = [first[axis] for axis in order]
+        joined = [first[axis] for axis in _order(node)]
         if joined == sorted(joined):
             node.replace_all_uses_with(origin)
         else:
@@ -30,16 +28,8 @@ def joined_transpositions(module: GraphModule) -> None:
     module.graph.eliminate_dead_code()
 
 
-def _order(node: Node) -> Sequence[int] | None:
+def _order(node: Node) -> list[int]:
     """Which axis of its source each axis of a transposition is."""
-    if node.target not in (aten.permute.default, aten.t.default, aten.transpose.int):
-        return None
-    axes = list(range(node.meta["val"].dim()))
-    match node.target, node.args[1:]:
-        case aten.permute.default, (dims,):
-            return [axes[axis] for axis in dims]
-        case aten.transpose.int, (one, other):
-            axes[one], axes[other] = axes[other], axes[one]
-            return axes
-        case _:
-            return axes[::-1]
+    assert callable(node.target)
+    numbered = torch.empty(list(range(node.meta["val"].dim())), device="meta")
+    return list(node.target(numbered, *node.args[1:]).shape)
