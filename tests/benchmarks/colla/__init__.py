@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
     best_of: tuple[str, ...]
     least_ratio: float
-    least_grouped_seeds: int
+    least_grouped_share: float
     scenarios: Mapping[str, Scenario]
     contenders: Mapping[str, Contender]
     arms: Mapping[str, tuple[str, ...]]
@@ -129,7 +129,7 @@ def _groups(settings: Settings, runs: Runs) -> Iterator[Figure]:
         found = runs[place, "Colla"]
         right = sum(run.groups == true and run.pure for run in found)
         counts = ", ".join(str(run.groups) for run in found)
-        target = f"target ≥ {settings.least_grouped_seeds} of {len(found)}" if place == "daily" else None
+        target = f"target ≥ {settings.least_grouped_share:.0%}" if place == "daily" else None
         if place == "alike":
             target = "control: one behaviour is one group"
         metric = f"true number of groups ({true}) found and pure; found {counts}"
