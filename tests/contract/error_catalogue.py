@@ -2,11 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
+from typing import NamedTuple
 
 from coterie.core.errors import ErrorKind
 from coterie.gateway.problems import STATUS, WIRE_STATUS
@@ -77,16 +78,26 @@ class PlatformError:
     sentence: str
 
 
+class Module(NamedTuple):
+    """What stands in a module of the source."""
+
+    path: str
+    tree: ast.Module
+    classes: Sequence[ast.ClassDef]
+    calls: Sequence[ast.Call]
+    texts: Sequence[str]
+
+
 def platform_errors() -> tuple[PlatformError, ...]:
     """Every subclass of CoterieError, by code.
 
     Raises AssertionError where one does not state its three facts literally.
     """
     errors = [
-        _stated(path, node)
-        for path, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and "CoterieError" in map(_last_name, node.bases)
+        _stated(module.path, node)
+        for module in _modules()
+        for node in module.classes
+        if "CoterieError" in map(_last_name, node.bases)
     ]
     return tuple(sorted(errors, key=lambda error: error.code))
 
@@ -94,10 +105,10 @@ def platform_errors() -> tuple[PlatformError, ...]:
 def codes_given(*constructors: str) -> tuple[str, ...]:
     """Every code that calls of `constructors` begin with, written there or as a constant of the module."""
     found: set[str] = set()
-    for _path, tree in _modules():
-        constants = dict(_assigned(tree))
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and _last_name(call.func) in constructors:
+    for module in _modules():
+        constants = dict(_assigned(module.tree))
+        for call in module.calls:
+            if _last_name(call.func) in constructors:
                 code = _code_of(call)
                 found |= {
                     node.value
@@ -111,9 +122,9 @@ def agent_codes() -> tuple[str, ...]:
     """The codes of AgentError, those that its subclasses give themselves among them."""
     given = {
         code.value
-        for _path, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and "AgentError" in map(_last_name, node.bases)
+        for module in _modules()
+        for node in module.classes
+        if "AgentError" in map(_last_name, node.bases)
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and _last_name(call.func) == "__init__"
         for code in call.args[:1]
@@ -153,21 +164,28 @@ def errors_page() -> str:
     return PAGE.format(**{name: "\n".join(lines) for name, lines in sections.items()})
 
 
-@cache
 def _literals() -> frozenset[str]:
     """Every text that stands in the source."""
-    return frozenset(
-        node.value
-        for _path, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+    return frozenset(text for module in _modules() for text in module.texts)
 
 
 @cache
-def _modules() -> tuple[tuple[str, ast.Module], ...]:
+def _modules() -> tuple[Module, ...]:
+    """The source, walked once."""
     paths = sorted(path for source in SOURCES for path in source.rglob("*.py") if "migrations" not in path.parts)
-    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    return tuple(_walked(path) for path in paths)
+
+
+def _walked(path: Path) -> Module:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    return Module(
+        path=str(path.relative_to(ROOT)),
+        tree=tree,
+        classes=[node for node in nodes if isinstance(node, ast.ClassDef)],
+        calls=[node for node in nodes if isinstance(node, ast.Call)],
+        texts=[node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)],
+    )
 
 
 def _row(code: str, *cells: str | HTTPStatus) -> str:
