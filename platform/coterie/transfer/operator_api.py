@@ -111,6 +111,7 @@ class TransferFilter(serializers.Serializer[None]):
     """Which transfers to list."""
 
     federation = serializers.UUIDField(required=False, source="request__federation")
+    pair = serializers.UUIDField(required=False, source="request__federation__pair", help_text="whose model was helped")
     target = serializers.UUIDField(required=False, source="request__device")
     helper = serializers.UUIDField(required=False)
     request = serializers.UUIDField(required=False)

@@ -1,5 +1,7 @@
 """Help between devices in the REST API, as an operator sees it."""
 
+from uuid import uuid4
+
 import pytest
 from django.test import Client
 from rest_framework.test import APIClient
@@ -40,6 +42,10 @@ def test_who_helped_whom_with_what_and_whether_it_helped(api: APIClient) -> None
     assert (told["accuracy_before"], told["accuracy_after"], told["judged_samples"]) == (0.6, 0.9, 32)
     assert told["size_bytes"] > 0
     assert api.get(f"/api/transfers/{transfer}/").json() == told
+    of_pair = [
+        api.get("/api/transfers/", {"pair": str(pair)}).json()["results"] for pair in (federation.pair_id, uuid4())
+    ]
+    assert of_pair == [[told], []]
     asked = {"federation": str(federation.pk), "state": "judged"}
     (request,) = api.get("/api/help-requests/", asked).json()["results"]
     assert (request["device_name"], request["reason_code"], request["error"]) == ("target", "transfer.kept", 0.33)

@@ -7508,6 +7508,8 @@ export interface operations {
                 page?: number;
                 /** @description Number of results to return per page. */
                 page_size?: number;
+                /** @description whose model was helped */
+                pair?: string;
                 request?: string;
                 /**
                  * @description * `matched` - Matched

@@ -26,6 +26,15 @@ export const transfersQuery = queryOptions({
     (await api.GET("/api/transfers/", { params: { query: { page_size: MANY } }, signal })).data,
 });
 
+/** The latest transfers of what was learned of a pair. */
+export function transfersOfQuery(pair: string) {
+  return queryOptions({
+    queryKey: [...HELP, "transfers", "of", pair],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/transfers/", { params: { query: { pair, page_size: MANY } }, signal })).data,
+  });
+}
+
 /** What a device has asked for. */
 export function requestsOfQuery(device: string) {
   return queryOptions({

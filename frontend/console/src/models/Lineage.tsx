@@ -9,18 +9,20 @@ import { type Graph, nameOf, type Version } from "./queries";
 
 interface Props {
   readonly graph: Graph;
+  /** How many portions devices took from one another while a version was the newest. */
+  readonly transfers: ReadonlyMap<string, number>;
   readonly chosen: readonly string[];
   readonly onChoose: (version: string) => void;
 }
 
-type VersionNode = Node<{ version: Version; chosen: boolean }, "version">;
+type VersionNode = Node<{ version: Version; transfers: number; chosen: boolean }, "version">;
 
 /** Columns of versions for which a wide page has room; the older ones are found by dragging. */
 const SHOWN = 6;
 const NODES = { version: Card };
 
-/** What came of what: bootstrap, rounds, distillations, splits. */
-export default function Lineage({ graph, chosen, onChoose }: Props) {
+/** What came of what: bootstrap, rounds, distillations, splits; and the transfers between devices meanwhile. */
+export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
   const scheme = useComputedColorScheme("light");
   const nodes = useMemo<VersionNode[]>(
     () =>
@@ -28,10 +30,10 @@ export default function Lineage({ graph, chosen, onChoose }: Props) {
         id: version.id,
         type: "version",
         position: { x, y },
-        data: { version, chosen: chosen.includes(version.id) },
+        data: { version, transfers: transfers.get(version.id) ?? 0, chosen: chosen.includes(version.id) },
         ariaLabel: nameOf(version),
       })),
-    [graph, chosen],
+    [graph, transfers, chosen],
   );
   const edges = useMemo(
     () =>
@@ -72,7 +74,7 @@ export default function Lineage({ graph, chosen, onChoose }: Props) {
   );
 }
 
-function Card({ data: { version, chosen } }: NodeProps<VersionNode>) {
+function Card({ data: { version, transfers, chosen } }: NodeProps<VersionNode>) {
   const metrics = version.metrics as Record<string, unknown> | null;
   const accuracy = metrics?.accuracy;
   return (
@@ -85,6 +87,11 @@ function Card({ data: { version, chosen } }: NodeProps<VersionNode>) {
         {version.champion ? "in use" : version.origin.replaceAll("_", " ")}
         {typeof accuracy === "number" && `, ${percent(accuracy)}`}
       </Text>
+      {transfers > 0 && (
+        <Text size="xs" c="var(--quiet)">
+          {transfers === 1 ? "1 transfer" : `${transfers} transfers`}
+        </Text>
+      )}
       <Handle type="source" position={Position.Right} />
     </div>
   );

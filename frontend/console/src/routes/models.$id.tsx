@@ -14,8 +14,10 @@ import { State } from "../components/State";
 import { bytes } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
+import { transfersOfQuery } from "../help/queries";
 import { Compare } from "../models/Compare";
 import { inOrder, writtenOf } from "../models/figures";
+import { transfersMeanwhile } from "../models/meanwhile";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
 import { StartRollout } from "../models/StartRollout";
@@ -46,6 +48,11 @@ function PairPage() {
   const { data: pair } = useSuspenseQuery(pairQuery(id));
   const lineage = useQuery(graphQuery(id));
   const graph = lineage.data;
+  const { data: helped } = useQuery(transfersOfQuery(id));
+  const transfers = useMemo(
+    () => transfersMeanwhile(graph?.versions ?? [], helped ?? { results: [] }),
+    [graph, helped],
+  );
   const chosen = useMemo(() => [version, against].filter((one) => one !== undefined), [version, against]);
   if (pair === undefined) return null;
   const look = (next: string) => {
@@ -97,7 +104,7 @@ function PairPage() {
                 </Text>
               ) : (
                 <Suspense fallback={<Loading height={320} />}>
-                  <Lineage graph={graph} chosen={chosen} onChoose={look} />
+                  <Lineage graph={graph} transfers={transfers} chosen={chosen} onChoose={look} />
                 </Suspense>
               )
             }
