@@ -49,17 +49,7 @@ def share_profile(
     hits = tuple(
         round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, told, strict=True)
     )
-    samples = sum(one.samples for one in told)
-    error = 1 - sum(one.hits for one in told) / samples if samples else 0.0
-    return Profile(
-        batch=batch,
-        classes=classes,
-        counts=counts,
-        hits=hits,
-        error=round(_coarse(error, telling), 4),
-        drifting=drifting,
-        willing=willing,
-    )
+    return Profile(batch=batch, classes=classes, counts=counts, hits=hits, drifting=drifting, willing=willing)
 
 
 def _rounded(count: int) -> int:

@@ -35,8 +35,6 @@ class Profile(Message, frozen=True):
     """Samples of each; rounded or all 1 where the owner wants the device to tell less."""
     hits: Annotated[tuple[Count, ...], Meta(max_length=MAX_REPORTED_CLASSES)] | None = None
     """How many of each were predicted rightly; None: the owner does not tell, and the device helps nobody."""
-    error: Share | None = None
-    """Share of the samples that were predicted wrongly."""
     drifting: bool = False
     """Whether its own model fails it, so that it should help nobody."""
     willing: bool = True
@@ -49,6 +47,12 @@ class Profile(Message, frozen=True):
             raise ValueError("classes are not ascending")
         if self.hits is not None and any(hit > count for hit, count in zip(self.hits, self.counts, strict=True)):
             raise ValueError("a class has more hits than samples")
+
+    @property
+    def error(self) -> float | None:
+        """Share of the samples that were predicted wrongly; None where that is not told, or there are none."""
+        samples = sum(self.counts)
+        return None if self.hits is None or not samples else 1 - sum(self.hits) / samples
 
 
 class ReportProfile(Message, frozen=True):

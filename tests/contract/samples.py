@@ -82,7 +82,7 @@ REASON = Reason(code="conditions.on_battery", sentence="The device runs on its b
 REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
 
 HELP = "00000000-0000-0000-0000-000000000007"
-PROFILE = Profile(batch=31, classes=(0, 2), counts=(120, 40), hits=(110, 9), error=0.1938, drifting=True, willing=False)
+PROFILE = Profile(batch=31, classes=(0, 2), counts=(120, 40), hits=(110, 9), drifting=True, willing=False)
 HELP_NEWS = HelpNews(
     request=HELP,
     state="delivered",

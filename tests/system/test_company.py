@@ -61,8 +61,9 @@ class Company:
 
         def told() -> bool:
             profiles = self.site.operator.list("/profiles/", device=agent.id)
-            # No error before the first batch has been judged.
-            return bool(profiles) and profiles[0]["profile"].get("error", 1) < 0.1
+            # Nothing is counted before the first batch has been judged.
+            counts, hits = (sum(profiles[0]["profile"].get(name, ())) if profiles else 0 for name in ("counts", "hits"))
+            return counts > 0 and hits > 0.9 * counts
 
         eventually(told)
         return agent

@@ -92,7 +92,6 @@ EXAMPLES: Mapping[str, object] = {
         "classes": [0, 6],
         "counts": [300, 20],
         "hits": [291, 7],
-        "error": 0.068,
         "drifting": True,
         "willing": True,
     },

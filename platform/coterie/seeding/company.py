@@ -124,13 +124,11 @@ def _profile(device: Device, random: Random, classes: int) -> Profile:
     told = [label for label, count in enumerate(counts) if count]
     skill = random.betavariate(18, 2)
     hits = [round(counts[label] * min(1.0, skill + random.gauss(0, 0.03))) for label in told]
-    samples = sum(counts)
     return Profile(
         batch=random.randint(20, 900),
         classes=tuple(told),
         counts=tuple(counts[label] for label in told),
         hits=tuple(hits),
-        error=round(1 - sum(hits) / samples, 4),
         drifting=random.random() < 0.03,
         willing=random.random() < 0.95,
     )

@@ -30,8 +30,8 @@ CARTEL = {
     "judge_s": 60.0,
     "largest_divergence": 0.9,
 }
-KNOWS_2 = Profile(batch=5, classes=(0, 2), counts=(10, 10), hits=(9, 9), error=0.1)
-FAILS_2 = Profile(batch=7, classes=(0, 2), counts=(8, 4), hits=(8, 0), error=0.33, drifting=True)
+KNOWS_2 = Profile(batch=5, classes=(0, 2), counts=(10, 10), hits=(9, 9))
+FAILS_2 = Profile(batch=7, classes=(0, 2), counts=(8, 4), hits=(8, 0), drifting=True)
 
 
 def make_company(slug: str = SLUG, **settings: object) -> Federation:

@@ -27,7 +27,7 @@ def members() -> list[Member]:
     for number, member in enumerate(made):
         member.digest = member.check_in(later(0)).standing.digest
         if number:
-            near = Profile(batch=5, classes=(0, 2), counts=(10, 5 + number), hits=(9, 5), error=0.1)
+            near = Profile(batch=5, classes=(0, 2), counts=(10, 5 + number), hits=(9, 5))
             member.tell(near, later(0))
     return made
 
@@ -196,9 +196,9 @@ def test_where_nobody_knows_the_class_the_search_ends_when_its_time_is_over(memb
     [
         (KNOWS_2, True),
         (FAILS_2, False),
-        (Profile(batch=1, classes=(0, 2), counts=(9, 9), hits=(9, 9), error=0.0, willing=False), False),
+        (Profile(batch=1, classes=(0, 2), counts=(9, 9), hits=(9, 9), willing=False), False),
         (Profile(batch=1, classes=(0, 2), counts=(1, 1)), False),
-        (Profile(batch=1, classes=(0,), counts=(9,), hits=(9,), error=0.0), False),
+        (Profile(batch=1, classes=(0,), counts=(9,), hits=(9,)), False),
         (Profile(batch=1), False),
     ],
     ids=["knows", "drifts", "unwilling", "does not tell how well", "never saw it", "withdrew"],

@@ -1920,7 +1920,6 @@ export interface components {
              *         291,
              *         7
              *       ],
-             *       "error": 0.068,
              *       "drifting": true,
              *       "willing": true
              *     }
