@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch._dispatch.python import enable_python_dispatcher
-from torch._functorch.compile_utils import fx_graph_cse
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx import GraphModule
@@ -18,6 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from coterie.learning.compile.errors import NoGradient
 from coterie.learning.compile.flat import REFUSALS
 from coterie.learning.compile.gradients.table import decompositions
+from coterie.learning.compile.passes.computed_twice import share_computed_twice
 
 Named = Mapping[str, Tensor]
 
@@ -75,7 +75,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
     except REFUSALS as error:
         raise NoGradient(detail=str(error).strip().split("\n", 1)[0][:400]) from error
     _forget_pool_indices(module)
-    module.graph = fx_graph_cse(module.graph)
+    share_computed_twice(module.graph)
     module.graph.eliminate_dead_code()
     return module
 
