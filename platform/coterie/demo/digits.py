@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+
+from coterie.learning.digits import read_digits
 
 CLASSES = 10
 HELD_OUT_SAMPLES = 360
@@ -36,13 +37,9 @@ class Deal(NamedTuple):
 
 def deal(*, devices: int, seed: int) -> Deal:
     """Deal the 1,797 digits: a held-out set, a small initial cloud data set, and one non-IID part a device."""
-    data = load_digits()
+    digits = Samples(*read_digits())
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(data.target))
-    everything = Samples(
-        (data.images[order] / 16.0).astype(np.float32)[:, None, :, :],
-        data.target[order].astype(np.int64),
-    )
+    everything = digits.take(rng.permutation(len(digits.y)))
     rest = HELD_OUT_SAMPLES + CLOUD_SAMPLES
     owners = _owners(everything.y[rest:], devices=devices, rng=rng)
     indices = np.arange(len(everything.y))

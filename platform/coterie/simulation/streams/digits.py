@@ -3,7 +3,7 @@
 The workloads of Cartel (Daga et al. 2019, doi 10.1145/3357223.3362708), on scikit-learn's 1,797 digits.
 """
 
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError
 from typing import Annotated
 
 import msgspec
@@ -12,6 +12,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from coterie.learning.datasets import Dataset
+from coterie.learning.digits import read_digits
 from coterie.simulation.errors import MissingPackage
 from coterie.simulation.learner import Task
 from coterie.simulation.streams import Drawn, Shift, Stream
@@ -51,13 +52,10 @@ class Digits(Stream, frozen=True, tag="digits"):
     cloud_samples: Annotated[int, Meta(ge=1, le=1797, description="samples of the initial cloud data set")] = 40
 
     def draw(self, *, devices: int, seed: int) -> Drawn:
-        if find_spec("sklearn") is None:
-            raise MissingPackage(package="scikit-learn", purpose="the handwritten digits")
-        from sklearn.datasets import load_digits  # only now: it is an optional dependency
-
-        data = load_digits()
-        images = (data.images / 16).astype(np.float32).reshape(-1, *IMAGE)
-        labels = data.target.astype(np.int64)
+        try:
+            images, labels = read_digits()
+        except PackageNotFoundError as error:
+            raise MissingPackage(package="scikit-learn", purpose="the handwritten digits") from error
         rng = np.random.default_rng([seed, 0])
         cloud = rng.permutation(len(labels))[: self.cloud_samples]
         return Drawn(
