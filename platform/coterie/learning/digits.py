@@ -13,4 +13,4 @@ def read_digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """
     path = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
     table = np.loadtxt(str(path), np.float32, delimiter=",")
-    return table[:, :-1].reshape(-1, 1, 8, 8) / 16, table[:, -1].astype(np.int64)
+    return table[:, :-1].reshape(-1, 1, 8, 8) / np.float32(16), table[:, -1].astype(np.int64)
