@@ -145,9 +145,11 @@ REDUCTIONS = on(
     log_softmax=lambda x: F.log_softmax(x, dim=1),
     logcumsumexp=lambda x: torch.logcumsumexp(x, dim=2),
     logsumexp=lambda x: torch.logsumexp(x, dim=(1, 2)),
+    max_all=lambda x: x * x.max(),
     max_dim=lambda x: x.max(dim=2).values,
     mean=lambda x: x.mean(dim=(1, 2)),
     median=lambda x: x.median(dim=2).values,
+    min_all=lambda x: x * x.min(),
     min_dim=lambda x: x.min(dim=1).values,
     norm=lambda x: torch.linalg.vector_norm(x, dim=2),
     norm_one=lambda x: torch.linalg.vector_norm(x, ord=1, dim=2),
@@ -225,6 +227,7 @@ INDEXING = on(
     index_copy=lambda x: x.index_copy(2, torch.tensor([1, 4]), x[:, :, :2] * 2),
     index_fill=lambda x: x.index_fill(2, torch.tensor([1, 4]), 0.5),
     index_negative=lambda x: x[:, :, [-1, -2]],
+    index_of_triangle=lambda x: x[:, :, *torch.cat([torch.triu_indices(6, 7, 1), torch.tril_indices(6, 5, -1)], 1)],
     index_of_two=lambda x: x[:, :, [0, 5, 2], [1, 1, 6]],
     index_of_two_apart=lambda x: x[:, [0, 1, 1], :, [3, 3, 0]].transpose(0, 1),
     index_spread=lambda x: x[:, :, torch.tensor([[0], [3]]), torch.tensor([1, 2, 2])],
@@ -249,6 +252,7 @@ MATRICES = on(
     cross=lambda x: torch.linalg.cross(x, x.flip(2), dim=1),
     dot=lambda x: (x * kernel(3, 8)).sum(dim=(1, 2)),
     einsum=lambda x: torch.einsum("bij,jk,bik->bi", x, kernel(8, 5), x[:, :, :5]),
+    eye=lambda x: x @ (torch.eye(8, 5) + torch.eye(8)[:, :5]),
     linear=lambda x: F.linear(x, kernel(5, 8), kernel(5)),
     matmul=lambda x: x @ kernel(8, 4),
     matmul_vector=lambda x: x @ kernel(8),
@@ -307,6 +311,9 @@ POOLS = {
         interpolate_exact=lambda x: F.interpolate(x, size=(9, 5), mode="nearest-exact"),
         interpolate_nearest=lambda x: F.interpolate(x, scale_factor=2),
         interpolate_smaller=lambda x: F.interpolate(x, size=(4, 5)),
+        affine_grid=lambda x: F.grid_sample(
+            x, F.affine_grid(x[:, 0, :2, :3].tanh(), (x.shape[0], 2, 4, 5), align_corners=False), align_corners=False
+        ),
         grid_sample=lambda x: F.grid_sample(x, kernel(1, 4, 5, 2).expand(x.shape[0], 4, 5, 2), align_corners=False),
     ),
     **on(

@@ -15,6 +15,13 @@ _ADVICE: Mapping[str, str] = {
     "cond while_loop scan map": (
         "a graph takes no branches; compute both sides and choose with torch.where, and unroll loops of fixed length"
     ),
+    "wrap_with_set_grad_enabled": (
+        "compute it without torch.no_grad and say .detach() of what needs no gradient, or export with coterie.sdk"
+    ),
+    "matrix_H": "use x.mT; where spectral_norm asks for it, use weight_norm, which changes no buffer",
+    "lazy_load_decompositions _vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim": (
+        "torch.vmap leaves no graph; write the batch's axis out, with broadcasting or torch.einsum"
+    ),
     "fft_fft fft_ifft fft_rfft fft_irfft fft_fft2 fft_rfft2 fft_irfft2 fft_fftn fft_rfftn stft istft _fft_r2c _fft_c2r "
     "_fft_c2c": "multiply by a buffer of cosines and one of sines, which is what a Fourier transform of fixed size is",
     "view_as_complex view_as_real complex polar real imag conj angle": (
@@ -37,7 +44,6 @@ _ADVICE: Mapping[str, str] = {
     "_pdist_forward pdist": "use torch.cdist",
     "searchsorted bucketize histc": ("compare with every boundary and add up: (x.unsqueeze(-1) > boundaries).sum(-1)"),
     "grid_sampler_3d": "sample planes with the axes of depth and channels joined",
-    "affine_grid_generator": "keep the grid in a buffer, or multiply base coordinates by the matrix",
     "multinomial randperm normal normal_ poisson randint randn randn_like rrelu rrelu_with_noise": (
         "it draws random numbers that no step could repeat; use nn.Dropout, or give the noise as an input"
     ),

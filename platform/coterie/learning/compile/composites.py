@@ -56,6 +56,16 @@ def pairwise_distances(left: Tensor, right: Tensor, p: float = 2.0, compute_mode
     return found
 
 
+def largest(x: Tensor) -> Tensor:
+    """The greatest of all elements; the gradient is shared by all that are."""
+    return x.amax()
+
+
+def smallest(x: Tensor) -> Tensor:
+    """The least of all elements."""
+    return x.amin()
+
+
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Read by index; PyTorch looks at it with strides."""
     rows, columns = x.shape[dim1], x.shape[dim2]
@@ -81,6 +91,8 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.instance_norm.default": instance_norm,
     "aten.bilinear.default": bilinear,
     "aten.cdist.default": pairwise_distances,
+    "aten.max.default": largest,
+    "aten.min.default": smallest,
     "aten.diagonal.default": diagonal,
     "aten.unfold.default": windows,
     "aten.avg_pool2d.default": pooling.average_pool,

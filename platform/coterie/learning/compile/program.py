@@ -24,6 +24,7 @@ from coterie.learning.compile.errors import (
 from coterie.learning.compile.flat import Argument, FlatProgram
 from coterie.learning.compile.frozen import bear_rounding, freeze
 from coterie.learning.compile.loss_program import Criterion
+from coterie.learning.compile.passes.detached_blocks import detached_blocks
 from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
 from coterie.learning.compile.statistics import Statistics, settle_statistics
 from coterie.learning.recipe.trains import Trains
@@ -51,7 +52,7 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
         with warnings.catch_warnings():
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            return torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes))
+            return detached_blocks(torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes)))
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module) from error
 

@@ -19,7 +19,7 @@ aten = torch.ops.aten
 def decompositions() -> Mapping[OpOverload, Callable[..., object]]:
     """Decompositions by operator, as `make_fx` takes them."""
     table = core_aten_decompositions()
-    for kept in (aten.threshold_backward.default,):  # lowered as they are
+    for kept in (aten.threshold_backward.default, aten.eye.default, aten.eye.m):  # lowered as they are
         del table[kept]
     return {
         **table,

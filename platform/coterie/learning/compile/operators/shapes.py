@@ -200,6 +200,20 @@ def arange(call: Call) -> str:
     return call.emit.constant(np.arange(start, end, step, dtype=NUMPY_TYPES[call.dtype]))
 
 
+@TABLE.lowers("eye.default", "eye.m")
+def eye(call: Call) -> str:
+    rows, *columns = (size for name in ("n", "m") if name in call.arguments for size in call.ints(name))
+    return call.emit.constant(np.eye(rows, *columns, dtype=NUMPY_TYPES[call.dtype]))
+
+
+@TABLE.lowers("triu_indices.default", "tril_indices.default")
+def triangle(call: Call) -> str:
+    """Rows and columns of what is above, or below, a diagonal, [2, elements]."""
+    find = np.triu_indices if "triu" in str(call.node.target) else np.tril_indices
+    places = find(call.whole("row"), call.whole("offset"), call.whole("col"))
+    return call.emit.constant(np.stack(places).astype(NUMPY_TYPES[call.dtype]))
+
+
 @TABLE.lowers("slice_scatter.default")
 def slice_scatter(call: Call) -> str:
     """Into zeros, as in the gradient of a slice, or into any tensor: what is outside the slice stays."""
