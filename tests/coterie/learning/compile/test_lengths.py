@@ -246,18 +246,19 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
 
 
 class WithDropout(nn.Module):
-    """A layer of a Transformer drops in its attention too."""
+    """Drops in its attention, too."""
 
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(WORDS, 4)
-        self.layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.3, batch_first=True)
+        self.attention = nn.MultiheadAttention(4, 2, dropout=0.3, batch_first=True)
+        self.dropout = nn.Dropout(0.3)
         self.head = nn.Linear(4, 3)
 
     def forward(self, words: Tensor) -> Tensor:
-        present = (words != 0).unsqueeze(-1)
-        found = self.layer(self.embedding(words), src_key_padding_mask=words == 0)
-        logits: Tensor = self.head(torch.where(present, found, 0.0).sum(dim=1))
+        x, padding = self.embedding(words), words == 0
+        found, _ = self.attention(x, x, x, key_padding_mask=padding, need_weights=False)
+        logits: Tensor = self.head(torch.where(padding.unsqueeze(-1), 0.0, self.dropout(found)).sum(dim=1))
         return logits
 
 
