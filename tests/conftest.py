@@ -1,15 +1,45 @@
-"""What all tests share: the order in which they are run, and what the garbage collector looks at."""
+"""What all tests share: who runs them in which order, and what the garbage collector looks at."""
 
 import gc
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 gc.disable()  # until all is imported: nothing of that is garbage
 
+LANES = 2
+
+
+def is_system_test(nodeid: str) -> bool:
+    return nodeid.startswith("tests/system/")
+
+
+class Lanes(LoadFileScheduling):
+    """System tests go one after the other, in so many lanes; every other file goes to whichever process is free.
+
+    So somebody computes while the system tests wait, and those of a lane share a platform.
+    """
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        self._lanes: dict[str, str] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        if not is_system_test(nodeid):
+            return file
+        return self._lanes.setdefault(file, f"lane {len(self._lanes) % LANES}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes | None:
+    return Lanes(config, log) if config.getoption("dist") == "loadfile" else None
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """System tests first: they wait much, and whichever file began last would be waited for alone."""
-    items.sort(key=lambda item: "tests/system/" not in item.nodeid)
+    """System tests first: whichever lane began last would be waited for alone."""
+    items.sort(key=lambda item: not is_system_test(item.nodeid))
 
 
 def pytest_collection_finish() -> None:
