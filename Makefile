@@ -23,7 +23,7 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
 test: $(STAMP)  ## Run all tests.
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
 	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/learning/compile $(ARGS)

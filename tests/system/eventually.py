@@ -9,7 +9,7 @@ LEAST_S = 0.01
 SHARE = 0.2
 
 
-def eventually(look: Callable[[], T | None], *, within_s: float = 30.0, every_s: float = 0.5) -> T:
+def eventually(look: Callable[[], T | None], *, within_s: float = 60.0, every_s: float = 0.5) -> T:
     """What `look` gives once that is true. Raises AssertionError when it has not become so in time.
 
     Looks are paid for by the platform that is looked at: the longer the wait has been, the rarer they are, until there

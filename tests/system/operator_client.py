@@ -66,7 +66,7 @@ class OperatorClient:
         assert len(found) <= 1
         return self.get(f"/rounds/{found[0]['id']}/") if found else None
 
-    def ended_round(self, federation: str, number: int, *, within_s: float = 30) -> Json:
+    def ended_round(self, federation: str, number: int, *, within_s: float = 60) -> Json:
         """The round, once it is published or abandoned."""
 
         def look() -> Json | None:
