@@ -79,7 +79,10 @@ def _failed_jobs(_now: datetime) -> Iterator[Repair]:
             subject_id=str(job.pk),
             subject_name=str(job),
             since=job.finished_at,
-            remedies=(Remedy("Try again", "cloud_training.retry_job", "POST", f"/api/jobs/{job.pk}/retry/"),),
+            remedies=(
+                Remedy("Try again", "cloud_training.retry_job", "POST", f"/api/jobs/{job.pk}/retry/"),
+                Remedy("See its log", "", "GET", f"/api/jobs/{job.pk}/"),
+            ),
         )
 
 
@@ -96,14 +99,13 @@ def _rejected_pairs(_now: datetime) -> Iterator[Repair]:
             subject_id=str(pair.pk),
             subject_name=pair.slug,
             since=pair.judged_at,
+            remedies=(Remedy("See the pair", "", "GET", f"/api/pairs/{pair.pk}/"),),
         )
 
 
 def _federations_without_model(_now: datetime) -> Iterator[Repair]:
     """A federation runs, and its pair has nothing to begin with."""
     for round_ in _active_rounds().filter(reason_code=reasons.NO_MODEL.code):
-        pair = round_.federation.pair
-        path = f"/api/pairs/{pair.pk}/bootstrap/"
         yield Repair(
             key=f"no_model:{round_.federation.pk}",
             code=reasons.NO_MODEL.code,
@@ -114,7 +116,7 @@ def _federations_without_model(_now: datetime) -> Iterator[Repair]:
             subject_id=str(round_.federation.pk),
             subject_name=round_.federation.slug,
             since=round_.reason_at,
-            remedies=(Remedy("Bootstrap", "cloud_training.bootstrap_pair", "POST", path),),
+            remedies=(Remedy("Choose one", "", "GET", f"/api/pairs/{round_.federation.pair_id}/"),),
         )
 
 

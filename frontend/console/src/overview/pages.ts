@@ -4,9 +4,10 @@ export function pageOf(path: string): string {
   const [, kind = "", id = ""] = /^\/api\/([a-z-]+)\/(?:([^/]+)\/)?$/.exec(pathname) ?? [];
   const page = PAGES[kind];
   if (page === undefined) return "/";
-  const { to, tab, each = false } = typeof page === "string" ? { to: page } : page(searchParams);
+  const { to, tab, each = false, beside } = typeof page === "string" ? { to: page } : page(searchParams);
   const asked = new URLSearchParams(tab === undefined ? {} : { tab });
   for (const [name, value] of searchParams) asked.append(NAMES[name] ?? name, value);
+  if (beside !== undefined && id !== "") asked.append(beside, id);
   const query = asked.size === 0 ? "" : `?${asked}`;
   return each && id !== "" ? `${to}/${id}${query}` : `${to}${query}`;
 }
@@ -16,6 +17,8 @@ interface Page {
   readonly tab?: string;
   /** Each row has a page of its own, below the list's. */
   readonly each?: boolean;
+  /** Each row is looked at beside the list, under this name in the address. */
+  readonly beside?: string;
 }
 
 /** What pages call otherwise than the REST API. */
@@ -33,12 +36,12 @@ const withPages = (to: string) => (): Page => ({ to, each: true });
 
 const PAGES: Readonly<Record<string, string | ((asked: URLSearchParams) => Page)>> = {
   assignments: "/parts",
-  audit: "/audit",
+  audit: () => ({ to: "/audit", beside: "entry" }),
   devices: withPages("/devices"),
   "enrolment-tokens": "/enrol",
   federations: withPages("/federations"),
   "help-requests": "/help",
-  jobs: "/jobs",
+  jobs: () => ({ to: "/jobs", beside: "job" }),
   operators: settings("people"),
   pairs: withPages("/models"),
   rounds,

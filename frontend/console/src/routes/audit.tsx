@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { api } from "../api/client";
 import type { components, operations } from "../api/schema";
+import { Answer } from "../components/Answer";
 import { Changes } from "../components/Changes";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
@@ -48,13 +49,21 @@ function entriesQuery(search: AuditSearch) {
   });
 }
 
+/** One entry, also where the list has moved on since somebody was sent its link. */
+function entryQuery(id: number) {
+  return queryOptions({
+    queryKey: ["audit", id],
+    queryFn: async ({ signal }) => (await api.GET("/api/audit/{id}/", { params: { path: { id } }, signal })).data,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 function Audit() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(entriesQuery(search));
   const { data: session } = useQuery(sessionQuery);
   const show = (change: AuditSearch) => navigate({ search: change, replace: true });
-  const looked = rows.data?.results.find((entry) => entry.id === search.entry);
 
   const columns: readonly Column<Entry>[] = [
     { id: "at", header: "When", sort: "at", cell: (entry) => <When at={entry.at} /> },
@@ -106,27 +115,35 @@ function Audit() {
           </Empty>
         }
       />
-      <Drawer
-        opened={looked !== undefined}
-        onClose={() => {
-          const { entry: _entry, ...kept } = search;
-          show(kept);
-        }}
-        title={looked?.title}
-        position="right"
-        size="lg"
-      >
-        {looked !== undefined && (
+      {search.entry !== undefined && (
+        <Looked
+          id={search.entry}
+          onClose={() => {
+            const { entry: _entry, ...kept } = search;
+            show(kept);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function Looked({ id, onClose }: { id: number; onClose: () => void }) {
+  const answer = useQuery(entryQuery(id));
+  return (
+    <Drawer opened onClose={onClose} title={answer.data?.title ?? "Change"} position="right" size="lg">
+      <Answer of={answer} height={160}>
+        {(entry) => (
           <Stack>
             <Text size="sm" c="var(--quiet)">
-              <Who entry={looked} />, <When at={looked.at} />
-              {looked.address !== "" && <>, from {looked.address}</>}: {looked.subject_name}
+              <Who entry={entry} />, <When at={entry.at} />
+              {entry.address !== "" && <>, from {entry.address}</>}: {entry.subject_name}
             </Text>
-            <Changes before={looked.before} after={looked.after} />
+            <Changes before={entry.before} after={entry.after} />
           </Stack>
         )}
-      </Drawer>
-    </>
+      </Answer>
+    </Drawer>
   );
 }
 

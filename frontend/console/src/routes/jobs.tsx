@@ -1,8 +1,7 @@
-import { Progress, Stack, Text } from "@mantine/core";
-import { queryOptions, useQuery } from "@tanstack/react-query";
-import { createFileRoute } from "@tanstack/react-router";
+import { Anchor, Progress, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createFileRoute, Link } from "@tanstack/react-router";
 import { api } from "../api/client";
-import type { components } from "../api/schema";
 import { Action } from "../components/Action";
 import { Actions } from "../components/Actions";
 import { Empty } from "../components/Empty";
@@ -10,35 +9,31 @@ import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { JobLog } from "../jobs/JobLog";
+import { JOBS, type Job, jobsQuery } from "../jobs/queries";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
-import { asked, LIST, PAGE_SIZE } from "../table/rows";
-import { type TableSearch, tableSearch } from "../table/search";
+import { asked, PAGE_SIZE } from "../table/rows";
+import { type TableSearch, tableSearch, texts } from "../table/search";
 
-type Job = components["schemas"]["TrainingJob"];
-
-const JOBS = ["jobs"] as const;
+interface JobsSearch extends TableSearch {
+  /** The job whose log is read. */
+  readonly job?: string;
+}
 
 export const Route = createFileRoute("/jobs")({
   component: Jobs,
-  validateSearch: tableSearch,
-  loaderDeps: ({ search }) => search,
+  validateSearch: (raw: Record<string, unknown>): JobsSearch => ({ ...tableSearch(raw), ...texts(raw, ["job"]) }),
+  loaderDeps: ({ search: { job: _job, ...table } }) => table,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(jobsQuery(deps));
   },
 });
 
-function jobsQuery(search: TableSearch) {
-  return queryOptions({
-    queryKey: [...JOBS, search],
-    queryFn: async ({ signal }) => (await api.GET("/api/jobs/", { params: { query: asked(search) }, signal })).data,
-    ...LIST,
-  });
-}
-
 function Jobs() {
-  const search = Route.useSearch();
+  const { job, ...search } = Route.useSearch();
   const navigate = Route.useNavigate();
+  const show = (change: JobsSearch) => navigate({ search: change, replace: true });
   const rows = useQuery(jobsQuery(search));
   return (
     <>
@@ -52,13 +47,14 @@ function Jobs() {
         rowKey={(job) => job.id}
         pageSize={PAGE_SIZE}
         search={search}
-        onSearch={(change) => navigate({ search: change, replace: true })}
+        onSearch={show}
         empty={
           <Empty title="No job yet">
             A job starts when a model pair is submitted (it is checked and compiled) and when it is bootstrapped.
           </Empty>
         }
       />
+      {job !== undefined && <JobLog id={job} onClose={() => show(search)} />}
     </>
   );
 }
@@ -69,7 +65,22 @@ function says(jobs: readonly Job[]): string {
 }
 
 const COLUMNS: readonly Column<Job>[] = [
-  { id: "kind", header: "Job", cell: (job) => <Text size="sm">{job.kind.replaceAll("_", " ")}</Text> },
+  {
+    id: "kind",
+    header: "Job",
+    cell: (job) => (
+      <Anchor
+        component={Link}
+        to="/jobs"
+        search={((now: object) => ({ ...now, job: job.id })) as never}
+        replace
+        size="sm"
+        aria-label={`Log of the ${job.kind} of ${job.pair_slug}`}
+      >
+        {job.kind}
+      </Anchor>
+    ),
+  },
   { id: "pair", header: "Model pair", cell: (job) => job.pair_slug },
   { id: "state", header: "State", cell: (job) => <State of={job.state ?? "queued"} /> },
   { id: "progress", header: "How far", cell: (job) => <Standing job={job} /> },
@@ -83,7 +94,7 @@ function Standing({ job }: { job: Job }) {
   const share = 100 * (job.progress ?? 0);
   return (
     <Stack gap={3} miw={180}>
-      <Progress value={share} size="sm" aria-label={`${share.toFixed(0)} %`} />
+      <Progress value={share} size="sm" aria-label={`${share.toFixed(0)}%`} />
       <Text size="xs" c="var(--quiet)">
         {job.progress_sentence}
       </Text>
@@ -113,6 +124,7 @@ function Handles({ job }: { job: Job }) {
         <Action
           action="cloud_training.retry_job"
           label="Try again"
+          blocked={job.kind === "preflight" ? "A pair that was rejected is submitted anew." : undefined}
           changes={[JOBS]}
           call={(via) => api.POST("/api/jobs/{id}/retry/", { params: { path }, ...via })}
         />

@@ -1,0 +1,68 @@
+import { Drawer, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Answer } from "../components/Answer";
+import { Reason } from "../components/Reason";
+import { State } from "../components/State";
+import { When } from "../components/When";
+import classes from "./JobLog.module.css";
+import { type Job, jobQuery, logQuery } from "./queries";
+
+const TIME = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+
+/** A job beside the list: how it stands, and what it has told of itself, line by line as it does. */
+export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
+  const job = useQuery(jobQuery(id));
+  const log = useQuery(logQuery(id));
+  return (
+    <Drawer opened onClose={onClose} title={titleOf(job.data)} position="right" size="lg">
+      <Answer of={job} height={60}>
+        {(found) => (
+          <Stack gap="md">
+            <Standing job={found} />
+            <Answer of={log} height={160}>
+              {(lines) =>
+                lines.length === 0 ? (
+                  <Text size="sm" c="var(--quiet)">
+                    It has told nothing yet.
+                  </Text>
+                ) : (
+                  <ol className={classes.lines} aria-label="Log">
+                    {lines.map(({ id: line, at, text }) => (
+                      <li key={line}>
+                        <time dateTime={at}>{TIME.format(new Date(at))}</time>
+                        <span>{text}</span>
+                      </li>
+                    ))}
+                  </ol>
+                )
+              }
+            </Answer>
+          </Stack>
+        )}
+      </Answer>
+    </Drawer>
+  );
+}
+
+function titleOf(job: Job | undefined): string {
+  return job === undefined ? "Job" : `${job.kind} of ${job.pair_slug}`;
+}
+
+function Standing({ job }: { job: Job }) {
+  return (
+    <div>
+      <Group gap="sm">
+        <State of={job.state ?? "queued"} />
+        <Text size="sm" c="var(--quiet)">
+          asked for <When at={job.created_at} />
+          {job.finished_at !== null && (
+            <>
+              , ended <When at={job.finished_at} />
+            </>
+          )}
+        </Text>
+      </Group>
+      {job.error_code ? <Reason sentence={job.error_sentence ?? ""} code={job.error_code} /> : null}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+import { asked, LIST } from "../table/rows";
+import type { TableSearch } from "../table/search";
+
+export type Job = components["schemas"]["TrainingJob"];
+
+export const JOBS = ["jobs"] as const;
+/** A log keeps twice as many lines. */
+const LINES_AT_ONCE = 500;
+
+export function jobsQuery(search: TableSearch) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: [...JOBS, "list", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/jobs/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+export function jobQuery(id: string) {
+  return queryOptions({
+    queryKey: [...JOBS, id],
+    queryFn: async ({ signal }) => (await api.GET("/api/jobs/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+/** What a job has told of itself, oldest first. */
+export function logQuery(id: string) {
+  return queryOptions({
+    queryKey: [...JOBS, id, "log"],
+    queryFn: async ({ signal }) => {
+      const page = async (number: number) => {
+        const query = { page: number, page_size: LINES_AT_ONCE };
+        return (await api.GET("/api/jobs/{id}/log/", { params: { path: { id }, query }, signal })).data;
+      };
+      const first = await page(1);
+      const second = first?.next == null ? undefined : await page(2);
+      return [...(first?.results ?? []), ...(second?.results ?? [])];
+    },
+  });
+}
