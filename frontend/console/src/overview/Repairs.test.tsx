@@ -48,7 +48,7 @@ it("repairs with a button, and looks again", async () => {
 });
 
 it("is silent about a fault for as long as one wants", async () => {
-  signedIn();
+  signedIn("repairs.mute_repair");
   answers("get", "/api/repairs/", [FAULT]);
   const muted: unknown[] = [];
   answers("post", "/api/muted-repairs/", async (request) => {
@@ -57,7 +57,9 @@ it("is silent about a fault for as long as one wants", async () => {
   });
   await show(<Repairs />);
   await userEvent.click(await screen.findByRole("button", { name: "Not now" }));
-  await userEvent.click(await screen.findByRole("menuitem", { name: "Ignore it" }));
+  const ignore = await screen.findByRole("button", { name: "Ignore it" });
+  await waitFor(() => expect(ignore.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(ignore);
   await waitFor(() => expect(muted).toEqual([{ key: FAULT.key, until: null }]));
 });
 
@@ -69,4 +71,39 @@ it("says that the platform does not answer, and asks again", async () => {
   answers("get", "/api/repairs/", []);
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(await screen.findByText("Nothing needs you.")).toBeDefined();
+});
+
+it("shows again what was put off", async () => {
+  signedIn("repairs.restore_repair");
+  answers("get", "/api/repairs/", []);
+  let muted = [{ id: 7, key: FAULT.key, sentence: FAULT.sentence, until: null, muted_at: "2026-01-01T00:00:00Z" }];
+  answers("get", "/api/muted-repairs/", () => ({ count: muted.length, next: null, previous: null, results: muted }));
+  answers("delete", "/api/muted-repairs/{id}/", () => {
+    muted = [];
+    return null as never;
+  });
+  await show(<Repairs />);
+  await userEvent.click(await screen.findByRole("button", { name: "Put off" }));
+  expect(await screen.findByText(FAULT.sentence)).toBeDefined();
+  const restore = screen.getByRole("button", { name: "Show it" });
+  await waitFor(() => expect(restore.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(restore);
+  expect(await screen.findByText("No repair is ignored or put off.")).toBeDefined();
+});
+
+it("tells a viewer why a fault cannot be put off", async () => {
+  signedIn();
+  answers("get", "/api/session/", {
+    operator: { id: 2, username: "vera", role: "viewer" },
+    may: [
+      { action: "repairs.mute_repair", allowed: false, code: "accounts.not_allowed", sentence: "Yours is viewer." },
+    ],
+  } as never);
+  answers("get", "/api/repairs/", [FAULT]);
+  await show(<Repairs />);
+  await userEvent.click(await screen.findByRole("button", { name: "Not now" }));
+  const ignore = await screen.findByRole("button", { name: "Ignore it" });
+  await userEvent.hover(ignore);
+  expect(await screen.findByText("Yours is viewer.")).toBeDefined();
+  expect(ignore.getAttribute("aria-disabled")).toBe("true");
 });

@@ -1,24 +1,25 @@
-import { Anchor, Group, Menu, Stack, Text } from "@mantine/core";
+import { Anchor, Group, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconAlertOctagon, IconAlertTriangle, IconCheck } from "@tabler/icons-react";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
-import { api } from "../api/client";
+import { lazy, type ReactNode, Suspense } from "react";
 import { send } from "../api/send";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { When } from "../components/When";
 import { pageOf } from "./pages";
-import { OVERVIEW, REPAIRS, type Repair, repairsQuery } from "./queries";
+import { REPAIRED, type Repair, repairsQuery } from "./queries";
 import classes from "./Repairs.module.css";
 
-const DAY_MS = 24 * 3600 * 1000;
-const CHANGES = [REPAIRS, OVERVIEW];
+const NotNow = lazy(() => import("./NotNow"));
+const PutOff = lazy(() => import("./PutOff"));
 
 /** Faults as sentences, each with what to do about it and a button that does it. */
 export function Repairs() {
   return (
-    <Panel title="Repairs">
+    <Panel title="Repairs" tools={<Opens label="Put off">{(close) => <PutOff onClose={close} />}</Opens>}>
       <Answer of={useQuery(repairsQuery)} height={120}>
         {(repairs) =>
           repairs.length === 0 ? (
@@ -58,7 +59,7 @@ function Fault({ repair }: { repair: Repair }) {
           {repair.advice}{" "}
           {repair.since !== null && (
             <>
-              Since <When at={repair.since} />.
+              It began <When at={repair.since} />.
             </>
           )}
         </Text>
@@ -66,7 +67,7 @@ function Fault({ repair }: { repair: Repair }) {
           {repair.remedies.map((remedy) => (
             <Remedied key={remedy.title} remedy={remedy} />
           ))}
-          <Mute repair={repair} />
+          <Opens label="Not now">{(close) => <NotNow repair={repair} onClose={close} />}</Opens>
         </Group>
       </Stack>
     </li>
@@ -94,30 +95,21 @@ function Remedied({ remedy }: { remedy: Repair["remedies"][number] }) {
     <Action
       action={remedy.action}
       label={remedy.title}
-      changes={CHANGES}
+      changes={REPAIRED}
       call={(via) => send(remedy.method, remedy.path, via)}
     />
   );
 }
 
-function Mute({ repair }: { repair: Repair }) {
-  const queries = useQueryClient();
-  const { mutate: mute } = useMutation({
-    mutationFn: (until: string | null) => api.POST("/api/muted-repairs/", { body: { key: repair.key, until } }),
-    onSettled: () => Promise.all(CHANGES.map((queryKey) => queries.invalidateQueries({ queryKey }))),
-  });
+/** What leads to a dialog that is fetched when it is wanted. */
+function Opens({ label, children }: { label: string; children: (close: () => void) => ReactNode }) {
+  const [opened, { open, close }] = useDisclosure();
   return (
-    <Menu>
-      <Menu.Target>
-        <Anchor component="button" type="button" size="sm" c="var(--quiet)">
-          Not now
-        </Anchor>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item onClick={() => mute(new Date(Date.now() + DAY_MS).toISOString())}>Remind me tomorrow</Menu.Item>
-        <Menu.Item onClick={() => mute(new Date(Date.now() + 7 * DAY_MS).toISOString())}>Remind me in a week</Menu.Item>
-        <Menu.Item onClick={() => mute(null)}>Ignore it</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Anchor component="button" type="button" size="sm" c="var(--quiet)" onClick={open}>
+        {label}
+      </Anchor>
+      {opened && <Suspense>{children(close)}</Suspense>}
+    </>
   );
 }
