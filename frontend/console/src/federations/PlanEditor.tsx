@@ -1,4 +1,5 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
@@ -6,9 +7,12 @@ import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { differences } from "../plan/difference";
+import { Misfit } from "../plan/Misfit";
 import { PlanDifference } from "../plan/PlanDifference";
 import { PlanForm } from "../plan/PlanForm";
-import { FEDERATIONS, type Federation, type Plan, planSchemaQuery } from "./queries";
+import { FEDERATIONS, type Federation, type Plan, planPreviewQuery, planSchemaQuery, refusalOf } from "./queries";
+
+const TYPING_MS = 300;
 
 /** A federation's plan, to look at and to change; what a change does is shown before it is made. */
 export function PlanEditor({ federation }: { federation: Federation }) {
@@ -16,6 +20,9 @@ export function PlanEditor({ federation }: { federation: Federation }) {
   const [changed, setChanged] = useState<Plan>();
   const plan = changed ?? running;
   const same = differences(running, plan).length === 0;
+  const [typed] = useDebouncedValue(plan, TYPING_MS);
+  const { data: preview } = useQuery({ ...planPreviewQuery(federation.id, typed), enabled: !same && typed === plan });
+  const refusal = same ? undefined : refusalOf(preview?.problems);
   return (
     <Panel title="The plan">
       <Stack gap="md">
@@ -23,9 +30,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
           {(schema) => <PlanForm schema={schema} plan={plan} onChange={setChanged} />}
         </Answer>
         <PlanDifference before={running} after={plan} />
-        <Text size="sm" c="var(--quiet)">
-          A changed plan holds from the next round on; the round that is open keeps its own.
-        </Text>
+        {!same && preview !== undefined && <Preview refusal={refusal} effects={preview.effects} />}
         <Group gap="xs" justify="flex-end">
           {!same && (
             <Button variant="default" size="sm" onClick={() => setChanged(undefined)}>
@@ -36,7 +41,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
             action="federations.change_plan"
             label="Change the plan"
             primary
-            blocked={same ? "Nothing is changed." : undefined}
+            blocked={same ? "Nothing is changed." : refusal}
             done="The next round has the changed plan."
             changes={[FEDERATIONS]}
             onDone={() => setChanged(undefined)}
@@ -47,5 +52,19 @@ export function PlanEditor({ federation }: { federation: Federation }) {
         </Group>
       </Stack>
     </Panel>
+  );
+}
+
+/** What the platform says of the plan that is typed: why it would refuse it, or what it would do with it. */
+function Preview({ refusal, effects }: { refusal: string | undefined; effects: readonly string[] }) {
+  if (refusal !== undefined) return <Misfit sentence={refusal} />;
+  return (
+    <Alert variant="light" color="teal" title="What the change will do" role="status">
+      <Stack gap={4} component="ul" m={0} pl="md">
+        {effects.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </Stack>
+    </Alert>
   );
 }

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
-import type { Schema, Values } from "../plan/schema";
+import { labelOf, type Schema, type Values } from "../plan/schema";
 import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
@@ -95,6 +95,42 @@ export const presetsQuery = queryOptions({
     (await api.GET("/api/presets/", { signal })).data as Readonly<Record<string, Plan>> | undefined,
   staleTime: Number.POSITIVE_INFINITY,
 });
+
+type PlanProblem = components["schemas"]["PlanProblem"];
+
+/** What is wrong with a plan that is typed. */
+export function planCheckQuery(plan: Plan) {
+  return queryOptions({
+    queryKey: ["plan-check", plan],
+    queryFn: async ({ signal }) => (await api.POST("/api/plan-check/", { body: { plan }, signal })).data,
+    ...LIST,
+  });
+}
+
+/** What is wrong with another plan for a federation; else what it would do there now. */
+export function planPreviewQuery(federation: string, plan: Plan) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, federation, "plan-preview", plan],
+    queryFn: async ({ signal }) =>
+      (
+        await api.POST("/api/federations/{id}/plan-preview/", {
+          params: { path: { id: federation } },
+          body: { plan },
+          signal,
+        })
+      ).data,
+    ...LIST,
+  });
+}
+
+/** Why a plan cannot be given; undefined: nothing is known against it. */
+export function refusalOf(problems: readonly PlanProblem[] | undefined): string | undefined {
+  const first = problems?.[0];
+  if (first === undefined) return undefined;
+  return first.field === ""
+    ? `The plan does not fit: ${first.sentence}.`
+    : `Under ${first.slot}, “${labelOf(first.field)}” does not fit.`;
+}
 
 /** A figure of a round, where it has it. */
 export function metric(round: { metrics: unknown }, name: string): number | null {

@@ -36,6 +36,15 @@ export function graphQuery(pair: string) {
   });
 }
 
+const MANY = 500;
+
+/** Data sets that operators gave. */
+export const datasetsQuery = queryOptions({
+  queryKey: ["datasets"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/datasets/", { params: { query: { page_size: MANY } }, signal })).data?.results,
+});
+
 export function versionQuery(id: string) {
   return queryOptions({
     queryKey: [...VERSIONS, id],

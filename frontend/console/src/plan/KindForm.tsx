@@ -1,5 +1,5 @@
 import { Checkbox, Fieldset, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
-import { Definitions, fieldsOf, misfit, type Schema, startOf, type Values } from "./schema";
+import { Definitions, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
 
 interface Props {
   readonly schema: Schema;
@@ -54,7 +54,7 @@ interface InputProps {
 
 function Input({ name, schema, definitions, value, onChange }: InputProps) {
   const field = definitions.fieldOf(schema);
-  const words = { label: name.replaceAll("_", " "), description: schema.description };
+  const words = { label: labelOf(name), description: schema.description };
   switch (field.as) {
     case "number":
       return (

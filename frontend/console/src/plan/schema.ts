@@ -69,6 +69,11 @@ export function fieldsOf(schema: Schema): readonly (readonly [string, Schema])[]
   return Object.entries(schema.properties ?? {}).filter(([name]) => name !== "kind");
 }
 
+/** A field's name as people read it; its description tells the unit. */
+export function labelOf(name: string): string {
+  return name.replace(/_s$/, "").replaceAll("_", " ");
+}
+
 export function kindOf(schema: Schema): string {
   return schema.properties?.kind?.enum?.[0] ?? "";
 }

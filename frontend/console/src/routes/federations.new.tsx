@@ -1,5 +1,6 @@
 import { Alert, Button, Grid, Group, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { useDebouncedValue } from "@mantine/hooks";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { useState } from "react";
@@ -8,12 +9,23 @@ import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
-import { FEDERATIONS, type Federation, type Plan, planSchemaQuery, presetsQuery } from "../federations/queries";
+import {
+  FEDERATIONS,
+  type Federation,
+  type Plan,
+  planCheckQuery,
+  planSchemaQuery,
+  presetsQuery,
+  refusalOf,
+} from "../federations/queries";
+import { datasetsQuery } from "../models/queries";
+import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
 
 export const Route = createFileRoute("/federations/new")({ component: NewFederation });
 
 const MANY = 500;
+const TYPING_MS = 300;
 const pairsQuery = queryOptions({
   queryKey: ["pairs", "ready"],
   queryFn: async ({ signal }) =>
@@ -21,12 +33,6 @@ const pairsQuery = queryOptions({
       (pair) => pair.state === "ready",
     ),
 });
-const datasetsQuery = queryOptions({
-  queryKey: ["datasets"],
-  queryFn: async ({ signal }) =>
-    (await api.GET("/api/datasets/", { params: { query: { page_size: MANY } }, signal })).data?.results,
-});
-
 function NewFederation() {
   const navigate = Route.useNavigate();
   const presets = useQuery(presetsQuery);
@@ -34,12 +40,14 @@ function NewFederation() {
   const { data: datasets } = useQuery(datasetsQuery);
   const [changed, setPlan] = useState<Plan>();
   const plan = changed ?? presets.data?.fedavg;
+  const [typed] = useDebouncedValue(changed, TYPING_MS);
+  const { data: checked } = useQuery({ ...planCheckQuery(typed ?? {}), enabled: typed !== undefined });
+  const refusal = typed === undefined ? undefined : refusalOf(checked?.problems);
   const form = useForm({
     initialValues: { name: "", pair: "", device_tag: "", held_out: "", tolerance: 2, rounds_wanted: "" as number | "" },
   });
   const { name, pair, device_tag, held_out, tolerance, rounds_wanted } = form.values;
-  const blocked =
-    name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : undefined;
+  const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
     <>
       <PageHead title="New federation" says="A set of devices that learn one task together, under one plan.">
@@ -98,7 +106,7 @@ function NewFederation() {
               />
               <NumberInput
                 label="Accuracy that a candidate may lose"
-                suffix=" %"
+                suffix="%"
                 min={0}
                 max={100}
                 {...form.getInputProps("tolerance")}
@@ -132,6 +140,7 @@ function NewFederation() {
               <Answer of={useQuery(planSchemaQuery)} height={320}>
                 {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
               </Answer>
+              {refusal !== undefined && <Misfit sentence={refusal} />}
             </Stack>
           </Panel>
         </Grid.Col>

@@ -15,12 +15,14 @@ import { bytes } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { transfersOfQuery } from "../help/queries";
+import { Bootstrap } from "../models/Bootstrap";
 import { Compare } from "../models/Compare";
 import { inOrder, writtenOf } from "../models/figures";
 import { transfersMeanwhile } from "../models/meanwhile";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
 import { StartRollout } from "../models/StartRollout";
+import { ExportCsv } from "../table/ExportCsv";
 
 const Lineage = lazy(() => import("../models/Lineage"));
 
@@ -66,7 +68,7 @@ function PairPage() {
         title={pair.name}
         says={
           <>
-            <State of={pair.state ?? "checking"} />, {pair.labels.length} classes{" "}
+            <State of={pair.state ?? "checking"} />, {classes(pair.labels.length)}{" "}
             {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} /> : null}
           </>
         }
@@ -91,17 +93,23 @@ function PairPage() {
         <Panel
           title="Lineage"
           tools={
-            <Text size="xs" c="var(--quiet)">
-              Choose one version to look at it, a second to compare.
-            </Text>
+            <>
+              <Text size="xs" c="var(--quiet)">
+                Choose one version to look at it, a second to compare.
+              </Text>
+              <ExportCsv path="/api/versions/" query={{ pair: id }} />
+            </>
           }
         >
           <Answer of={lineage} height={320}>
             {(graph) =>
               graph.versions.length === 0 ? (
-                <Text size="sm" c="var(--quiet)">
-                  No version yet: bootstrap the pair with a data set over the REST API.
-                </Text>
+                <Stack gap="sm" align="flex-start">
+                  <Text size="sm" c="var(--quiet)">
+                    No version yet: the cloud trains both models with a data set first.
+                  </Text>
+                  <Bootstrap pair={pair} />
+                </Stack>
               ) : (
                 <Suspense fallback={<Loading height={320} />}>
                   <Lineage graph={graph} transfers={transfers} chosen={chosen} onChoose={look} />
@@ -135,6 +143,10 @@ function PairPage() {
       </Stack>
     </>
   );
+}
+
+function classes(count: number): string {
+  return count === 1 ? "1 class" : `${count === 0 ? "no" : count} classes`;
 }
 
 interface ChosenProps {

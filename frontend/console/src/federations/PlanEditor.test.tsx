@@ -1,0 +1,46 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it } from "vitest";
+import { answers } from "../testing/mock";
+import { show, signedIn } from "../testing/show";
+import { PlanEditor } from "./PlanEditor";
+import type { Federation } from "./queries";
+
+const PREVIEW = "/api/federations/{id}/plan-preview/";
+const FEDERATION = {
+  id: "7f0d1c5e-0000-4000-8000-000000000001",
+  plan: { pace: { kind: "sync", min_updates: 5 } },
+} as unknown as Federation;
+const SYNC = {
+  type: "object",
+  properties: { kind: { enum: ["sync"] }, min_updates: { type: "integer", minimum: 1, default: 5 } },
+};
+
+beforeEach(async () => {
+  signedIn("federations.change_plan");
+  answers("get", "/api/plan-schema/", { pace: { sync: SYNC } } as never);
+});
+
+async function typeUpdates(text: string) {
+  await show(<PlanEditor federation={FEDERATION} />);
+  await userEvent.click(await screen.findByRole("button", { name: /when does a round close/ }));
+  const field = await screen.findByLabelText("min updates");
+  await userEvent.clear(field);
+  await userEvent.type(field, text);
+  return screen.getByRole("button", { name: "Change the plan" });
+}
+
+it("says what a change will do before it is made", async () => {
+  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects: ["Round 12 keeps its plan."] });
+  const change = await typeUpdates("7");
+  expect(await screen.findByText("Round 12 keeps its plan.")).toBeDefined();
+  await waitFor(() => expect(change.getAttribute("aria-disabled")).toBe("false"));
+});
+
+it("says as one types what does not fit together, and offers no change then", async () => {
+  const problem = { slot: "", field: "", code: "wire.plan", sentence: "min_updates 70 exceeds target_updates 20" };
+  answers("post", PREVIEW, { problems: [problem], plan: null, changes: [], effects: [] });
+  const change = await typeUpdates("70");
+  expect(await screen.findByText("The plan does not fit: min_updates 70 exceeds target_updates 20.")).toBeDefined();
+  expect(change.getAttribute("aria-disabled")).toBe("true");
+});
