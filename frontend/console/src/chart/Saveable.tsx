@@ -2,12 +2,15 @@ import { ActionIcon, Group, Menu, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import type { ReactNode, Ref } from "react";
 import { save } from "../components/save";
+import type { Key } from "./poster";
 import classes from "./Saveable.module.css";
 
 interface Props {
   /** Names the picture, and the files that it is saved to. */
   readonly title: string;
   readonly picture: () => HTMLCanvasElement | undefined;
+  /** What its colours mean, where it has several. */
+  readonly legend?: readonly Key[];
   /** Its data as CSV. */
   readonly table: () => string;
   readonly ref?: Ref<HTMLElement>;
@@ -15,7 +18,13 @@ interface Props {
 }
 
 /** A chart with its title; the picture and what it shows can be had as files. */
-export function Saveable({ title, picture, table, ref, children }: Props) {
+export function Saveable({ title, picture, legend = [], table, ref, children }: Props) {
+  const saveAsPng = async () => {
+    const chart = picture();
+    if (chart === undefined) return;
+    const { poster } = await import("./poster");
+    poster(chart, title, legend).toBlob((blob) => blob && save(`${title}.png`, blob));
+  };
   return (
     <figure className={classes.figure} ref={ref}>
       <Group component="figcaption" justify="space-between" gap="xs" wrap="nowrap">
@@ -29,9 +38,7 @@ export function Saveable({ title, picture, table, ref, children }: Props) {
             </ActionIcon>
           </Menu.Target>
           <Menu.Dropdown>
-            <Menu.Item onClick={() => picture()?.toBlob((blob) => blob && save(`${title}.png`, blob))}>
-              As PNG
-            </Menu.Item>
+            <Menu.Item onClick={saveAsPng}>As PNG</Menu.Item>
             <Menu.Item onClick={() => save(`${title}.csv`, new Blob([table()], { type: "text/csv" }))}>
               Its data as CSV
             </Menu.Item>

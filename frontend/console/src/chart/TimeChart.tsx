@@ -27,6 +27,7 @@ interface Props {
 const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
 const LINES = ["--good", "--wait", "--bad", "--quiet"] as const;
 const MOMENT = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const lineOf = (index: number) => LINES[index % LINES.length] ?? "--good";
 const NONE: readonly Mark[] = [];
 
 /** Values over time; stays quick with tens of thousands of points. */
@@ -49,7 +50,7 @@ export function TimeChart({
           { value: (_plot: uPlot, at: number | null) => (at === null ? "" : MOMENT.format(at * 1000)) },
           ...series.map((line, index) => ({
             label: line.label,
-            stroke: colour(LINES[index % LINES.length] ?? "--good"),
+            stroke: colour(lineOf(index)),
             width: 1.75,
             spanGaps: true,
             ...(stepped && { paths: steps({ align: 1 }) }),
@@ -70,8 +71,10 @@ export function TimeChart({
       times.map((at, row) => [new Date(at * 1000).toISOString(), ...series.map((line) => line.values[row] ?? "")]),
     );
 
+  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: lineOf(index) })) : [];
+
   return (
-    <Saveable title={title} picture={picture} table={table} ref={ref}>
+    <Saveable title={title} picture={picture} legend={legend} table={table} ref={ref}>
       <div ref={place} role="img" aria-label={spoken(title, series, marks, format)} />
     </Saveable>
   );

@@ -1,4 +1,4 @@
-import type { Lane, Span } from "../chart/LaneChart";
+import type { Lane, Span } from "../chart/lanes";
 
 /** What a device told when something had changed on it. */
 export interface Observed {

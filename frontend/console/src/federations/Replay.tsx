@@ -1,53 +1,113 @@
 import { Anchor, Group, Text, Tooltip } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { State, toneOf } from "../components/State";
-import { lanesOf } from "./lanes";
+import { drawLanes, heightOf, rowsOf } from "../chart/lanes";
+import { Saveable } from "../chart/Saveable";
+import { State } from "../components/State";
+import { csvOf } from "../table/csv";
+import { drawn, type Lane, lookOf, type Replayed, replayOf } from "./lanes";
 import type { RoundEvent } from "./queries";
 import classes from "./Replay.module.css";
 
+const TITLE = "What each device did";
+/** Pixels of the picture, and of the names in it. */
+const PICTURE = { width: 960, names: 200 };
+const TIME = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+
 /** A round as a timeline: a line for each device, from being asked to its end. */
 export function Replay({ events }: { events: readonly RoundEvent[] }) {
-  const lanes = useMemo(() => lanesOf(events), [events]);
-  const own = events.filter((event) => event.device === null);
-  if (lanes.length === 0) {
+  const replayed = useMemo(() => replayOf(events), [events]);
+  const { from, to, lanes } = replayed;
+  const asked = lanes.filter((lane) => lane.device !== "");
+  if (asked.length === 0) {
     return (
       <Text size="sm" c="var(--quiet)">
-        No device has been asked yet. {own[own.length - 1]?.reason_sentence}
+        No device has been asked yet. {lanes[0]?.why}
       </Text>
     );
   }
+  const states = [...new Set(asked.flatMap((lane) => lane.spans.map((span) => span.state)))];
+  const table = () => csvOf(["device", "from", "to", "what"], rowsOf(drawn(lanes)));
   return (
-    <ul className={classes.lanes} aria-label="What each device did">
-      {lanes.map((lane) => (
-        <li key={lane.device} className={classes.lane}>
-          <Anchor component={Link} to={`/devices/${lane.device}`} size="sm" c="inherit" underline="hover" truncate>
-            {lane.name}
-          </Anchor>
-          <div className={classes.bar} role="img" aria-label={lane.spans.map((span) => span.state).join(", then ")}>
-            {lane.spans.map((span) => (
-              <Tooltip key={`${span.state}-${span.from}`} label={span.sentence || span.state}>
-                <span
-                  className={classes.span}
-                  data-state={span.state}
-                  style={{
-                    left: `${100 * span.from}%`,
-                    width: `${Math.max(0.5, 100 * (span.to - span.from))}%`,
-                    background: `var(--${toneOf(span.state)})`,
-                  }}
-                />
-              </Tooltip>
-            ))}
-          </div>
-          <Group gap={4} wrap="nowrap">
-            <Tooltip label={lane.why} disabled={lane.why === ""}>
-              <span tabIndex={lane.why === "" ? undefined : 0}>
-                <State of={lane.last} />
-              </span>
-            </Tooltip>
-          </Group>
-        </li>
-      ))}
-    </ul>
+    <Saveable
+      title={TITLE}
+      picture={() => pictureOf(lanes)}
+      legend={states.map((state) => ({ words: state, ...lookOf(state) }))}
+      table={table}
+    >
+      <ul className={classes.lanes} aria-label={TITLE}>
+        {lanes.map((lane) => (
+          <Line key={lane.device} lane={lane} of={replayed} />
+        ))}
+      </ul>
+      <div className={classes.lane} aria-hidden>
+        <Group justify="space-between" className={classes.axis}>
+          {[from, to].map((at) => (
+            <Text key={at} size="xs" component="time" c="var(--quiet)">
+              {TIME.format(1000 * at)}
+            </Text>
+          ))}
+        </Group>
+      </div>
+      <Group gap="md" mt={4} aria-hidden>
+        {states.map((state) => (
+          <Text key={state} size="xs" component="span" c="var(--quiet)">
+            <span className={classes.swatch} style={inkOf(state)} /> {state}
+          </Text>
+        ))}
+      </Group>
+    </Saveable>
   );
+}
+
+function Line({ lane, of: { from, to } }: { lane: Lane; of: Replayed }) {
+  const share = (seconds: number) => (100 * seconds) / Math.max(0.001, to - from);
+  return (
+    <li className={classes.lane}>
+      {lane.device === "" ? (
+        <Text size="sm" c="var(--quiet)">
+          {lane.name}
+        </Text>
+      ) : (
+        <Anchor component={Link} to={`/devices/${lane.device}`} size="sm" c="inherit" underline="hover" truncate>
+          {lane.name}
+        </Anchor>
+      )}
+      <div className={classes.bar} role="img" aria-label={lane.spans.map((span) => span.state).join(", then ")}>
+        {lane.spans.map((span) => (
+          <Tooltip key={`${span.state}-${span.from}`} label={span.sentence || span.state}>
+            <span
+              className={classes.span}
+              style={{
+                ...inkOf(span.state),
+                left: `${share(span.from - from)}%`,
+                width: `${Math.max(0.5, share(span.to - span.from))}%`,
+              }}
+            />
+          </Tooltip>
+        ))}
+      </div>
+      <State of={lane.last} />
+      {lane.why !== "" && (
+        <Text size="xs" c="var(--quiet)" className={classes.why}>
+          {lane.why}
+        </Text>
+      )}
+    </li>
+  );
+}
+
+function inkOf(state: string) {
+  const { colour, opacity } = lookOf(state);
+  return { background: `var(${colour})`, opacity };
+}
+
+function pictureOf(lanes: readonly Lane[]): HTMLCanvasElement | undefined {
+  const canvas = document.createElement("canvas");
+  canvas.width = PICTURE.width * devicePixelRatio;
+  canvas.height = heightOf(lanes.length) * devicePixelRatio;
+  const context = canvas.getContext("2d");
+  if (context === null) return undefined;
+  drawLanes(context, drawn(lanes), PICTURE);
+  return canvas;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { lanesOf } from "./lanes";
+import { replayOf } from "./lanes";
 import type { RoundEvent } from "./queries";
 
 function event(second: number, kind: RoundEvent["kind"], device: string | null, reason_sentence = ""): RoundEvent {
@@ -8,7 +8,7 @@ function event(second: number, kind: RoundEvent["kind"], device: string | null, 
 }
 
 it("cuts each device's line into what it did", () => {
-  const lanes = lanesOf([
+  const { from, to, lanes } = replayOf([
     event(0, "open", null),
     event(0, "asked", "a"),
     event(2, "training", "a"),
@@ -16,13 +16,15 @@ it("cuts each device's line into what it did", () => {
     event(5, "asked", "b"),
     event(10, "dropped", "b", "it fell silent"),
   ]);
+  expect([from, to]).toEqual([0, 10]);
   expect(lanes).toEqual([
+    { device: "", name: "the round", spans: [{ state: "open", from: 0, to: 10, sentence: "" }], last: "open", why: "" },
     {
       device: "a",
       name: "a",
       spans: [
-        { state: "asked", from: 0, to: 0.2, sentence: "" },
-        { state: "training", from: 0.2, to: 0.8, sentence: "" },
+        { state: "asked", from: 0, to: 2, sentence: "" },
+        { state: "training", from: 2, to: 8, sentence: "" },
       ],
       last: "delivered",
       why: "",
@@ -30,11 +32,11 @@ it("cuts each device's line into what it did", () => {
     {
       device: "b",
       name: "b",
-      spans: [{ state: "asked", from: 0.5, to: 1, sentence: "" }],
+      spans: [{ state: "asked", from: 5, to: 10, sentence: "" }],
       last: "dropped",
       why: "it fell silent",
     },
   ]);
 });
 
-it("has nothing to show before the first event", () => expect(lanesOf([])).toEqual([]));
+it("has nothing to show before the first event", () => expect(replayOf([]).lanes).toEqual([]));

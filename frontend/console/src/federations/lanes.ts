@@ -1,6 +1,8 @@
+import type * as chart from "../chart/lanes";
+import { toneOf } from "../components/State";
 import type { RoundEvent } from "./queries";
 
-/** What one device did from one moment to another, as shares of the round's time. */
+/** What one device did from one moment to another, in seconds since 1970. */
 export interface Span {
   readonly state: string;
   readonly from: number;
@@ -9,6 +11,7 @@ export interface Span {
 }
 
 export interface Lane {
+  /** Blank: the round itself. */
   readonly device: string;
   readonly name: string;
   readonly spans: readonly Span[];
@@ -17,40 +20,72 @@ export interface Lane {
   readonly why: string;
 }
 
-const ENDS = new Set(["delivered", "released", "dropped", "rejected"]);
+/** A round from its first event to its last. */
+export interface Replayed {
+  readonly from: number;
+  readonly to: number;
+  readonly lanes: readonly Lane[];
+}
 
-/** A line for each device, cut into what it did; events come in the order in which they happened. */
-export function lanesOf(events: readonly RoundEvent[]): readonly Lane[] {
-  const times = events.map((event) => Date.parse(event.at));
-  const start = Math.min(...times);
-  const length = Math.max(1, Math.max(...times) - start);
-  const share = (at: string) => (Date.parse(at) - start) / length;
+const ENDS = new Set(["delivered", "released", "dropped", "rejected", "published", "abandoned"]);
+
+/** A line for the round and for each device, cut into what it did; events come in the order in which they happened. */
+export function replayOf(events: readonly RoundEvent[]): Replayed {
+  const times = events.map((event) => seconds(event.at));
+  const from = Math.min(...times);
+  const to = Math.max(...times);
   const byDevice = new Map<string, RoundEvent[]>();
   for (const event of events) {
-    if (event.device === null) continue;
-    const known = byDevice.get(event.device);
-    if (known === undefined) byDevice.set(event.device, [event]);
+    const device = event.device ?? "";
+    const known = byDevice.get(device);
+    if (known === undefined) byDevice.set(device, [event]);
     else known.push(event);
   }
-  return [...byDevice].map(([device, own]) => {
+  const lanes = [...byDevice].map(([device, own]) => {
     const last = own[own.length - 1];
     return {
       device,
-      name: own[0]?.device_name ?? device,
+      name: own[0]?.device_name ?? "the round",
       spans: own.flatMap((event, index) => {
         if (ENDS.has(event.kind)) return [];
         const next = own[index + 1];
-        return [
-          {
-            state: event.kind,
-            from: share(event.at),
-            to: next === undefined ? 1 : share(next.at),
-            sentence: event.reason_sentence,
-          },
-        ];
+        const end = next === undefined ? to : seconds(next.at);
+        return [{ state: event.kind, from: seconds(event.at), to: end, sentence: event.reason_sentence }];
       }),
       last: last?.kind ?? "",
       why: last?.reason_sentence ?? "",
     };
   });
+  return { from, to, lanes };
+}
+
+const OPACITIES: Readonly<Record<string, number>> = {
+  training: 1,
+  merging: 1,
+  uploading: 0.6,
+  accepted: 0.7,
+  open: 0.7,
+};
+
+/** How a state looks in a replay; those of one colour are told apart by its strength. */
+export function lookOf(state: string): { readonly colour: string; readonly opacity: number } {
+  return { colour: `--${toneOf(state)}`, opacity: OPACITIES[state] ?? 0.3 };
+}
+
+/** The same as lanes of a chart. */
+export function drawn(lanes: readonly Lane[]): readonly chart.Lane[] {
+  return lanes.map(({ name, spans }) => ({
+    name,
+    spans: spans.map(({ state, from, to }) => ({
+      from,
+      to,
+      words: state,
+      tone: toneOf(state),
+      opacity: lookOf(state).opacity,
+    })),
+  }));
+}
+
+function seconds(at: string): number {
+  return Date.parse(at) / 1000;
 }
