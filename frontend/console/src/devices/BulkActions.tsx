@@ -12,6 +12,7 @@ type Deed = components["schemas"]["DeviceActionRequest"]["action"];
 export function BulkActions({ chosen, onDone }: { chosen: readonly string[]; onDone: () => void }) {
   const [tags, setTags] = useState<string[]>([]);
   const devices = chosen.length === 1 ? "1 device" : `${chosen.length} devices`;
+  const untyped = tags.length === 0 ? "Type the tags first, Enter after each." : undefined;
   const deed = (action: Deed, named: string[] = []) => ({
     changes: [DEVICES],
     onDone,
@@ -23,13 +24,27 @@ export function BulkActions({ chosen, onDone }: { chosen: readonly string[]; onD
       <Text size="sm" fw={550}>
         {devices} chosen
       </Text>
-      <TagsInput size="sm" placeholder={tags.length === 0 ? "tags" : ""} value={tags} onChange={setTags} miw={140} />
+      <TagsInput
+        size="sm"
+        aria-label="Tags"
+        placeholder={tags.length === 0 ? "tags" : ""}
+        value={tags}
+        onChange={setTags}
+        miw={140}
+      />
       <Action
         action="fleet.change_device"
         label="Add tags"
-        blocked={tags.length === 0 ? "Type the tags first, Enter after each." : undefined}
+        blocked={untyped}
         done={`${devices} tagged.`}
         {...deed("add_tags", tags)}
+      />
+      <Action
+        action="fleet.change_device"
+        label="Remove tags"
+        blocked={untyped}
+        done={`Tags of ${devices} removed.`}
+        {...deed("remove_tags", tags)}
       />
       <Action action="fleet.pause_device" label="Pause" done={`${devices} paused.`} {...deed("pause")} />
       <Action action="fleet.resume_device" label="Resume" done={`${devices} resumed.`} {...deed("resume")} />
@@ -37,7 +52,11 @@ export function BulkActions({ chosen, onDone }: { chosen: readonly string[]; onD
         action="fleet.revoke_device"
         label="Revoke"
         danger
-        confirm={`${devices} lose their credentials at once and must be enrolled again to come back.`}
+        confirm={
+          chosen.length === 1
+            ? "1 device loses its credential at once and must be enrolled again to come back."
+            : `${devices} lose their credentials at once and must be enrolled again to come back.`
+        }
         done={`${devices} revoked.`}
         {...deed("revoke")}
       />

@@ -1,3 +1,5 @@
+import { TagsInput } from "@mantine/core";
+import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { DEVICES, type Device } from "./queries";
@@ -48,6 +50,7 @@ export function DeviceActions({ device }: { device: Device }) {
           call={(via) => api.POST("/api/devices/{id}/pin/", { params: { path }, body: { version: null }, ...via })}
         />
       )}
+      <Tag key={device.tags.join(" ")} device={device} blocked={gone} />
       <Action
         action="fleet.revoke_device"
         label="Revoke"
@@ -59,5 +62,33 @@ export function DeviceActions({ device }: { device: Device }) {
         call={(via) => api.POST("/api/devices/{id}/revoke/", { params: { path }, ...via })}
       />
     </>
+  );
+}
+
+/** Its tags, as a form that begins with those it has. */
+function Tag({ device, blocked }: { device: Device; blocked: string | undefined }) {
+  const [tags, setTags] = useState<string[]>([...device.tags]);
+  return (
+    <Action
+      action="fleet.change_device"
+      label="Tag"
+      blocked={blocked}
+      confirm={
+        <TagsInput
+          label={`Tags of ${device.name}`}
+          description="federations pick their devices by tag; press Enter after each"
+          value={tags}
+          onChange={setTags}
+        />
+      }
+      changes={[DEVICES]}
+      call={(via) =>
+        api.PATCH("/api/devices/{id}/", {
+          params: { path: { id: device.id } },
+          body: { tags },
+          ...via,
+        })
+      }
+    />
   );
 }

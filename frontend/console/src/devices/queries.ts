@@ -78,6 +78,15 @@ export function devicesQuery(search: DevicesSearch) {
   });
 }
 
+/** Those that joined with an enrolment token, the youngest first. */
+export function joinedQuery(token: number, most: number) {
+  const query = { enrolled_with: token, sort: "-enrolled_at", page_size: most } as const;
+  return queryOptions({
+    queryKey: [...DEVICES, "joined", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/devices/", { params: { query }, signal })).data,
+  });
+}
+
 export function deviceQuery(id: string) {
   return queryOptions({
     queryKey: [...DEVICES, id],

@@ -1,10 +1,21 @@
-import { Alert, Group, Stack, Text } from "@mantine/core";
+import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { encode } from "uqr";
+import type { components } from "../api/schema";
 import { Command } from "../components/Command";
 import { Panel } from "../components/Panel";
+import { State } from "../components/State";
+import { When } from "../components/When";
+import { joinedQuery } from "../devices/queries";
+
+export type Issued = components["schemas"]["IssuedEnrolmentToken"];
+
+/** Where only this machine itself is. */
+const HERE = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** A new enrolment token: its secret is shown this once, as commands and as a picture for a phone's camera. */
-export function Ticket({ secret, label }: { secret: string; label: string }) {
+export function Ticket({ token: { id, secret, label } }: { token: Issued }) {
   const platform = window.location.origin;
   return (
     <Panel title={label === "" ? "A new token" : label}>
@@ -25,9 +36,12 @@ export function Ticket({ secret, label }: { secret: string; label: string }) {
                 "coterie-agent run",
               ].join("\n")}
             </Command>
-            <Text size="sm" c="var(--quiet)">
-              The device appears under Devices as soon as it has joined.
-            </Text>
+            {HERE.has(window.location.hostname) && (
+              <Text size="sm" c="var(--quiet)">
+                Other machines do not find this one as {window.location.hostname}: give them its name in your network.
+              </Text>
+            )}
+            <Joined token={id} />
           </Stack>
           <Stack gap="xs" align="center">
             <QrCode text={`coterie:join?platform=${encodeURIComponent(platform)}&token=${secret}`} />
@@ -38,6 +52,38 @@ export function Ticket({ secret, label }: { secret: string; label: string }) {
         </Group>
       </Stack>
     </Panel>
+  );
+}
+
+const SHOWN = 5;
+
+/** The devices that have joined with the token, as they do. */
+function Joined({ token }: { token: number }) {
+  const { data } = useQuery(joinedQuery(token, SHOWN));
+  if (data === undefined || data.count === 0) {
+    return (
+      <Text size="sm" c="var(--quiet)" role="status">
+        Nobody has joined with it yet; a device appears here as soon as it has.
+      </Text>
+    );
+  }
+  return (
+    <div role="status">
+      <Text size="sm" fw={550}>
+        {data.count === 1 ? "1 device has joined" : `${data.count.toLocaleString()} devices have joined`}
+      </Text>
+      {data.results.map((device) => (
+        <Group key={device.id} gap="sm">
+          <Anchor component={Link} to={`/devices/${device.id}`} size="sm">
+            {device.name}
+          </Anchor>
+          <State of={device.status} />
+          <Text size="sm" c="var(--quiet)">
+            <When at={device.enrolled_at} />
+          </Text>
+        </Group>
+      ))}
+    </div>
   );
 }
 

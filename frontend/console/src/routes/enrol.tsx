@@ -12,13 +12,13 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
 import { When } from "../components/When";
-import { Ticket } from "../enrol/Ticket";
+import { type Issued, Ticket } from "../enrol/Ticket";
 import { type Column, DataTable } from "../table/DataTable";
+import { ExportCsv } from "../table/ExportCsv";
 import { asked, LIST, PAGE_SIZE } from "../table/rows";
 import { type TableSearch, tableSearch } from "../table/search";
 
 type Token = components["schemas"]["EnrolmentToken"];
-type Issued = components["schemas"]["IssuedEnrolmentToken"];
 
 const DAY_MS = 24 * 3600 * 1000;
 const TOKENS = ["enrolment-tokens"] as const;
@@ -48,10 +48,12 @@ function Enrol() {
   const [issued, setIssued] = useState<Issued>();
   return (
     <>
-      <PageHead title="Enrol" says="A device joins with a token, and has a credential of its own from then on." />
+      <PageHead title="Enrol" says="A device joins with a token, and has a credential of its own from then on.">
+        <ExportCsv path="/api/enrolment-tokens/" query={asked(search)} />
+      </PageHead>
       <Stack gap="lg">
         <NewToken onIssued={setIssued} />
-        {issued !== undefined && <Ticket secret={issued.secret} label={issued.label} />}
+        {issued !== undefined && <Ticket key={issued.id} token={issued} />}
         <DataTable
           label="Enrolment tokens"
           columns={COLUMNS}
