@@ -51,7 +51,7 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
     return nodes.filter((node) => node.position.x > latest - columns * STEP_X).map(({ id }) => ({ id }));
   }, [nodes, columns]);
   return (
-    <Box className={classes.canvas}>
+    <Box className={classes.canvas} data-helped={transfers.size > 0 || undefined}>
       <ReactFlow
         nodes={nodes}
         edges={edges}

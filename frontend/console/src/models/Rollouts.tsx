@@ -9,6 +9,8 @@ import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
+import { ExportCsv } from "../table/ExportCsv";
+import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { PAIRS, VERSIONS } from "./queries";
 import {
@@ -31,15 +33,15 @@ const SHOWN = 8;
 export function Rollouts({ pair }: { pair: string }) {
   return (
     <Answer of={useQuery(rolloutsQuery(pair))} height={120}>
-      {({ results }) => results.length > 0 && <Some rollouts={results} />}
+      {({ results }) => results.length > 0 && <Some pair={pair} rollouts={results} />}
     </Answer>
   );
 }
 
-function Some({ rollouts }: { rollouts: readonly Rollout[] }) {
+function Some({ pair, rollouts }: { pair: string; rollouts: readonly Rollout[] }) {
   const ended = rollouts.filter((one) => !isActive(one));
   return (
-    <Panel title="Roll-outs">
+    <Panel title="Roll-outs" tools={<ExportCsv path="/api/rollouts/" query={{ pair }} />}>
       <Stack gap="lg">
         {rollouts.filter(isActive).map((one) => (
           <Active key={one.id} rollout={one} />
@@ -72,6 +74,7 @@ function Active({ rollout }: { rollout: Rollout }) {
           <Reason sentence={rollout.reason_sentence ?? ""} code={rollout.reason_code ?? ""} />
         </Text>
         <Group gap="xs">
+          {detail !== undefined && <SaveCsv title="Canary group" header={TRIAL} rows={detail.trials.map(rowOf)} />}
           <Action
             action="rollouts.promote_rollout"
             label="Promote now"
@@ -119,6 +122,12 @@ function Active({ rollout }: { rollout: Rollout }) {
       )}
     </Stack>
   );
+}
+
+const TRIAL = ["device", "found", "told at"];
+
+function rowOf(trial: Trial): readonly string[] {
+  return [trial.device_name, verdictOf(trial), trial.reported_at ?? ""];
 }
 
 const TRIALS: readonly SmallColumn<Trial>[] = [

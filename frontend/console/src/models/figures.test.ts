@@ -3,7 +3,7 @@ import { inOrder, writtenOf } from "./figures";
 
 it("writes what people know by its name and unit, and anything else as it is called", () => {
   const { words, format } = writtenOf("accuracy");
-  expect([words, format(0.913)]).toEqual(["accuracy on held-out samples", "91.3 %"]);
+  expect([words, format(0.913)]).toEqual(["accuracy on held-out samples", "91.3%"]);
   const other = writtenOf("strangeness_before");
   expect([other.words, other.format(0.61234)]).toEqual(["strangeness before", "0.6123"]);
 });

@@ -38,7 +38,7 @@ function Help() {
         title="Help"
         says="A device whose model fails on what it meets now gets a part of the model of a similar one that does well."
       >
-        <ExportCsv path="/api/transfers/" query={asked({})} />
+        <ExportCsv path="/api/help-requests/" query={asked(search)} />
       </PageHead>
       <Stack gap="lg">
         <Answer of={useQuery(transfersQuery)}>
@@ -67,7 +67,7 @@ function Helped({ transfers }: { transfers: readonly Transfer[] }) {
   return (
     <>
       <Totals transfers={transfers} />
-      <Panel title="Who helped whom">
+      <Panel title="Who helped whom" tools={<ExportCsv path="/api/transfers/" query={{}} />}>
         <Suspense fallback={<Loading height={320} />}>
           <Company transfers={transfers} />
         </Suspense>
@@ -131,7 +131,10 @@ function Part({ transfer }: { transfer: Transfer }) {
   const { accuracy_before: before, accuracy_after: after } = transfer;
   return (
     <Text size="sm" component="div">
-      {transfer.helper_name}: <State of={transfer.state} />
+      <Anchor component={Link} to={`/devices/${transfer.helper}`} size="sm" c="inherit" underline="hover">
+        {transfer.helper_name}
+      </Anchor>
+      : <State of={transfer.state} />
       {before !== null && after !== null && `, ${percent(before)} → ${percent(after)}`}
       {transfer.size_bytes !== null && `, ${bytes(transfer.size_bytes)}`}
     </Text>
