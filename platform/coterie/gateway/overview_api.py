@@ -126,7 +126,7 @@ def _overview(now: datetime) -> dict[str, object]:
         "at": now,
         "devices": sum(count for (status, _), count in totals.items() if status not in ENDED),
         "by_status": lines,
-        "sentence": ", ".join(f"{line['devices']} {line['words']}" for line in present) or "no devices yet",
+        "sentence": ", ".join(f"{line['devices']:,} {line['words']}" for line in present) or "no devices yet",
         "active_rounds": RoundSerializer(rounds.filter(state__in=Round.ACTIVE).order_by("opens_at"), many=True).data,
         "active_jobs": TrainingJobSerializer(jobs, many=True).data,
         "rounds": _round_points(),

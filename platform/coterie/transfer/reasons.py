@@ -17,7 +17,7 @@ BUSY = Reason("transfer.helpers_busy", "every device that could help is busy or 
 
 def none_found(*, known: int, tried: int) -> Reason:
     """No device fits."""
-    others = f"{known} other device tells" if known == 1 else f"{known} other devices tell"
+    others = f"{known} other device tells" if known == 1 else f"{known:,} other devices tell"
     after = f"; {tried} tried already" if tried else ""
     return Reason(
         "transfer.no_neighbour",
@@ -34,4 +34,4 @@ def tried_all(tried: int) -> Reason:
 def verdict(*, kept: bool, before: float, after: float) -> Reason:
     """What the device that asked found."""
     outcome = "kept" if kept else "undone"
-    return Reason(f"transfer.{outcome}", f"{outcome}: accuracy {before:.3f} without the help, {after:.3f} with it")
+    return Reason(f"transfer.{outcome}", f"{outcome}: accuracy {before:.1%} without the help, {after:.1%} with it")

@@ -69,7 +69,7 @@ def test_the_whole_way(members: list[Member]) -> None:
     target.judge(serve.transfer, later(6))
     request = stands("judged", "transfer.kept")
     assert (request.reason_sentence, request.finished_at) == (
-        "kept: accuracy 0.600 without the help, 0.900 with it",
+        "kept: accuracy 60.0% without the help, 90.0% with it",
         later(6),
     )
     transfer = Transfer.objects.get()

@@ -17,7 +17,8 @@ const WORDS = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 export function ago(at: Date, now: Date): string {
   let amount = (at.getTime() - now.getTime()) / 1000;
   for (const [unit, size] of STEPS) {
-    if (Math.abs(amount) < size) return WORDS.format(Math.trunc(amount), unit);
+    // What was a week ahead a moment ago still is.
+    if (Math.abs(amount) < size) return WORDS.format(amount > 0 ? Math.round(amount) : Math.trunc(amount), unit);
     amount /= size;
   }
   return "";

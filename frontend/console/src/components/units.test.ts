@@ -19,4 +19,4 @@ it.each([
   [9000, "2.5 h"],
 ])("%d seconds are %s", (seconds, words) => expect(duration(seconds)).toBe(words));
 
-it("writes shares as percentages", () => expect(percent(0.9667)).toBe("96.7 %"));
+it("writes shares as percentages", () => expect(percent(0.9667)).toBe("96.7%"));

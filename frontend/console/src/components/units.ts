@@ -11,9 +11,9 @@ export function bytes(count: number): string {
   return `${step === 0 ? value : value.toPrecision(3)} ${SIZES[step]}`;
 }
 
-/** A share of 1 as a percentage: "96.7 %". */
+/** A share of 1 as a percentage: "96.7%". */
 export function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
+  return `${(100 * share).toFixed(1)}%`;
 }
 
 /** Seconds as a person reads them: "4.2 ms", "3.5 s", "12 min". */
