@@ -12,7 +12,11 @@ from tests.console.states import empty
 
 pytestmark = pytest.mark.console
 LOOKS = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
-BESIDE = ('/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]', "/nowhere")
+BESIDE = (
+    '/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]',
+    "/settings?tab=password",
+    "/nowhere",
+)
 """Looks of pages that are no pages of their own."""
 
 

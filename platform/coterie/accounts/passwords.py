@@ -16,6 +16,9 @@ WINDOW_S = 300
 IPV6_PREFIX = 64
 """One subscriber has so many bits of an address; the rest are theirs to choose."""
 
+CAME_BY_LINK = "came_by_link"
+"""In a session that a sign-in link began: who has forgotten a password chooses another without it."""
+
 
 class TooManyAttempts(CoterieError):
     """Fields: wait_s (at most)."""

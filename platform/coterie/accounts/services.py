@@ -131,13 +131,13 @@ def change_operator(
     operator.save(update_fields=["role", "is_active", "email"])
 
 
-def change_password(*, operator: Operator, current: str, new: str) -> None:
+def change_password(*, operator: Operator, current: str, new: str, by_link: bool = False) -> None:
     """A password of the operator's own choice; their other sessions end. Raises WrongPassword or WeakPassword.
 
-    Who was invited and has none yet need not know it.
+    Who was invited and has none yet, or came by a sign-in link since it was forgotten, need not know it.
     """
     check_permitted("accounts.change_password")
-    if operator.has_usable_password() and not operator.check_password(current):
+    if operator.has_usable_password() and not by_link and not operator.check_password(current):
         raise WrongPassword
     _set_password(operator, new)
 

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from coterie.accounts import services
 from coterie.accounts.models import Operator
 from coterie.accounts.operator_api import SCOPES, OperatorSerializer
+from coterie.accounts.passwords import CAME_BY_LINK
 from coterie.accounts.permissions import SignedIn
 from coterie.audit.actions import ACTIONS, why_not
 from coterie.core.acting import Scope, current_actor
@@ -49,7 +50,11 @@ class ChangedPasswordSerializer(serializers.Serializer[None]):
     """The password as it is and as it shall be."""
 
     current = serializers.CharField(
-        max_length=1000, trim_whitespace=False, default="", allow_blank=True, help_text="blank for who has none yet"
+        max_length=1000,
+        trim_whitespace=False,
+        default="",
+        allow_blank=True,
+        help_text="blank for who has none yet, or came by a sign-in link",
     )
     new = serializers.CharField(max_length=1000, trim_whitespace=False)
 
@@ -101,9 +106,11 @@ class PasswordView(APIView):
         given = ChangedPasswordSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         operator = cast(Operator, request.user)
-        services.change_password(operator=operator, **given.validated_data)
+        by_link = request.auth is None and CAME_BY_LINK in request._request.session
+        services.change_password(operator=operator, **given.validated_data, by_link=by_link)
         if request.auth is None:
             update_session_auth_hash(request._request, operator)
+            request._request.session.pop(CAME_BY_LINK, None)
         return Response(status=204)
 
 

@@ -6,10 +6,11 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from coterie.accounts.passwords import TooManyAttempts
+from coterie.accounts.passwords import CAME_BY_LINK, TooManyAttempts
 from coterie.accounts.selectors import SignInLinkInvalid, operator_of_sign_in
 
 
@@ -34,10 +35,12 @@ class SignIn(LoginView):
 @never_cache
 @require_safe
 def sign_in_by_link(request: HttpRequest, link: str) -> HttpResponse:
-    """Sign in whom `link` was made for and show the fleet."""
+    """Sign in whom `link` was made for and show ``next``, an address here, or the fleet."""
     try:
         operator = operator_of_sign_in(link)
     except SignInLinkInvalid as error:
         return render(request, "accounts/sign_in_link_invalid.html", {"error": error}, status=410)
     login(request, operator)
-    return redirect("home")
+    request.session[CAME_BY_LINK] = True
+    wanted = request.GET.get("next", "")
+    return redirect(wanted if url_has_allowed_host_and_scheme(wanted, allowed_hosts=None) else "home")

@@ -13,6 +13,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.services import create_enrolment_token
 from coterie.seeding.devices import SITES
+from coterie.webhooks.delivering import MAX_ATTEMPTS
 from coterie.webhooks.models import Delivery, Event, Webhook
 
 ENTRIES = 180
@@ -103,7 +104,7 @@ def _delivery(webhook: Webhook, event: Event, failed: bool, random: Random, now:
         webhook=webhook,
         event=event,
         state=Delivery.State.FAILED if failed else Delivery.State.DELIVERED,
-        attempts=8 if failed else 1,
+        attempts=MAX_ATTEMPTS if failed else 1,
         status=503 if failed else 204,
         problem="it answered 503" if failed else "",
         created_at=created_at,

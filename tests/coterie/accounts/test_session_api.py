@@ -94,6 +94,22 @@ def test_lets_a_person_in_and_shuts_him_out(api: APIClient) -> None:
     ]
 
 
+def test_who_has_forgotten_the_password_chooses_another_by_a_link(api: APIClient) -> None:
+    bob, _ = create_operator(username="bob")
+    path = api.post(f"/api/operators/{bob.pk}/sign-in-link/").json()["sign_in_path"]
+    browser = Browser()
+    assert browser.get(f"{path}?next=/settings%3Ftab%3Dpassword").headers["Location"] == "/settings?tab=password"
+    browser.take_token()
+    assert browser.post("/api/session/password/", {"new": "correct horse battery"}).status_code == 204
+    again = browser.post("/api/session/password/", {"new": "another horse battery"})
+    assert (again.status_code, again.json()["code"]) == (403, "accounts.wrong_password")
+
+
+def test_a_sign_in_link_leads_to_no_other_site(api: APIClient) -> None:
+    path = api.post("/api/operators/", {"username": "bob", "role": "viewer"}).json()["sign_in_path"]
+    assert APIClient().get(f"{path}?next=https://elsewhere.example/").headers["Location"] == "/"
+
+
 def test_the_last_administrator_stays_one(api: APIClient) -> None:
     (ada,) = api.get("/api/operators/").json()["results"]
     for change in ({"role": "viewer"}, {"is_active": False}):

@@ -1587,7 +1587,7 @@ export interface components {
         /** @description The password as it is and as it shall be. */
         ChangedPasswordRequest: {
             /**
-             * @description blank for who has none yet
+             * @description blank for who has none yet, or came by a sign-in link
              * @default
              * @example the old one
              */

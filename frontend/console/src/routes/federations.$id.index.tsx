@@ -64,7 +64,8 @@ function FederationPage() {
         title={federation.name}
         says={
           <>
-            <State of={federation.state} />, {federation.members.toLocaleString()} devices{" "}
+            <State of={federation.state} />,{" "}
+            {federation.members === 1 ? "1 device" : `${federation.members.toLocaleString()} devices`}{" "}
             {federation.device_tag !== "" && (
               <Badge variant="light" color="gray" tt="none" fw={500}>
                 {federation.device_tag}

@@ -103,6 +103,7 @@ function NewFederation() {
                 data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
                 clearable
                 {...form.getInputProps("held_out")}
+                value={held_out || null}
               />
               <NumberInput
                 label="Accuracy that a candidate may lose"

@@ -2,13 +2,14 @@ import { Tabs } from "@mantine/core";
 import { createFileRoute } from "@tanstack/react-router";
 import { PageHead } from "../components/PageHead";
 import { Deliveries } from "../settings/Deliveries";
+import { Password } from "../settings/Password";
 import { People } from "../settings/People";
 import { Tokens } from "../settings/Tokens";
 import { type DeliveriesFilter, deliveriesFilter } from "../settings/telling";
 import { Webhooks } from "../settings/Webhooks";
 import { choice, type TableSearch, tableSearch } from "../table/search";
 
-const TABS = ["people", "tokens", "webhooks", "deliveries"] as const;
+const TABS = ["people", "tokens", "webhooks", "deliveries", "password"] as const;
 type Tab = (typeof TABS)[number];
 
 interface SettingsSearch extends TableSearch, DeliveriesFilter {
@@ -41,6 +42,7 @@ function Settings() {
           <Tabs.Tab value="tokens">API tokens</Tabs.Tab>
           <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
           <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
+          <Tabs.Tab value="password">Password</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="people">
           <People {...table} />
@@ -53,6 +55,9 @@ function Settings() {
         </Tabs.Panel>
         <Tabs.Panel value="deliveries">
           <Deliveries {...table} />
+        </Tabs.Panel>
+        <Tabs.Panel value="password">
+          <Password />
         </Tabs.Panel>
       </Tabs>
     </>

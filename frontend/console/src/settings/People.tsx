@@ -21,6 +21,8 @@ type Person = components["schemas"]["Operator"];
 type Role = Person["role"];
 
 export const PEOPLE = ["operators"] as const;
+/** Where one chooses a password. */
+const PASSWORD = "/settings?tab=password";
 const ROLES: { value: Role; label: string }[] = [
   { value: "viewer", label: "viewer: sees everything" },
   { value: "operator", label: "operator: runs fleets, models and federations" },
@@ -61,8 +63,12 @@ export function People({ search, onSearch }: { search: TableSearch; onSearch: (c
     <Stack gap="lg">
       <Invite onLink={(name, path) => setLink({ name, path })} />
       {link !== undefined && (
-        <Alert variant="light" color="teal" title={`Send ${link.name} this link. It works once, within a day.`}>
-          <Command>{window.location.origin + link.path}</Command>
+        <Alert
+          variant="light"
+          color="teal"
+          title={`Send ${link.name} this link. It works once, within a day, and leads to where one chooses a password.`}
+        >
+          <Command>{`${window.location.origin}${link.path}?next=${encodeURIComponent(PASSWORD)}`}</Command>
         </Alert>
       )}
       <DataTable
