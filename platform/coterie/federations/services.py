@@ -57,7 +57,7 @@ def create_federation(
     if cloud_data is not None and (problem := misfit(pair, cloud_data)) is not None:
         raise CloudDataDoesNotFit(dataset=cloud_data.name, problem=problem)
     parsed = parse_plan(plan)
-    _check_plan_fits(parsed, pair, cloud_data)
+    check_plan_fits(parsed, pair, cloud_data)
     slug = slugify(name)[:100] or "federation"
     try:
         with transaction.atomic():
@@ -85,7 +85,7 @@ def change_plan(*, federation: Federation, plan: object) -> None:
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, CloudDataMissing or PlanDoesNotFit.
     """
     parsed = parse_plan(plan)
-    _check_plan_fits(parsed, federation.pair, federation.cloud_data)
+    check_plan_fits(parsed, federation.pair, federation.cloud_data)
     federation.plan = plan_document(parsed)
     federation.save(update_fields=["plan"])
 
@@ -111,8 +111,11 @@ def finish_federation(*, federation: Federation) -> None:
     _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))
 
 
-def _check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:
-    """Whether the pair's models can do what the plan asks, and its merge has the data that it needs."""
+def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:
+    """Check that the pair's models can do what the plan asks, and that its merge has the data that it needs.
+
+    Raises CloudDataMissing or PlanDoesNotFit.
+    """
     if isinstance(plan.help, Cartel) and (problem := _why_no_portions(plan, plan.help, pair)) is not None:
         raise PlanDoesNotFit(pair=pair.slug, problem=problem)
     model = pair.model_spec()

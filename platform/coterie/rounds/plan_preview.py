@@ -26,7 +26,7 @@ def effects_of(federation: Federation, changes: list[PlanChange], plan: object, 
     pace = parse_plan(plan).pace
     if pace.holds_rounds():
         needed, ready = pace.devices_needed(), eligible_devices(federation, now=now).count()
-        sentences.append(f"A round needs {needed} devices to open; {ready} could be asked now.")
+        sentences.append(f"A round needs {needed:,} devices to open; {ready:,} could be asked now.")
     return sentences
 
 

@@ -11,10 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
-from coterie.federations.previewing import changes_between, complete, problems_of
+from coterie.federations.previewing import PlanProblem, changes_between, complete, problems_of
+from coterie.federations.services import check_plan_fits
+from coterie.learning.plan import parse_plan
 from coterie.rounds.plan_preview import effects_of
+from coterie_wire.errors import WireError
 
 
 class PlanProblemSerializer(serializers.Serializer[None]):
@@ -66,7 +70,7 @@ class PlanPreviewView(APIView):
         """What it would change, and what that would do."""
         federation = get_object_or_404(Federation, pk=pk)
         raw = _plan(request)
-        checked = _checked(raw)
+        checked = _checked(raw) if (unfit := _unfit(federation, raw)) is None else {"problems": [unfit], "plan": None}
         changes = [] if checked["problems"] else changes_between(complete(federation.plan), complete(raw))
         effects = [] if checked["problems"] else effects_of(federation, changes, raw, now=timezone.now())
         return Response({**checked, "changes": [asdict(change) for change in changes], "effects": effects})
@@ -77,6 +81,17 @@ def _plan(request: Request) -> dict[str, object]:
     given.is_valid(raise_exception=True)
     plan: dict[str, object] = given.validated_data["plan"]
     return plan
+
+
+def _unfit(federation: Federation, raw: dict[str, object]) -> dict[str, str] | None:
+    """Why a plan that is right in itself is none for this federation's pair and data."""
+    try:
+        check_plan_fits(parse_plan(raw), federation.pair, federation.cloud_data)
+    except CoterieError as error:
+        return asdict(PlanProblem("", "", error.code, str(error).rstrip(".")))
+    except WireError:  # it is not right in itself
+        return None
+    return None
 
 
 def _checked(raw: dict[str, object]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from coterie.learning.device_classes import estimate_devices
 from coterie.learning.pair_report import PairReport
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
-from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.tensors import encode_tensors
 
 
@@ -85,6 +85,7 @@ def make_pair(task: Task, *, random: Random, now: datetime) -> ModelPair:
             TensorSpec("out.weight", "float32", (len(task.labels), task.hidden)),
             TensorSpec("out.bias", "float32", (len(task.labels),)),
         ),
+        head=Head("out.weight", "out.bias"),
     )
     empty = _keep(b"seeded", began)
     pair = ModelPair.objects.create(

@@ -60,3 +60,11 @@ def test_a_change_is_told_with_what_it_does(api: APIClient) -> None:
     )
     assert preview({"pace": {"kind": "sync", "min_updates": 0}})["changes"] == []
     assert (Federation.objects.get().plan, Entry.objects.count()) == (stored, entries)
+
+
+def test_a_plan_that_the_pair_cannot_follow_is_told(api: APIClient) -> None:
+    federation = make_federation(make_pair())
+    plan = {"merge": {"kind": "distill"}}
+    told = api.post(f"/api/federations/{federation.pk}/plan-preview/", {"plan": plan}).json()
+    (problem,) = told["problems"]
+    assert (problem["slot"], problem["code"], told["effects"]) == ("", "federations.cloud_data_missing", [])

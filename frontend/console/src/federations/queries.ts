@@ -127,9 +127,7 @@ export function planPreviewQuery(federation: string, plan: Plan) {
 export function refusalOf(problems: readonly PlanProblem[] | undefined): string | undefined {
   const first = problems?.[0];
   if (first === undefined) return undefined;
-  return first.field === ""
-    ? `The plan does not fit: ${first.sentence}.`
-    : `Under ${first.slot}, “${labelOf(first.field)}” does not fit.`;
+  return first.field === "" ? first.sentence : `Under ${first.slot}, “${labelOf(first.field)}” does not fit.`;
 }
 
 /** A figure of a round, where it has it. */

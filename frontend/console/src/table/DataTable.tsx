@@ -1,4 +1,16 @@
-import { ActionIcon, Group, Menu, Pagination, Skeleton, Table, Text, TextInput, VisuallyHidden } from "@mantine/core";
+import {
+  ActionIcon,
+  Button,
+  Group,
+  Menu,
+  Pagination,
+  Skeleton,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  VisuallyHidden,
+} from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/icons-react";
 import {
@@ -82,7 +94,14 @@ export function DataTable<Row>(props: Props<Row>) {
         <ColumnChoice {...props} />
       </Group>
       {rows.error !== null && rows.error !== undefined && shown === undefined ? (
-        <Failed error={rows.error} retry={rows.refetch} />
+        <Stack gap="sm" align="flex-start">
+          <Failed error={rows.error} retry={rows.refetch} />
+          {search.page !== undefined && (
+            <Button variant="default" size="xs" onClick={() => onSearch(changed(search, {}))}>
+              Go to the first page
+            </Button>
+          )}
+        </Stack>
       ) : (
         <Table.ScrollContainer minWidth={0} type="native" tabIndex={0} className={classes.frame}>
           <Table
