@@ -8,7 +8,7 @@ from xdist.scheduler import LoadFileScheduling
 
 gc.disable()  # until all is imported: nothing of that is garbage
 
-LANES = 2
+LANES = 3
 
 
 def is_system_test(nodeid: str) -> bool:
