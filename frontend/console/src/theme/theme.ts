@@ -26,6 +26,11 @@ const dark: MantineColorsTuple = [
   "#0c0e0d",
 ];
 
+/** The button that closes a dialog has a name, and its head is no banner of the page. */
+const dialog = {
+  defaultProps: { closeButtonProps: { "aria-label": "Close" }, attributes: { header: { role: "presentation" } } },
+};
+
 /** Colours and shapes; the words of states and their colours are in `components/State`. */
 export const theme = createTheme({
   primaryColor: "teal",
@@ -41,6 +46,8 @@ export const theme = createTheme({
     Alert: Alert.extend({ styles: { title: { color: "var(--mantine-color-text)" } } }),
     // A link within a sentence is told from it by more than its colour.
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
+    Drawer: dialog,
+    Modal: dialog,
     // What a pointer is told, a keyboard and a finger are told, too.
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true } } }),
   },
