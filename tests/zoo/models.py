@@ -77,6 +77,13 @@ OF_ANY_LENGTH: Mapping[str, Entry] = {
         NextToken(),
         length=words(32),
     ),
+    "gru": Entry(
+        lambda: sequences.Recurrent(nn.GRU, WORDS, 64, 96, every=True),
+        (Indices((20,), WORDS),),
+        WORDS,
+        NextToken(),
+        length=words(20),
+    ),
     "encoder": Entry(
         lambda: sequences.Encoder(CLASSES, WORDS, 32, 64, 2), (Sentences((32,), WORDS),), CLASSES, length=words(32)
     ),
@@ -91,11 +98,18 @@ SMALL_OF_ANY_LENGTH: Mapping[str, Entry] = {
         NextToken(),
         length=words(9),
     ),
+    "lstm": Entry(
+        lambda: sequences.Recurrent(nn.LSTM, FEW, 8, 12, every=True),
+        (Indices((9,), FEW),),
+        FEW,
+        NextToken(),
+        length=words(9),
+    ),
     "encoder": Entry(
         lambda: sequences.Encoder(CLASSES, FEW, 9, 16, 1), (Sentences((9,), FEW),), CLASSES, length=words(9)
     ),
 }
-"""The same, narrow."""
+"""The like, narrow."""
 
 SMALL: Mapping[str, Entry] = {
     "mlp": Entry(lambda: tables.mlp(12, CLASSES, 8), (Numbers((12,)),), CLASSES),

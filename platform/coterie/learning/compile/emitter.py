@@ -1,6 +1,6 @@
 """Builds an ONNX graph node by node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -14,6 +14,8 @@ OPSET = 18
 """Standard operators only; onnxruntime has run this opset since 1.14, and onnxruntime-web since 1.15."""
 IR_VERSION = 8
 
+Values = Sequence[tuple[str, onnx.TypeProto]]
+"""By name, with what they are."""
 Attribute = int | float | str | Sequence[int]
 Size = int | torch.SymInt
 
@@ -58,6 +60,45 @@ class Emitter:
         self._nodes.append(helper.make_node(op_type, inputs, names, None, None, None, None, **attributes))
         return names
 
+    def loop(
+        self,
+        body: Callable[[Sequence[str]], Sequence[str]],
+        state: Values,
+        sequences: Values,
+        places: Sequence[int],
+        *,
+        reverse: bool,
+    ) -> tuple[str, ...]:
+        """ONNX's Scan. `body` takes the state and a row of each sequence, and gives the next state, then other rows.
+
+        Gives the last state, and sequences of those rows that stand at `places` among what `body` gives. Values come
+        with their types, a sequence with that of its rows.
+        """
+        taken = [*state, *sequences]
+        inputs = [self._fresh() for _ in taken]
+        around, self._nodes = self._nodes, []
+        given = body(inputs)
+        # What a body gives is the output of one of its nodes, and no two of them are the same.
+        fit = {value for node in self._nodes for value in node.output}
+        ends: list[str] = []
+        for value in (given[place] for place in (*range(len(state)), *places)):
+            ends.append(value if value in fit.difference(ends) else self.op("Identity", value))
+        nodes, self._nodes = self._nodes, around
+        graph = helper.make_graph(
+            nodes,
+            "step",
+            [helper.make_value_info(name, kind) for name, (_, kind) in zip(inputs, taken, strict=True)],
+            [helper.make_empty_tensor_value_info(name) for name in ends],
+        )
+        names = tuple(self._fresh() for _ in ends)
+        node = helper.make_node("Scan", [value for value, _ in taken], names, body=graph)
+        directions = {"scan_input_directions": len(sequences), "scan_output_directions": len(places)}
+        node.attribute.append(helper.make_attribute("num_scan_inputs", len(sequences)))
+        if reverse:
+            node.attribute.extend(helper.make_attribute(name, [1] * count) for name, count in directions.items())
+        self._nodes.append(node)
+        return names
+
     def constant(self, array: NDArray[np.generic]) -> str:
         """The name of `array`; equal ones are kept once."""
         key = (array.dtype.str, array.shape, array.tobytes())
@@ -99,7 +140,7 @@ class Emitter:
         kept = []
         for node in reversed(self._nodes):
             if needed.intersection(node.output):
-                needed.update(node.input)
+                needed.update(_taken(node))
                 kept.append(node)
         self._nodes = kept[::-1]
         self._initializers = [tensor for tensor in self._initializers if tensor.name in needed]
@@ -115,9 +156,7 @@ class Emitter:
                 renamed[value] = output
             else:
                 self._nodes.append(helper.make_node("Identity", [renamed.get(value, value)], [output]))
-        for node in self._nodes:
-            node.input[:] = [renamed.get(value, value) for value in node.input]
-            node.output[:] = [renamed.get(value, value) for value in node.output]
+        _rename(self._nodes, renamed)
         self._drop_unused(set(outputs))
         for number, node in enumerate(self._nodes):
             # Without a name, onnxruntime before 1.20 gives two nodes of its own making the same one and stops.
@@ -131,3 +170,24 @@ class Emitter:
         onnx.checker.check_model(model)
         data: bytes = model.SerializeToString(deterministic=True)
         return data
+
+
+def _bodies(node: onnx.NodeProto) -> Sequence[onnx.GraphProto]:
+    """The graphs within a node."""
+    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+
+
+def _taken(node: onnx.NodeProto) -> Iterator[str]:
+    """The values that a node takes, and its bodies from around it."""
+    yield from node.input
+    for body in _bodies(node):
+        for inner in body.node:
+            yield from _taken(inner)
+
+
+def _rename(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        node.input[:] = [names.get(value, value) for value in node.input]
+        node.output[:] = [names.get(value, value) for value in node.output]
+        for body in _bodies(node):
+            _rename(body.node, names)

@@ -3,7 +3,9 @@
 import operator
 from collections.abc import Mapping, Sequence
 
+import onnx
 import torch
+from onnx import helper
 from torch._ops import OpOverload
 from torch.fx import GraphModule
 from torch.fx.node import Argument, Node
@@ -24,7 +26,10 @@ from coterie.learning.compile.operators import (
     reductions,
     shapes,
 )
+from coterie.learning.compile.stepping import LOOP, Looped
 
+BODY = "body"
+"""Of a loop's node, where its metadata has the graph of a step."""
 SMALL = {torch.uint8, torch.int8}
 COPIES = {
     f"aten.{name}"
@@ -87,12 +92,30 @@ def lower(module: GraphModule, emit: Emitter, inputs: Sequence[str]) -> list[str
                 values[node] = next(remaining)
             case "get_attr":
                 values[node] = emit.constant(_attribute(module, str(node.target)).detach().numpy())
+            case "call_function" if node.target is LOOP:
+                values[node] = _lower_loop(node, emit, values)
             case "call_function" if isinstance(node.meta.get("val"), (torch.Tensor, tuple, list)):
                 values[node] = _lower_call(node, emit, values)
             case "output":
                 (results,) = node.args
                 return [_output(values[result]) for result in results]
     raise AssertionError("a graph ends with its output")
+
+
+def _lower_loop(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lowered:
+    """Of what each step gives, that which somebody reads."""
+    loop = Looped(node)
+    read = sorted({place for user in node.users if isinstance(place := user.args[1], int)})
+    places = [place for place in read if place >= len(loop.state)]
+    found = emit.loop(
+        lambda given: lower(node.meta[BODY], emit, [*given, *(_output(values[tensor]) for tensor in loop.shared)]),
+        [(_output(values[tensor]), _kind(tensor.meta["val"])) for tensor in loop.state],
+        [(_output(values[tensor]), _kind(tensor.meta["val"], of_row=True)) for tensor in loop.sequences],
+        places,
+        reverse=loop.reverse,
+    )
+    everything = dict(zip((*range(len(loop.state)), *places), found, strict=True))
+    return tuple(everything.get(place, "") for place in range(len(node.meta["val"])))
 
 
 def _lower_call(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lowered:
@@ -144,6 +167,11 @@ def module_path(node: Node) -> str:
         frontier = [source for candidate in frontier for source in candidate.all_input_nodes if source not in seen]
         seen.update(frontier)
     return ""
+
+
+def _kind(value: torch.Tensor, *, of_row: bool = False) -> onnx.TypeProto:
+    sizes = [size if isinstance(size, int) else None for size in value.shape[of_row:]]
+    return helper.make_tensor_type_proto(ONNX_TYPES[value.dtype], sizes)
 
 
 def _attribute(module: GraphModule, path: str) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -27,6 +28,7 @@ from coterie.learning.compile.loss_program import Criterion
 from coterie.learning.compile.passes.detached_blocks import detached_blocks
 from coterie.learning.compile.signature import Signature, check_signature, in_service, input_tensor
 from coterie.learning.compile.statistics import Statistics, settle_statistics
+from coterie.learning.compile.whole_layers import whole_layers
 from coterie.learning.recipe.trains import Trains
 from coterie_wire.length import Length
 from coterie_wire.tensors import Array
@@ -49,7 +51,7 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
     # A batch of 1 would be taken for a constant.
     doubled = tuple(torch.cat([tensor, tensor]) if len(tensor) == 1 else tensor for tensor in example)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), nullcontext() if length is None else whole_layers():
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
             return detached_blocks(torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes)))

@@ -1,4 +1,4 @@
-"""Recurrent layers, unrolled over time, with gradients that leave to the loop only what depends on the step before.
+"""Recurrent layers as loops over time, with gradients that leave to the loop only what depends on the step before.
 
 PyTorch's own gradient visits every operator of every step. Here all that is known once the forward pass is over is
 computed for all steps at once, and the gradients of weights are one matrix product over all steps. Sequences come
@@ -13,7 +13,8 @@ from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 from torch.autograd.function import FunctionCtx
 
-Lists = list[Tensor]
+from coterie.learning.compile.stepping import Tensors, over_steps, steps
+
 State = TypeVar("State")
 
 
@@ -31,18 +32,7 @@ class LstmSteps(torch.autograd.Function):
     @staticmethod
     def forward(gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor) -> tuple[Tensor, ...]:
         """The states [steps, batch, hidden], the last hidden and cell; then what the gradient needs of all steps."""
-        size, weights = hidden.shape[1], recurrent.t()
-        kept: list[Lists] = []
-        for from_input in _by_step(gates):
-            inner, new, out = torch.split(torch.addmm(from_input, hidden, weights), [2 * size, size, size], dim=1)
-            enter, stay = torch.sigmoid(inner).chunk(2, dim=1)
-            new, out = torch.tanh(new), torch.sigmoid(out)
-            before = (hidden, cell)
-            cell = stay * cell + enter * new
-            shown = torch.tanh(cell)
-            hidden = out * shown
-            kept.append([hidden, *before, enter, stay, new, out, shown])
-        states, *others = (_all_steps(column) for column in zip(*kept, strict=True))
+        (hidden, cell), (states, *others) = over_steps(_lstm_step, (hidden, cell), [gates], [recurrent.t()])
         return states, hidden, cell, *others
 
     @staticmethod
@@ -55,20 +45,41 @@ class LstmSteps(torch.autograd.Function):
     def backward(ctx: _Context, *gradients: Gradient) -> tuple[Tensor, ...]:
         recurrent, hidden, cell, enter, stay, new, out, shown = ctx.saved_tensors
         for_hidden, for_cell = (_given(gradient, hidden[0]) for gradient in gradients[1:3])
-        to_cell, stays, wanted = _by_step(out * (1 - shown * shown)), _by_step(stay), _wanted(gradients[0])
+        to_cell = out * (1 - shown * shown)
         to_enter, to_stay = new * enter * (1 - enter), cell * stay * (1 - stay)
         to_new, to_out = enter * (1 - new * new), shown * out * (1 - out)
-        to_gates = _by_step(torch.cat([to_enter, to_stay, to_new, to_out], dim=2))
-        for_gates: Lists = []
-        for step in reversed(range(len(stays))):
-            if wanted:
-                for_hidden = for_hidden + wanted[step]
-            for_cell = for_hidden * to_cell[step] + for_cell
-            for_gate = torch.cat([for_cell, for_cell, for_cell, for_hidden], dim=1) * to_gates[step]
-            for_gates.append(for_gate)
-            for_hidden, for_cell = for_gate @ recurrent, for_cell * stays[step]
-        all_gates = _all_steps(for_gates[::-1])
-        return all_gates, for_hidden, for_cell, _over_all(all_gates, hidden)
+        to_gates = torch.cat([to_enter, to_stay, to_new, to_out], dim=2)
+        (for_hidden, for_cell), (for_gates,) = over_steps(
+            _lstm_step_back,
+            (for_hidden, for_cell),
+            [to_cell, to_gates, stay, *_asked(gradients[0])],
+            [recurrent],
+            reverse=True,
+        )
+        return for_gates, for_hidden, for_cell, _over_all(for_gates, hidden)
+
+
+@steps
+def _lstm_step(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (hidden, cell), (from_input,), (weights,) = state, row, shared
+    size = hidden.shape[1]
+    inner, new, out = torch.split(torch.addmm(from_input, hidden, weights), [2 * size, size, size], dim=1)
+    enter, stay = torch.sigmoid(inner).chunk(2, dim=1)
+    new, out = torch.tanh(new), torch.sigmoid(out)
+    after = stay * cell + enter * new
+    shown = torch.tanh(after)
+    now = out * shown
+    return (now, after), (now, hidden, cell, enter, stay, new, out, shown)
+
+
+@steps
+def _lstm_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (for_hidden, for_cell), (to_cell, to_gates, stay, *asked), (recurrent,) = state, row, shared
+    for more in asked:
+        for_hidden = for_hidden + more
+    for_cell = for_hidden * to_cell + for_cell
+    for_gate = torch.cat([for_cell, for_cell, for_cell, for_hidden], dim=1) * to_gates
+    return (for_gate @ recurrent, for_cell * stay), (for_gate,)
 
 
 class GruSteps(torch.autograd.Function):
@@ -77,17 +88,9 @@ class GruSteps(torch.autograd.Function):
     @staticmethod
     def forward(gates: Tensor, hidden: Tensor, recurrent: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """The states [steps, batch, hidden] and the last one; then what the gradient needs of all steps."""
-        size, weights = hidden.shape[1], recurrent.t()
-        kept: list[Lists] = []
+        size = hidden.shape[1]
         inner, outer = torch.split(gates, [2 * size, size], dim=2)
-        for from_input, new_from_input in zip(_by_step(inner), _by_step(outer), strict=True):
-            from_hidden, new_from_hidden = torch.split(torch.addmm(bias, hidden, weights), [2 * size, size], dim=1)
-            reset, stay = torch.sigmoid(from_input + from_hidden).chunk(2, dim=1)
-            new = torch.tanh(new_from_input + reset * new_from_hidden)
-            change = hidden - new
-            before, hidden = hidden, new + stay * change
-            kept.append([hidden, before, reset, stay, new, new_from_hidden, change])
-        states, *others = (_all_steps(column) for column in zip(*kept, strict=True))
+        (hidden,), (states, *others) = over_steps(_gru_step, [hidden], [inner, outer], [recurrent.t(), bias])
         return states, hidden, *others
 
     @staticmethod
@@ -102,40 +105,43 @@ class GruSteps(torch.autograd.Function):
         for_hidden = _given(gradients[1], hidden[0])
         to_new = (1 - stay) * (1 - new * new)
         to_reset, to_stay = to_new * (new_from_hidden * reset * (1 - reset)), change * stay * (1 - stay)
-        to_gates = _by_step(torch.cat([to_reset, to_stay, to_new * reset], dim=2))
-        stays, wanted = _by_step(stay), _wanted(gradients[0])
-        for_hidden_gates: Lists = []
-        for_each: Lists = []
-        for step in reversed(range(len(stays))):
-            if wanted:
-                for_hidden = for_hidden + wanted[step]
-            for_gate = torch.cat([for_hidden, for_hidden, for_hidden], dim=1) * to_gates[step]
-            for_hidden_gates.append(for_gate)
-            for_each.append(for_hidden)
-            for_hidden = torch.addmm(for_hidden * stays[step], for_gate, recurrent)
-        from_hidden = _all_steps(for_hidden_gates[::-1])
+        to_gates = torch.cat([to_reset, to_stay, to_new * reset], dim=2)
+        (for_hidden,), (from_hidden, for_each) = over_steps(
+            _gru_step_back, [for_hidden], [to_gates, stay, *_asked(gradients[0])], [recurrent], reverse=True
+        )
         inner = from_hidden.narrow(2, 0, 2 * hidden.shape[2])
-        from_input = torch.cat([inner, _all_steps(for_each[::-1]) * to_new], dim=2)
+        from_input = torch.cat([inner, for_each * to_new], dim=2)
         return from_input, for_hidden, _over_all(from_hidden, hidden), from_hidden.sum(dim=[0, 1])
+
+
+@steps
+def _gru_step(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (hidden,), (from_input, new_from_input), (weights, bias) = state, row, shared
+    size = hidden.shape[1]
+    from_hidden, new_from_hidden = torch.split(torch.addmm(bias, hidden, weights), [2 * size, size], dim=1)
+    reset, stay = torch.sigmoid(from_input + from_hidden).chunk(2, dim=1)
+    new = torch.tanh(new_from_input + reset * new_from_hidden)
+    change = hidden - new
+    after = new + stay * change
+    return [after], (after, hidden, reset, stay, new, new_from_hidden, change)
+
+
+@steps
+def _gru_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (for_hidden,), (to_gates, stay, *asked), (recurrent,) = state, row, shared
+    for more in asked:
+        for_hidden = for_hidden + more
+    for_gate = torch.cat([for_hidden, for_hidden, for_hidden], dim=1) * to_gates
+    return [torch.addmm(for_hidden * stay, for_gate, recurrent)], (for_gate, for_hidden)
 
 
 def _given(gradient: Gradient, like: Tensor) -> Tensor:
     return torch.zeros_like(like) if gradient is None else gradient
 
 
-def _wanted(gradient: Gradient) -> Sequence[Tensor]:
+def _asked(gradient: Gradient) -> Tensors:
     """What is asked of the state of each step, or nothing."""
-    return [] if gradient is None else _by_step(gradient)
-
-
-def _by_step(x: Tensor) -> Sequence[Tensor]:
-    """The matrices of `x` [steps, batch, features]; `unbind` would take an operator more for each."""
-    return torch.split(x.flatten(0, 1), x.shape[1])
-
-
-def _all_steps(matrices: Sequence[Tensor]) -> Tensor:
-    """[steps, batch, features] of as many matrices; `stack` would take an operator more for each."""
-    return torch.cat(list(matrices)).reshape(len(matrices), *matrices[0].shape)
+    return [] if gradient is None else [gradient]
 
 
 def _over_all(gradients: Tensor, inputs: Tensor) -> Tensor:

@@ -17,7 +17,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from coterie.learning.compile.errors import NoGradient
 from coterie.learning.compile.flat import REFUSALS
 from coterie.learning.compile.gradients.table import decompositions
+from coterie.learning.compile.lower import BODY
 from coterie.learning.compile.passes.computed_twice import share_computed_twice
+from coterie.learning.compile.stepping import LOOP, Looped
 
 Named = Mapping[str, Tensor]
 
@@ -77,6 +79,9 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
     _forget_pool_indices(module)
     share_computed_twice(module.graph)
     module.graph.eliminate_dead_code()
+    for node in module.graph.find_nodes(op="call_function", target=LOOP):
+        loop = Looped(node)
+        node.meta[BODY] = _trace(loop.step, loop.examples())
     return module
 
 

@@ -33,7 +33,7 @@ from coterie.learning.recipe.loss.next_token import NextToken
 from coterie_wire.length import Length
 from tests.coterie.learning.compile.test_zoo import assert_standard
 from tests.zoo import reference
-from tests.zoo.entry import Entry, Numbers, Sentences
+from tests.zoo.entry import Entry, Indices, Numbers, Sentences
 from tests.zoo.models import OF_ANY_LENGTH, SMALL_OF_ANY_LENGTH
 from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of
 
@@ -83,8 +83,29 @@ def test_small_model_follows_pytorch_at_every_length(name: str) -> None:
     follow(SMALL_OF_ANY_LENGTH[name], 18)
 
 
+class BothWays(nn.Module):
+    """Reads words from both ends, in two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, 4)
+        self.layers = nn.GRU(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, words: Tensor) -> Tensor:
+        states, _ = self.layers(self.embedding(words))
+        logits: Tensor = self.head(states.mean(dim=1))
+        return logits
+
+
+def test_layers_that_read_both_ways_follow_pytorch_at_every_length() -> None:
+    follow(Entry(BothWays, (Indices((9,), WORDS),), 3, length=Length(1, 9, {"words": 0})), 9)
+
+
 @pytest.mark.zoo
-@pytest.mark.parametrize(("name", "optimiser"), [("causal_transformer", "adamw"), ("encoder", "momentum")])
+@pytest.mark.parametrize(
+    ("name", "optimiser"), [("causal_transformer", "adamw"), ("encoder", "momentum"), ("gru", "adam")]
+)
 def test_model_follows_pytorch_for_a_hundred_steps_of_every_length(name: str, optimiser: str) -> None:
     follow(OF_ANY_LENGTH[name], 100, optimiser)
 
@@ -111,7 +132,7 @@ def of_words(take: Callable[[Tensor, Tensor], Tensor], shortest: int = 1) -> Ent
 
 TABLE = torch.linspace(-1, 1, 9 * 4).reshape(9, 4).sin()
 
-GRU = [torch.zeros(12, 4), torch.zeros(12, 4), torch.zeros(12), torch.zeros(12)]
+RNN = [torch.zeros(4, 4), torch.zeros(4, 4), torch.zeros(4), torch.zeros(4)]
 FLAGS = (True, 1, 0.0, True, False, True)
 
 POOLED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -296,7 +317,7 @@ def test_model_that_counts_padding_is_refused(name: str) -> None:
         (lambda x, _: x.sum(dim=1) if x.shape[1] < 7 else x.amax(dim=1), LengthBecameConstant),
         (lambda x, _: sum(x[:, place] for place in range(x.shape[1])), LengthBecameConstant),
         (lambda x, _: nn.functional.adaptive_max_pool1d(x.transpose(1, 2), 2).sum(dim=2), UnsupportedOperator),
-        (lambda x, _: torch.gru(x, torch.zeros(1, x.shape[0], 4), GRU, *FLAGS)[0][:, 0], LengthBecameConstant),
+        (lambda x, _: torch.rnn_tanh(x, torch.zeros(1, x.shape[0], 4), RNN, *FLAGS)[0][:, 0], LengthBecameConstant),
     ],
     ids=["a question", "a loop", "windows", "steps"],
 )
