@@ -49,8 +49,9 @@ function RoundPage() {
             <Facts
               of={[
                 ["Opened", <When key="opened" at={round.opened_at} />],
-                ["Deadline", <When key="deadline" at={round.deadline_at} />],
-                ["Ended", <When key="ended" at={round.finished_at} />],
+                round.finished_at === null
+                  ? ["Deadline", <When key="deadline" at={round.deadline_at} />]
+                  : ["Ended", <When key="ended" at={round.finished_at} />],
                 ["Updates", `${round.updates} of ${round.devices}`],
                 ["Samples", figure("samples", (count) => count.toLocaleString())],
                 ["Uploaded", figure("update_bytes", bytes)],
