@@ -112,7 +112,7 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.grid_sampler.default": torch_decompositions.grid_sampler_2d,
     "aten.grid_sampler_2d.default": torch_decompositions.grid_sampler_2d,
     "aten.scaled_dot_product_attention.default": scaled_dot_product_attention,
-    # Loops over time, unrolled; the operators themselves write in place.
+    # Loops over time; the operators themselves write in place.
     "aten.gru.input": recurrent.gru,
     "aten.lstm.input": recurrent.lstm,
     "aten.rnn_tanh.input": torch_decompositions.rnn_tanh_input,
