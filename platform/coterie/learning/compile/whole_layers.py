@@ -4,12 +4,13 @@ PyTorch finds the shapes of what a layer gives by computing it step by step, whi
 the example. Here the shapes are told at once, and a program states its layers with any number of steps.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from unittest.mock import patch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
 aten = torch.ops.aten
 
@@ -28,19 +29,23 @@ def _one_state(x: Tensor, hidden: Tensor, *options: object) -> tuple[Tensor, Ten
     return _states(x, hidden.shape[2], bool(options[-2])), torch.empty_like(hidden)
 
 
-SHAPES = {aten.lstm.input: _lstm, aten.gru.input: _one_state}
+SHAPES: Mapping[OpOverload, Callable[..., object]] = {aten.lstm.input: _lstm, aten.gru.input: _one_state}
 
 
 @contextmanager
 def whole_layers() -> Iterator[None]:
     """While it is open, nn.LSTM and nn.GRU of sequences that all have a length have any number of steps."""
-    with ExitStack() as stack:
+    kept = {layer: dict(layer.py_kernels) for layer in SHAPES}
+    try:
         for layer, shapes in SHAPES.items():
-            stack.enter_context(patch.dict(layer.py_kernels, dict.fromkeys(layer.py_kernels, shapes)))
-            layer._dispatch_cache.clear()
-        try:
-            yield
-        finally:
-            stack.close()
-            for layer in SHAPES:
-                layer._dispatch_cache.clear()
+            _compute_by(layer, dict.fromkeys(kept[layer], shapes))
+        yield
+    finally:
+        for layer, kernels in kept.items():
+            _compute_by(layer, kernels)
+
+
+def _compute_by(layer: OpOverload, kernels: Mapping[Any, Callable[..., object]]) -> None:
+    """Any: PyTorch's keys of where an operator is computed."""
+    layer.py_kernels.update(kernels)
+    layer._dispatch_cache.clear()
