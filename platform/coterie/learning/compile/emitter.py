@@ -140,7 +140,7 @@ class Emitter:
         kept = []
         for node in reversed(self._nodes):
             if needed.intersection(node.output):
-                needed.update(_taken(node))
+                needed.update(value for inner in every_node([node]) for value in inner.input)
                 kept.append(node)
         self._nodes = kept[::-1]
         self._initializers = [tensor for tensor in self._initializers if tensor.name in needed]
@@ -156,7 +156,9 @@ class Emitter:
                 renamed[value] = output
             else:
                 self._nodes.append(helper.make_node("Identity", [renamed.get(value, value)], [output]))
-        _rename(self._nodes, renamed)
+        for node in every_node(self._nodes):
+            node.input[:] = [renamed.get(value, value) for value in node.input]
+            node.output[:] = [renamed.get(value, value) for value in node.output]
         self._drop_unused(set(outputs))
         for number, node in enumerate(self._nodes):
             # Without a name, onnxruntime before 1.20 gives two nodes of its own making the same one and stops.
@@ -172,22 +174,9 @@ class Emitter:
         return data
 
 
-def _bodies(node: onnx.NodeProto) -> Sequence[onnx.GraphProto]:
-    """The graphs within a node."""
-    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-
-
-def _taken(node: onnx.NodeProto) -> Iterator[str]:
-    """The values that a node takes, and its bodies from around it."""
-    yield from node.input
-    for body in _bodies(node):
-        for inner in body.node:
-            yield from _taken(inner)
-
-
-def _rename(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> None:
+def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """`nodes`, and those in the bodies of loops among them."""
     for node in nodes:
-        node.input[:] = [names.get(value, value) for value in node.input]
-        node.output[:] = [names.get(value, value) for value in node.output]
-        for body in _bodies(node):
-            _rename(body.node, names)
+        yield node
+        for attribute in node.attribute:
+            yield from every_node(attribute.g.node)

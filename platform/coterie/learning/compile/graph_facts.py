@@ -3,13 +3,13 @@
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from coterie.learning.compile.emitter import IR_VERSION, OPSET
+from coterie.learning.compile.emitter import IR_VERSION, OPSET, every_node
 from coterie.learning.evaluate import open_session
 
 SIDE = 384
@@ -18,15 +18,8 @@ PRODUCTS = 7
 
 def operators_of(graph: bytes) -> Mapping[str, int]:
     """How often each operator stands in a serialised model, in the bodies of loops as well; the most frequent first."""
-    return dict(Counter(_operators(onnx.load_model_from_string(graph).graph)).most_common())
-
-
-def _operators(graph: onnx.GraphProto) -> Iterator[str]:
-    for node in graph.node:
-        yield node.op_type
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _operators(attribute.g)
+    nodes = every_node(onnx.load_model_from_string(graph).graph.node)
+    return dict(Counter(node.op_type for node in nodes).most_common())
 
 
 def measure_gflops() -> float:

@@ -1,6 +1,5 @@
 """Every model of the zoo follows PyTorch."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import torch
 
 from coterie.learning.compile.compiled import compile_prediction
-from coterie.learning.compile.emitter import OPSET
+from coterie.learning.compile.emitter import OPSET, every_node
 from coterie.learning.compile.program import export_module
 from coterie.learning.compile.upload import load_upload
 from coterie.learning.device_steps import DeviceSteps
@@ -57,18 +56,10 @@ def assert_standard(graph: bytes) -> None:
     """Nothing but ONNX's own operators, of one opset."""
     model = onnx.load_from_string(graph)
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", OPSET)]
-    nodes = list(_nodes(model.graph))
+    nodes = list(every_node(model.graph.node))
     assert all(onnx.defs.has(node.op_type, max_inclusive_version=OPSET, domain="") for node in nodes)
     assert all(node.domain == "" for node in nodes)
     assert model.ir_version <= 8
-
-
-def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Those in the bodies of loops as well."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            yield from _nodes(attribute.g)
 
 
 IN_EVERY_RUN = ("lenet", "resnet", "lstm", "causal_transformer")
