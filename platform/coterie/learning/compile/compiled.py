@@ -31,6 +31,7 @@ from coterie.learning.compile.passes.last_state import last_state
 from coterie.learning.compile.passes.late_expand import late_expand
 from coterie.learning.compile.passes.pool_before_relu import pool_before_relu
 from coterie.learning.compile.passes.ranked_scalars import ranked_scalars
+from coterie.learning.compile.passes.shared_patches import shared_patches
 from coterie.learning.compile.program import CheckedProgram, check_program
 from coterie.learning.compile.signature import Signature
 from coterie.learning.compile.sizes import Sources
@@ -165,6 +166,7 @@ def _compile_train_step(
     program = checked.training._replace(graph=last_state(pool_before_relu(checked.training.graph)))
     with at_any_length(size):
         traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
+        shared_patches(traced.module)
         joined_transpositions(traced.module)
         joined_slices(traced.module)
         late_expand(traced.module)

@@ -1,5 +1,6 @@
 """Pools that ONNX or the gradients of ours do not have, by such as they have."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -24,14 +25,23 @@ def adaptive_maximum(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Non
     """An ordinary pool, or the greatest of each window, axis by axis. The places of the maxima are not told."""
     spatial, sizes = _spatial(x, output_size), [int(size) for size in output_size]
     first = x.dim() - len(sizes)
-    if len(sizes) == 2 and all(here % size == 0 for here, size in zip(spatial, sizes, strict=True)):
-        kernel = [here // size for here, size in zip(spatial, sizes, strict=True)]
-        return torch.nn.functional.max_pool2d(x, kernel), None
+    alike = [_alike(here, size) for here, size in zip(spatial, sizes, strict=True)]
+    if len(sizes) == 2 and all(alike):
+        kernel, stride = zip(*filter(None, alike), strict=True)
+        return torch.nn.functional.max_pool2d(x, kernel, stride), None
     # From the last axis to the first, so that of equal elements the first one wins, as in PyTorch.
     for axis, here, size in reversed(list(zip(range(first, x.dim()), spatial, sizes, strict=True))):
         windows = [resampling.window(place, here, size) for place in range(size)]
         x = torch.stack([x.narrow(axis, seen.start, len(seen)).max(dim=axis).values for seen in windows], dim=axis)
     return x, None
+
+
+def _alike(inputs: int, outputs: int) -> tuple[int, int] | None:
+    """Size and distance of the windows of adaptive pooling along an axis, where these are equal."""
+    windows = [resampling.window(place, inputs, outputs) for place in range(outputs)]
+    sizes = {len(seen) for seen in windows}
+    steps = {after.start - before.start for before, after in itertools.pairwise(windows)} or {inputs}
+    return (sizes.pop(), steps.pop()) if len(sizes) == len(steps) == 1 else None
 
 
 def average_pool(

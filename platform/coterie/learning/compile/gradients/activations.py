@@ -1,7 +1,7 @@
-"""Activations whose gradient shares what the forward pass computed.
+"""Activations whose gradient shares what the forward pass computed, in operators that are quick.
 
 GELU: Hendrycks and Gimpel 2016 (arXiv 1606.08415, section 2). Its approximation 0.5 · x · (1 + tanh u) is
-x · sigmoid(2 · u), in fewer operations.
+x · sigmoid(2 · u), in fewer operations. Mish: Misra 2019 (arXiv 1908.08681). PReLU: He et al. 2015 (arXiv 1502.01852).
 """
 
 import math
@@ -11,6 +11,8 @@ from torch import Tensor
 
 LINEAR = 2 * math.sqrt(2 / math.pi)
 CUBIC = 0.044715 * LINEAR
+ALL = 20.0
+"""Of this and greater numbers Mish lets all pass, as float32 can tell; and their exponential has a square."""
 
 
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
@@ -42,3 +44,30 @@ def silu_backward(gradient: Tensor, x: Tensor) -> Tensor:
     share = torch.sigmoid(x)
     y = x * share
     return gradient * (share + (y - y * share))
+
+
+def mish(x: Tensor) -> Tensor:
+    return x * _share_of_mish(x)
+
+
+def mish_backward(gradient: Tensor, x: Tensor) -> Tensor:
+    share = _share_of_mish(x)
+    return gradient * (share + x * torch.sigmoid(x) * (1 - share * share))
+
+
+def _share_of_mish(x: Tensor) -> Tensor:
+    """tanh(log(1 + e^x)) without the logarithm, for which runtimes take longer than for all the rest."""
+    power = torch.exp(torch.clamp(x, max=ALL))
+    grown = power * (power + 2)
+    return grown / (grown + 2)
+
+
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    passed = torch.relu(x)
+    return passed + (x - passed) * weight
+
+
+def prelu_backward(gradient: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    passed: Tensor = torch.ops.aten.threshold_backward(gradient, x, 0)
+    weighted = gradient - passed
+    return passed + weighted * weight, weighted * x

@@ -1,13 +1,12 @@
 """Gradient of convolution, plain and transposed, in one, two or three dimensions.
 
 The input gradient is the convolution of the opposite kind. The weight gradient is a matrix product of the patches that
-the kernel saw and the gradients of what it made of them. The patches are cut by a convolution whose kernels each pick
-one tap, which knows strides, padding and dilation by itself; or, without strides, they are shifts of the image.
+the kernel saw and the gradients of what it made of them; without strides, patches may be shifts of the image.
 """
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -16,11 +15,12 @@ from torch import Tensor
 from coterie.learning.compile.gradients.depthwise import depthwise_weight_gradient, is_narrow_depthwise
 from coterie.learning.compile.gradients.geometry import Geometry
 from coterie.learning.compile.gradients.shifts import is_quicker_by_shifts, weight_gradient_by_shifts
+from coterie.learning.compile.patches import patches
 
 aten = torch.ops.aten
 
-MAX_PATCH_FLOATS = 1 << 19
-"""Patches of more are cut in parts of the batch. Measured on 1 MB of second-level cache: 2 MB are still quick."""
+MAX_PATCH_FLOATS = 5 << 17
+"""Patches of more are cut in parts of the batch. Measured on 1 MB of second-level cache: 2.5 MB are still quick."""
 
 
 def convolution_backward(
@@ -67,12 +67,17 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
     """The sum over samples and places of `small` times the patch of `big` it belongs to; shaped as `weight`."""
     if is_narrow_depthwise(big, weight, groups):
         return depthwise_weight_gradient(big, small, weight, *geometry)
-    if groups == 1 and is_quicker_by_shifts(big, small, weight, geometry):
+    taps, places = math.prod(weight.shape[2:]), math.prod(small.shape[2:])
+    floats = big.shape[:2].numel() * taps * places if taps > 1 else 0
+    part_of: Callable[[Tensor, Tensor, Tensor, Geometry], Tensor] = partial(_by_patches, groups=groups)
+    # Patches that are cut at once serve the convolution as well (`passes.shared_patches`), unless it gives little.
+    shared = floats <= MAX_PATCH_FLOATS and small.shape[1] >= big.shape[1]
+    if groups == 1 and not shared and is_quicker_by_shifts(big, small, weight, geometry):
         floats, part_of = big.numel() * weight.shape[-1], weight_gradient_by_shifts
-    else:
-        taps, places = math.prod(weight.shape[2:]), math.prod(small.shape[2:])
-        floats, part_of = big.shape[:2].numel() * taps * places if taps > 1 else 0, partial(_by_patches, groups=groups)
-    size = math.ceil(big.shape[0] / min(big.shape[0], max(1, math.ceil(floats / MAX_PATCH_FLOATS))))
+    count = min(big.shape[0], max(1, math.ceil(floats / MAX_PATCH_FLOATS)))
+    if count == 1:
+        return part_of(big, small, weight, geometry)
+    size = math.ceil(big.shape[0] / count)
     parts = [
         part_of(big_part, small_part, weight, geometry)
         for big_part, small_part in zip(torch.split(big, size), torch.split(small, size), strict=True)
@@ -82,8 +87,9 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
 
 def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, *, groups: int) -> Tensor:
     batch, taps = big.shape[0], math.prod(weight.shape[2:])
-    patches = _patches(big, weight.shape[2:], small.shape[2:], geometry)
-    left = patches.reshape(batch * groups, big.shape[1] // groups * taps, -1)
+    left = _seen(big, weight.shape[2:], small.shape[2:], geometry).reshape(
+        batch * groups, big.shape[1] // groups * taps, -1
+    )
     right = small.reshape(batch * groups, small.shape[1] // groups, -1)
     # Patches come first, because runtimes copy the transposed factor, and they are the larger.
     product = torch.bmm(left, right.transpose(1, 2))
@@ -92,20 +98,14 @@ def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, 
     return total.transpose(1, 2).reshape(weight.shape)
 
 
-def _patches(big: Tensor, kernel: Sequence[int], places: Sequence[int], geometry: Geometry) -> Tensor:
-    """What each tap of the kernel sees at each place, [batch · channels, taps, *places]."""
-    taps = math.prod(kernel)
-    if taps == 1 and not any(geometry.padding):
+def _seen(big: Tensor, kernel: Sequence[int], places: Sequence[int], geometry: Geometry) -> Tensor:
+    """What each tap of the kernel sees at each of `places`, [batch · channels, taps, *places]."""
+    if math.prod(kernel) == 1 and not any(geometry.padding):
         if all(step == 1 for step in geometry.stride):
             return big
         if len(kernel) == 2:  # pools of one pixel are the quickest way to leave the others out
             return torch.nn.functional.avg_pool2d(big, 1, list(geometry.stride))
-    tap = torch.arange(taps)
-    pick = (tap.unsqueeze(1) == tap).to(torch.float32).reshape(taps, 1, *kernel)
-    alone = big.reshape(-1, 1, *big.shape[2:])
-    stride, padding, dilation = geometry
-    patches: Tensor = aten.convolution(alone, pick, None, stride, padding, dilation, False, [0] * len(kernel), 1)
-    return _cropped(patches, places)
+    return _cropped(patches(big, kernel, geometry), places)
 
 
 def _cropped(x: Tensor, sizes: Sequence[int]) -> Tensor:

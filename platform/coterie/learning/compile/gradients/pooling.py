@@ -27,10 +27,8 @@ class Windows(NamedTuple):
         """What each tap of the windows but the last sees of `x`, at each place; minus infinity beyond the borders."""
         if self.axis == x.dim() - 1 and self.kernel > 1:
             seen = self.seen()[: self.kernel - 1].flatten(0, 1)
-            inside = seen.sum(dim=1)
-            picked = x @ seen.t()
-            if self.padding or self._overhang:
-                picked = picked + torch.where(inside > 0, 0.0, -math.inf)
+            beyond = torch.where(seen.sum(dim=1) > 0, 0.0, -math.inf)
+            picked = torch.addmm(beyond, x.flatten(0, -2), seen.t()).reshape(*x.shape[:-1], -1)
             return torch.split(picked, self.places, dim=self.axis)
         padded = self._pad(x, self.padding, self._overhang, value=-math.inf)
         starts = [tap * self.dilation for tap in range(self.kernel - 1)]
@@ -142,6 +140,8 @@ def avg_pool2d_backward(
     else:
         over_columns = over_columns / divisor_override
     planes = (gradient @ over_columns).reshape(-1, rows.places, columns.size)
+    if rows.size == rows.kernel == 1 and not rows.padding:
+        return planes.reshape(x.shape)  # a row alone is its own average
     return (over_rows.t().expand(planes.shape[0], rows.size, rows.places) @ planes).reshape(x.shape)
 
 

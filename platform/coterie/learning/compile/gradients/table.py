@@ -36,6 +36,10 @@ def decompositions() -> Mapping[OpOverload, Callable[..., object]]:
         aten.gelu_backward.default: activations.gelu_backward,
         aten.silu.default: activations.silu,
         aten.silu_backward.default: activations.silu_backward,
+        aten.mish.default: activations.mish,
+        aten.mish_backward.default: activations.mish_backward,
+        aten._prelu_kernel.default: activations.prelu,
+        aten._prelu_kernel_backward.default: activations.prelu_backward,
         aten.select_backward.default: slices.select_backward,
         aten.slice_backward.default: slices.slice_backward,
     }

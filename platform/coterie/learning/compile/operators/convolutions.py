@@ -7,6 +7,8 @@ can be of what has fewer channels.
 
 from coterie.learning.compile.call import Call, Table
 from coterie.learning.compile.operators.depthwise import depthwise, is_quicker_by_rows
+from coterie.learning.compile.operators.shapes import target_shape
+from coterie.learning.compile.patches import picks
 
 TABLE = Table()
 
@@ -33,6 +35,20 @@ def convolution(call: Call) -> str:
     return call.emit.op("Conv", *inputs, **spatial)
 
 
+@TABLE.lowers("coterie.patches.default")
+def cut_patches(call: Call) -> str:
+    emit, x, kernel = call.emit, call.tensor("x"), call.ints("kernel")
+    alone = emit.op("Reshape", call["x"], target_shape(call, (x.shape[:2].numel(), 1, *x.shape[2:])))
+    return emit.op(
+        "Conv",
+        alone,
+        emit.constant(picks(kernel).numpy()),
+        strides=call.ints("stride"),
+        pads=call.ints("padding") * 2,
+        dilations=call.ints("dilation"),
+    )
+
+
 def _is_quicker_the_other_way(call: Call) -> bool:
     if any(step != 1 for step in call.ints("stride")) or call.whole("groups") != 1 or min(_margins(call)) < 0:
         return False
@@ -40,7 +56,7 @@ def _is_quicker_the_other_way(call: Call) -> bool:
     if call.tensor("weight")[0, 0].numel() == 1:
         return transposed  # a plain one copies nothing
     taken, given = int(call.tensor("input").shape[1]), int(call.result.shape[1])
-    return taken < given if transposed else taken > given
+    return taken <= given if transposed else taken > given
 
 
 def _margins(call: Call) -> list[int]:
