@@ -1,4 +1,4 @@
-"""A train step bound to its tensors, which stay where they are: nothing is copied or allocated between two steps."""
+"""A train step bound to its tensors, which stay where they are: nothing is allocated between two steps."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import onnxruntime as ort
 
-from coterie_agent.training.graph import Graph, room
+from coterie_agent.training.graph import Graph, room, value
 from coterie_wire.codec import Float32, Tensors
+from coterie_wire.tensors import Array
 
 
 class _Direction(NamedTuple):
@@ -16,8 +17,6 @@ class _Direction(NamedTuple):
     binding: ort.IOBinding
     taken: Mapping[str, ort.OrtValue]
     """What it takes of what is carried, by name."""
-    held: dict[str, ort.OrtValue]
-    """Its other inputs: a binding knows where NumPy's memory is, and does not keep it."""
 
 
 class Steps:
@@ -35,25 +34,23 @@ class Steps:
 
         `fixed` are inputs that are the same in every step. Both are by the names of the graph's inputs.
         """
-        self._graph, self._loss = graph, room(())
+        self._graph, self._loss, self._fixed = graph, room(()), fixed
+        self._given: dict[str, Array] = {}
+        """Of the latest step; a binding knows where NumPy's memory is, and does not keep it."""
         kept = {name: room(carried[name].shape) for name in still}
         moving = {name: tensor.shape for name, tensor in carried.items() if name not in still}
         here, there = ({name: room(shape) for name, shape in moving.items()} for _ in range(2))
-        forth = self._direction({**here, **kept}, there, fixed)
-        back = self._direction({**there, **kept}, here, fixed)
-        self._next, self._after = forth, back
+        self._next, self._after = self._direction({**here, **kept}, there), self._direction({**there, **kept}, here)
         self.write(carried)
 
-    def run(self, given: Mapping[str, ort.OrtValue]) -> float:
-        """The loss of a step that is `given` all other inputs; the step counts once `advance` is called.
+    def run(self, given: Mapping[str, Array]) -> float:
+        """The loss of a step that is `given` copies of all other inputs; it counts once `advance` is called.
 
         Raises AgentError ``model.broken``.
         """
-        direction = self._next
-        direction.held.update(given)
-        for name, tensor in given.items():
-            direction.binding.bind_ortvalue_input(name, tensor)
-        self._graph.run_bound(direction.binding)
+        for name, array in given.items():
+            self._give(name, array)
+        self._graph.run_bound(self._next.binding)
         return float(self._loss.numpy())
 
     def advance(self) -> None:
@@ -69,11 +66,16 @@ class Steps:
         for name, tensor in carried.items():
             self._next.taken[name].update_inplace(np.asarray(tensor, order="C"))
 
-    def _direction(
-        self,
-        taken: Mapping[str, ort.OrtValue],
-        given: Mapping[str, ort.OrtValue],
-        fixed: Mapping[str, ort.OrtValue],
-    ) -> _Direction:
+    def _give(self, name: str, array: Array) -> None:
+        """To both directions; where the latest step's is as large, its memory is written over, sooner than bound."""
+        held = self._given.get(name)
+        if held is not None and held.shape == array.shape:
+            np.copyto(held, array, casting="equiv")
+            return
+        self._given[name] = array.copy()
+        for direction in (self._next, self._after):
+            direction.binding.bind_ortvalue_input(name, value(self._given[name]))
+
+    def _direction(self, taken: Mapping[str, ort.OrtValue], given: Mapping[str, ort.OrtValue]) -> _Direction:
         outputs = {"loss": self._loss, **{f"next.{name}": tensor for name, tensor in given.items()}}
-        return _Direction(self._graph.bind({**fixed, **taken}, outputs), taken, dict(fixed))
+        return _Direction(self._graph.bind({**self._fixed, **taken}, outputs), taken)

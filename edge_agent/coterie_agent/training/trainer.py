@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
-import onnxruntime as ort
 import psutil
 
 from coterie_agent.errors import AgentError
@@ -25,7 +24,7 @@ from coterie_wire.contract import (
     version_names,
 )
 from coterie_wire.local import StepWeights, step_seed
-from coterie_wire.tensors import check_finite, decode_tensors, encode_tensors
+from coterie_wire.tensors import Array, check_finite, decode_tensors, encode_tensors
 
 _TIMED_STEPS = 100
 
@@ -91,7 +90,7 @@ class Trainer:
         if self._ask is not None and rows:
             teacher = np.zeros((self._spec.batch_size, *self._spec.output.shape), dtype=np.float32)
             teacher[: len(rows)] = self._ask([row.id for row in rows])
-            feeds["teacher"] = value(teacher)
+            feeds["teacher"] = teacher
         if not np.isfinite(self._steps.run(feeds)):
             detail = f"the loss of step {self.steps_done} is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
@@ -124,20 +123,19 @@ class Trainer:
         self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
         self.steps_done, self.train_s, self.memory_bytes = steps_done, train_s, memory_bytes
 
-    def _feeds(self, batch: Batch) -> dict[str, ort.OrtValue]:
+    def _feeds(self, batch: Batch) -> dict[str, Array]:
         scalars = self._weights(self.steps_done).scalars(self._spec.scalars, step=self.steps_done)
-        feeds = {
-            self._spec.target.name: value(batch.target),
-            "sample_weight": value(batch.sample_weight),
-            **{name: value(np.asarray(number, dtype=np.float32)) for name, number in scalars.items()},
-            **{name: value(array) for name, array in batch.inputs.items()},
+        feeds: dict[str, Array] = {
+            self._spec.target.name: batch.target,
+            "sample_weight": batch.sample_weight,
+            **{name: np.asarray(number, dtype=np.float32) for name, number in scalars.items()},
+            **batch.inputs,
         }
         if DISTILLATION in self._spec.scalars and "teacher" in length_axes(self._spec):
             # No teacher speaks of sequences: silence, as long as the batch.
-            shape = (*batch.target.shape, self._spec.output.shape[-1])
-            feeds["teacher"] = value(np.zeros(shape, dtype=np.float32))
+            feeds["teacher"] = np.zeros((*batch.target.shape, self._spec.output.shape[-1]), dtype=np.float32)
         if self._spec.seeded:
-            feeds["seed"] = value(np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64))
+            feeds["seed"] = np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64)
         return feeds
 
 

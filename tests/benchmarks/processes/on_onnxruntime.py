@@ -30,7 +30,7 @@ class Steps:
 
     def step(self) -> float:
         """The loss."""
-        loss = self._steps.run({name: value(array) for name, array in self._given.items()})
+        loss = self._steps.run(self._given)
         self._steps.advance()
         return loss
 

@@ -17,11 +17,11 @@ FIXED = {
     "teacher": value(np.zeros((BATCH, CLASSES), np.float32)),
 }
 GIVEN = {
-    "pixels": value(np.ones((BATCH, SIDE, SIDE), np.float32)),
-    "target": value(np.zeros(BATCH, np.int64)),
-    "sample_weight": value(np.ones(BATCH, np.float32)),
+    "pixels": np.ones((BATCH, SIDE, SIDE), np.float32),
+    "target": np.zeros(BATCH, np.int64),
+    "sample_weight": np.ones(BATCH, np.float32),
     **{
-        name: value(np.array(number, np.float32))
+        name: np.array(number, np.float32)
         for name, number in (
             ("learning_rate", 0.1),
             ("momentum", 0.5),
@@ -75,8 +75,16 @@ def test_goes_on_from_what_is_written(steps: Steps) -> None:
 
 def test_what_it_is_given_need_not_be_kept(steps: Steps) -> None:
     weights = np.ones(BATCH, np.float32)
-    first = steps.run({**GIVEN, "sample_weight": value(weights.copy())})
-    rubbish = [np.full(BATCH, 7, np.float32) for _ in range(100)]
+    first = steps.run({**GIVEN, "sample_weight": weights})
+    weights[:] = 7
     others = {name: tensor for name, tensor in GIVEN.items() if name != "sample_weight"}
     assert steps.run(others) == first
-    assert rubbish[0][0] == 7
+
+
+def test_both_directions_take_what_is_given_anew(steps: Steps) -> None:
+    still = {**GIVEN, "learning_rate": np.array(0, np.float32)}
+    first = steps.run(still)
+    steps.advance()
+    assert steps.run(still) == first
+    steps.advance()
+    assert steps.run({**still, "target": np.ones(BATCH, np.int64)}) != first
