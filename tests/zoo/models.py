@@ -105,6 +105,13 @@ SMALL_OF_ANY_LENGTH: Mapping[str, Entry] = {
         NextToken(),
         length=words(9),
     ),
+    "rnn": Entry(
+        lambda: sequences.Recurrent(nn.RNN, FEW, 8, 12, every=True),
+        (Indices((9,), FEW),),
+        FEW,
+        NextToken(),
+        length=words(9),
+    ),
     "encoder": Entry(
         lambda: sequences.Encoder(CLASSES, FEW, 9, 16, 1), (Sentences((9,), FEW),), CLASSES, length=words(9)
     ),

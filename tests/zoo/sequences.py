@@ -11,7 +11,7 @@ class Recurrent(nn.Module):
 
     def __init__(
         self,
-        layer: Callable[..., nn.GRU | nn.LSTM],
+        layer: Callable[..., nn.RNNBase],
         vocabulary: int,
         embedded: int,
         hidden: int,

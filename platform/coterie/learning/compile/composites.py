@@ -115,6 +115,6 @@ COMPOSITES: Mapping[str, Composite] = {
     # Loops over time; the operators themselves write in place.
     "aten.gru.input": recurrent.gru,
     "aten.lstm.input": recurrent.lstm,
-    "aten.rnn_tanh.input": torch_decompositions.rnn_tanh_input,
-    "aten.rnn_relu.input": torch_decompositions.rnn_relu_input,
+    "aten.rnn_tanh.input": recurrent.rnn_tanh,
+    "aten.rnn_relu.input": recurrent.rnn_relu,
 }

@@ -144,7 +144,7 @@ class LengthBecameConstant(CoterieError):
     kind = ErrorKind.INVALID
     sentence = (
         "The model works for some lengths of samples only ({detail}): take the length from x.shape, ask nothing about "
-        "it, and do not loop over it (nn.LSTM and nn.GRU may, nn.RNN may not); or export the axis with a fixed size."
+        "it, and do not loop over it (nn.LSTM, nn.GRU and nn.RNN may); or export the axis with a fixed size."
     )
 
 

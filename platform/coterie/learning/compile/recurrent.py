@@ -2,10 +2,11 @@
 
 PyTorch's own gradient visits every operator of every step. Here all that is known once the forward pass is over is
 computed for all steps at once, and the gradients of weights are one matrix product over all steps. Sequences come
-first: x is [steps, batch, features]. The formulas are those of PyTorch's `LSTM` and `GRU`.
+first: x is [steps, batch, features]. The formulas are those of PyTorch's `LSTM`, `GRU` and `RNN`.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -20,6 +21,10 @@ State = TypeVar("State")
 
 class _Context(FunctionCtx):
     saved_tensors: tuple[Tensor, ...]
+
+
+class _RnnContext(_Context):
+    rectified: bool
 
 
 Gradient = Tensor | None
@@ -135,6 +140,62 @@ def _gru_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tenso
     return [torch.addmm(for_hidden * stay, for_gate, recurrent)], (for_gate, for_hidden)
 
 
+class RnnSteps(torch.autograd.Function):
+    """States of an Elman network, given what it takes from the input, [steps, batch, hidden]."""
+
+    @staticmethod
+    def forward(from_input: Tensor, hidden: Tensor, recurrent: Tensor, rectified: bool) -> tuple[Tensor, ...]:
+        """The states [steps, batch, hidden] and the last one; then the state before each step."""
+        step = _rectified_step if rectified else _tanh_step
+        (hidden,), (states, before) = over_steps(step, [hidden], [from_input], [recurrent.t()])
+        return states, hidden, before
+
+    @staticmethod
+    def setup_context(
+        ctx: _RnnContext, inputs: tuple[Tensor, Tensor, Tensor, bool], output: tuple[Tensor, ...]
+    ) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(output[2])
+        ctx.save_for_backward(inputs[2], output[0], output[2])
+        ctx.rectified = inputs[3]
+
+    @staticmethod
+    def backward(ctx: _RnnContext, *gradients: Gradient) -> tuple[Gradient, ...]:
+        recurrent, states, before = ctx.saved_tensors
+        slope = (states > 0).to(states.dtype) if ctx.rectified else 1 - states * states
+        (for_hidden,), (for_input,) = over_steps(
+            _rnn_step_back,
+            [_given(gradients[1], before[0])],
+            [slope, *_asked(gradients[0])],
+            [recurrent],
+            reverse=True,
+        )
+        return for_input, for_hidden, _over_all(for_input, before), None
+
+
+@steps
+def _tanh_step(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (hidden,), (from_input,), (weights,) = state, row, shared
+    after = torch.tanh(torch.addmm(from_input, hidden, weights))
+    return [after], (after, hidden)
+
+
+@steps
+def _rectified_step(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (hidden,), (from_input,), (weights,) = state, row, shared
+    after = torch.relu(torch.addmm(from_input, hidden, weights))
+    return [after], (after, hidden)
+
+
+@steps
+def _rnn_step_back(state: Tensors, row: Tensors, shared: Tensors) -> tuple[Tensors, Tensors]:
+    (for_hidden,), (slope, *asked), (recurrent,) = state, row, shared
+    for more in asked:
+        for_hidden = for_hidden + more
+    for_input = for_hidden * slope
+    return [for_input @ recurrent], [for_input]
+
+
 def _given(gradient: Gradient, like: Tensor) -> Tensor:
     return torch.zeros_like(like) if gradient is None else gradient
 
@@ -169,6 +230,21 @@ def _gru_layer(
     gates = _from_input(x.flip(0) if reverse else x, weights[0], weights[2] if has_biases else None)
     bias = weights[3] if has_biases else torch.zeros_like(weights[1][:, 0])
     states, hidden, *_ = GruSteps.apply(gates, state, weights[1], bias)  # type: ignore[no-untyped-call]
+    return states.flip(0) if reverse else states, hidden
+
+
+def _rnn_layer(
+    x: Tensor,
+    state: Tensor,
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    reverse: bool = False,
+    *,
+    rectified: bool,
+) -> tuple[Tensor, Tensor]:
+    bias = weights[2] + weights[3] if has_biases else None
+    from_input = _from_input(x.flip(0) if reverse else x, weights[0], bias)
+    states, hidden, _ = RnnSteps.apply(from_input, state, weights[1], rectified)  # type: ignore[no-untyped-call]
     return states.flip(0) if reverse else states, hidden
 
 
@@ -225,18 +301,30 @@ def lstm(
     return states, hidden, cell
 
 
-def gru(
-    x: Tensor,
-    state: Tensor,
-    weights: Sequence[Tensor],
-    has_biases: bool,
-    layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor]:
-    """``aten.gru.input``."""
-    options = (dropout, train, bidirectional, batch_first)
-    states, ends = _layers(_gru_layer, x, list(state.unbind(0)), weights, has_biases, layers, *options)
-    return states, torch.stack(ends)
+def _of_one_state(layer: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tuple[Tensor, Tensor]]:
+    """An ATen operator for layers of this kind, whose state is one tensor."""
+
+    def compute(
+        x: Tensor,
+        state: Tensor,
+        weights: Sequence[Tensor],
+        has_biases: bool,
+        layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[Tensor, Tensor]:
+        options = (dropout, train, bidirectional, batch_first)
+        states, ends = _layers(layer, x, list(state.unbind(0)), weights, has_biases, layers, *options)
+        return states, torch.stack(ends)
+
+    return compute
+
+
+gru = _of_one_state(_gru_layer)
+"""``aten.gru.input``."""
+rnn_tanh = _of_one_state(partial(_rnn_layer, rectified=False))
+"""``aten.rnn_tanh.input``."""
+rnn_relu = _of_one_state(partial(_rnn_layer, rectified=True))
+"""``aten.rnn_relu.input``."""

@@ -29,12 +29,17 @@ def _one_state(x: Tensor, hidden: Tensor, *options: object) -> tuple[Tensor, Ten
     return _states(x, hidden.shape[2], bool(options[-2])), torch.empty_like(hidden)
 
 
-SHAPES: Mapping[OpOverload, Callable[..., object]] = {aten.lstm.input: _lstm, aten.gru.input: _one_state}
+SHAPES: Mapping[OpOverload, Callable[..., object]] = {
+    aten.lstm.input: _lstm,
+    aten.gru.input: _one_state,
+    aten.rnn_tanh.input: _one_state,
+    aten.rnn_relu.input: _one_state,
+}
 
 
 @contextmanager
 def whole_layers() -> Iterator[None]:
-    """While it is open, nn.LSTM and nn.GRU of sequences that all have a length have any number of steps."""
+    """While it is open, nn.LSTM, nn.GRU and nn.RNN of sequences that all have a length have any number of steps."""
     kept = {layer: dict(layer.py_kernels) for layer in SHAPES}
     try:
         for layer, shapes in SHAPES.items():

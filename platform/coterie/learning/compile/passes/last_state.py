@@ -14,7 +14,7 @@ from coterie.learning.compile.passes.copying import copy_graph
 
 aten = torch.ops.aten
 
-LAYERS = {aten.lstm.input, aten.gru.input}
+LAYERS = {aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input}
 LAST_OPTIONS = 2
 """The last arguments of a layer are `bidirectional` and `batch_first`."""
 

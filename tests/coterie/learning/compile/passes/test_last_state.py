@@ -8,7 +8,7 @@ from torch.fx import GraphModule
 from coterie.learning.compile.passes.last_state import last_state
 from coterie.learning.compile.program import export_module
 
-Cell = type[nn.GRU | nn.LSTM]
+Cell = type[nn.GRU | nn.LSTM | nn.RNN]
 
 
 class Reader(nn.Module):
@@ -33,7 +33,7 @@ def passed(module: nn.Module) -> tuple[GraphModule, int]:
     return after, sum(node.args[1] != 0 for node in selections)
 
 
-@pytest.mark.parametrize("cell", [nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("cell", [nn.GRU, nn.LSTM, nn.RNN])
 def test_the_last_step_is_the_last_state_of_the_upper_layer(cell: Cell) -> None:
     after, left = passed(Reader(cell, lambda states: states[:, -1] * 2, batch_first=True, num_layers=2))
     assert left == 0
