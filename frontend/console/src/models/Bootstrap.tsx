@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
+import { JOBS } from "../jobs/queries";
 import { datasetsQuery, PAIRS, type Pair } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
@@ -40,7 +41,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
         </Stack>
       }
       done="It is trained as soon as the cloud is free."
-      changes={[PAIRS, ["jobs"]]}
+      changes={[PAIRS, JOBS]}
       call={(via) =>
         api.POST("/api/pairs/{id}/bootstrap/", {
           params: { path: { id: pair.id } },
