@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import type { TableSearch } from "../table/search";
+import { choice, type TableSearch, tableSearch } from "../table/search";
 
 export type Job = components["schemas"]["TrainingJob"];
 
@@ -10,8 +10,33 @@ export const JOBS = ["jobs"] as const;
 /** A log keeps twice as many lines. */
 const LINES_AT_ONCE = 500;
 
-export function jobsQuery(search: TableSearch) {
-  const query = asked(search);
+export const KINDS = ["preflight", "bootstrap", "distill"] as const;
+export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
+
+/** Which jobs are shown. */
+interface JobsFilter {
+  readonly kind?: (typeof KINDS)[number];
+  readonly state?: (typeof STATES)[number];
+}
+export type JobsSearch = TableSearch & JobsFilter;
+
+/** What of an address chooses jobs; what does not fit is left out. */
+export function jobsFilter(raw: Record<string, unknown>): JobsFilter {
+  const kind = choice(raw.kind, KINDS);
+  const state = choice(raw.state, STATES);
+  return { ...(kind !== undefined && { kind }), ...(state !== undefined && { state }) };
+}
+
+export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
+  return { ...tableSearch(raw), ...jobsFilter(raw) };
+}
+
+export function jobsAsked(search: JobsSearch) {
+  return { ...asked(search), ...jobsFilter({ ...search }) };
+}
+
+export function jobsQuery(search: JobsSearch) {
+  const query = jobsAsked(search);
   return queryOptions({
     queryKey: [...JOBS, "list", query],
     queryFn: async ({ signal }) => (await api.GET("/api/jobs/", { params: { query }, signal })).data,

@@ -1,4 +1,4 @@
-import { Anchor, Progress, Stack, Text } from "@mantine/core";
+import { Anchor, Progress, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
 import { api } from "../api/client";
@@ -10,21 +10,29 @@ import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
 import { JobLog } from "../jobs/JobLog";
-import { JOBS, type Job, jobsQuery } from "../jobs/queries";
+import {
+  JOBS,
+  type Job,
+  type JobsSearch,
+  jobsAsked,
+  jobsFilter,
+  jobsQuery,
+  jobsSearch,
+  KINDS,
+  STATES,
+} from "../jobs/queries";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
-import { asked, PAGE_SIZE } from "../table/rows";
-import { type TableSearch, tableSearch, texts } from "../table/search";
+import { PAGE_SIZE } from "../table/rows";
+import { texts } from "../table/search";
 
-interface JobsSearch extends TableSearch {
-  /** The job whose log is read. */
-  readonly job?: string;
-}
+/** And the job whose log is read. */
+type JobsAddress = JobsSearch & { readonly job?: string };
 
 export const Route = createFileRoute("/jobs")({
   component: Jobs,
-  validateSearch: (raw: Record<string, unknown>): JobsSearch => ({ ...tableSearch(raw), ...texts(raw, ["job"]) }),
-  loaderDeps: ({ search: { job: _job, ...table } }) => table,
+  validateSearch: (raw: Record<string, unknown>): JobsAddress => ({ ...jobsSearch(raw), ...texts(raw, ["job"]) }),
+  loaderDeps: ({ search: { job: _job, ...search } }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(jobsQuery(deps));
   },
@@ -33,12 +41,18 @@ export const Route = createFileRoute("/jobs")({
 function Jobs() {
   const { job, ...search } = Route.useSearch();
   const navigate = Route.useNavigate();
-  const show = (change: JobsSearch) => navigate({ search: change, replace: true });
+  const show = (change: JobsAddress) => navigate({ search: change, replace: true });
   const rows = useQuery(jobsQuery(search));
+  const { page: _page, ...filters } = search;
+  const narrow = (name: "kind" | "state", value: string | null) => {
+    const { [name]: _old, ...kept } = filters;
+    show(jobsSearch({ ...kept, [name]: value }));
+  };
+  const narrowed = search.q ?? search.kind ?? search.state;
   return (
     <>
       <PageHead title="Jobs" says={rows.data && says(rows.data.results)}>
-        <ExportCsv path="/api/jobs/" query={asked(search)} />
+        <ExportCsv path="/api/jobs/" query={jobsAsked(search)} />
       </PageHead>
       <DataTable
         label="Jobs"
@@ -47,11 +61,38 @@ function Jobs() {
         rowKey={(job) => job.id}
         pageSize={PAGE_SIZE}
         search={search}
-        onSearch={show}
+        onSearch={(change) => show({ ...change, ...jobsFilter({ ...search }) })}
+        searchable="Model pair or error"
+        tools={
+          <>
+            <Select
+              aria-label="Kind of job"
+              placeholder="All kinds"
+              clearable
+              data={KINDS}
+              value={search.kind ?? null}
+              onChange={(kind) => narrow("kind", kind)}
+              w={150}
+            />
+            <Select
+              aria-label="How jobs stand"
+              placeholder="All states"
+              clearable
+              data={STATES}
+              value={search.state ?? null}
+              onChange={(state) => narrow("state", state)}
+              w={150}
+            />
+          </>
+        }
         empty={
-          <Empty title="No job yet">
-            A job starts when a model pair is submitted (it is checked and compiled) and when it is bootstrapped.
-          </Empty>
+          narrowed === undefined ? (
+            <Empty title="No job yet">
+              A job starts when a model pair is submitted (it is checked and compiled) and when it is bootstrapped.
+            </Empty>
+          ) : (
+            <Empty title="No such job">Take a filter away to see the others.</Empty>
+          )
         }
       />
       {job !== undefined && <JobLog id={job} onClose={() => show(search)} />}
@@ -68,6 +109,7 @@ const COLUMNS: readonly Column<Job>[] = [
   {
     id: "kind",
     header: "Job",
+    sort: "kind",
     cell: (job) => (
       <Anchor
         component={Link}
@@ -82,10 +124,10 @@ const COLUMNS: readonly Column<Job>[] = [
     ),
   },
   { id: "pair", header: "Model pair", cell: (job) => job.pair_slug },
-  { id: "state", header: "State", cell: (job) => <State of={job.state ?? "queued"} /> },
+  { id: "state", header: "State", sort: "state", cell: (job) => <State of={job.state ?? "queued"} /> },
   { id: "progress", header: "How far", cell: (job) => <Standing job={job} /> },
-  { id: "created", header: "Asked for", cell: (job) => <When at={job.created_at} /> },
-  { id: "finished", header: "Ended", cell: (job) => <When at={job.finished_at} /> },
+  { id: "created", header: "Asked for", sort: "created_at", cell: (job) => <When at={job.created_at} /> },
+  { id: "finished", header: "Ended", sort: "finished_at", cell: (job) => <When at={job.finished_at} /> },
   { id: "actions", header: "Actions", headless: true, align: "end", cell: (job) => <Handles job={job} /> },
 ];
 
