@@ -1,5 +1,6 @@
 """The compiled train step on onnxruntime against PyTorch, eager and compiled: time, memory, and time to start."""
 
+import functools
 import itertools
 import multiprocessing
 import os
@@ -15,10 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from coterie.demo.pair import IMAGE, DeviceModel
 from coterie.learning.compile.compiled import compile_model
 from coterie.learning.compile.program import export_module
+from coterie.learning.compile.trace import without_onednn
 from coterie_wire.contract import train_inputs, train_outputs, version_names
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.in_pytorch import LEARNING_RATE, MOMENTUM, eager_step
@@ -37,6 +40,8 @@ FOOTPRINT_BATCH = 32
 FOOTPRINTS = ("lenet", "mlp", "resnet", "mobilenet", "cnn_windows", "lstm", "causal_transformer", "recommender")
 FOOTPRINT_STEPS = 20
 START_RUNS = 5
+LARGE = 1024
+PRODUCTS = 20
 MEGA = 1e6
 
 ENTRIES: Mapping[str, Entry] = {"demo": Entry(DeviceModel, (Numbers(IMAGE),), CLASSES), **ZOO}
@@ -108,7 +113,29 @@ def _measure_model(directory: Path, name: str, threads: int) -> list[Figure]:
             ratio = statistics.median(other / own for other, own in zip(theirs, times.ours, strict=True))
             against = f"{side}, {1e3 * statistics.median(theirs):.2f} ms"
             figures.append(Figure(case, "train step", milliseconds, "ms", against=against, ratio=ratio))
+        figures.append(_bound(case, entry, batch, statistics.median(times.eager)))
     return figures
+
+
+def _bound(case: str, entry: Entry, batch: int, eager_s: float) -> Figure:
+    """A step that did nothing but PyTorch's products, each as quickly as one of large matrices."""
+    with without_onednn(), FlopCounterMode(display=False) as counted:  # which has layers that nobody can look into
+        eager_step(entry, entry.built(), batch)()
+    least_s = counted.get_total_flops() / _fastest()
+    against = f"{_fastest() / 1e9:.0f} GFLOP/s; eager PyTorch, {1e3 * eager_s:.2f} ms"
+    return Figure(case, "bound", 1e3 * least_s, "ms", against=against, ratio=eager_s / least_s)
+
+
+@functools.cache
+def _fastest() -> float:
+    """Floating-point operations a second in a product of large matrices."""
+    matrix = torch.randn(LARGE, LARGE)
+    seconds = []
+    for _ in range(PRODUCTS):
+        started = time.perf_counter()
+        torch.mm(matrix, matrix)
+        seconds.append(time.perf_counter() - started)
+    return 2.0 * LARGE**3 / min(seconds)
 
 
 def _threads(count: int) -> str:

@@ -8,8 +8,7 @@ from types import FrameType
 
 import torch
 from torch import nn
-from torch._dynamo.exc import UserError
-from torch.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from coterie.core.errors import CoterieError
 from coterie.learning.compile.errors import BatchBecameConstant, DataDependent, ExportFailed, LengthBecameConstant
@@ -24,7 +23,7 @@ def diagnose(error: Exception, module: nn.Module) -> CoterieError:
     if isinstance(error, DATA_DEPENDENT):
         return DataDependent(module=path, line=line)
     detail = str(error).strip().splitlines() or [type(error).__name__]
-    if isinstance(error, (UserError, ConstraintViolationError)) and "Constraints violated" in detail[0]:
+    if "Constraints violated" in detail[0]:
         reason = next((text.strip("- ").strip() for text in detail if text.startswith("  - ")), detail[0])
         constant = LengthBecameConstant if re.search(r"(marked|values of) length\b", reason) else BatchBecameConstant
         return constant(detail=reason.split(". If you", 1)[0][:300])

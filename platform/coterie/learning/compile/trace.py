@@ -55,7 +55,7 @@ def trace(function: Callable[[Named], Named], given: Named) -> Traced:
 
 
 @contextmanager
-def _without_onednn() -> Iterator[None]:
+def without_onednn() -> Iterator[None]:
     """oneDNN has operators of its own, for LSTM for one; its public switch warns where there is no Intel GPU."""
     enabled = torch._C._get_mkldnn_enabled()
     torch._C._set_mkldnn_enabled(False)
@@ -71,7 +71,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
             enable_python_dispatcher(),
             preserve_node_meta(),
             sdpa_kernel(SDPBackend.MATH),
-            _without_onednn(),
+            without_onednn(),
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
     except REFUSALS as error:
