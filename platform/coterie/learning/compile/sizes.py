@@ -15,6 +15,11 @@ Sources = Mapping[sympy.Symbol, tuple[str, int]]
 """By the symbol of a size, an input that has it and the axis."""
 
 
+def at_most(size: int | torch.SymInt) -> int:
+    """The size where samples are as long as they may be; a question about the size itself would fix it."""
+    return size if isinstance(size, int) else int(size.node.shape_env.bound_sympy(size.node.expr).upper)
+
+
 class Sizes:
     """Each size is computed once in a graph."""
 

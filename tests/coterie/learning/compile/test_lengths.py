@@ -20,6 +20,7 @@ from coterie.learning.compile.errors import (
     UnsupportedOperator,
     UnsupportedSignature,
 )
+from coterie.learning.compile.gradients import convolution
 from coterie.learning.compile.preflight import preflight_stored, try_training
 from coterie.learning.compile.program import export_module
 from coterie.learning.datasets import Dataset
@@ -144,6 +145,7 @@ POOLED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "positions": lambda x, present: ((x + TABLE[: x.shape[1]]).tanh() * present).sum(dim=1),
     "repeated": lambda x, present: (torch.ones(4).repeat(x.shape[0], x.shape[1], 1) * x.sin() * present).sum(dim=1),
     "normalised": lambda x, present: (nn.functional.layer_norm(x, (4,)) * present).sum(dim=1),
+    "normalised in groups": lambda x, present: (nn.functional.group_norm(x.mT, 2) * present.mT).sum(dim=2),
     "spread": lambda x, present: (x * present).var(dim=1, correction=0),
     "shifted": lambda x, present: (nn.functional.pad(x, (0, 0, 1, 0))[:, :-1] * x * present).sum(dim=1),
     "joined": lambda x, present: torch.cat([x * present, x.tanh() * present], dim=1).sum(dim=1),
@@ -181,8 +183,10 @@ class Convolved(nn.Module):
         return logits
 
 
-def test_convolutions_along_the_length_follow_pytorch() -> None:
-    follow(Entry(Convolved, (Sentences((9,), WORDS),), 3, length=Length(1, 9, {"words": 0})), 9)
+@pytest.mark.parametrize("floats", [convolution.MAX_PATCH_FLOATS, 500], ids=["at once", "in parts"])
+def test_convolutions_along_the_length_follow_pytorch(floats: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "MAX_PATCH_FLOATS", floats)
+    follow(Entry(Convolved, (Sentences((30,), WORDS),), 3, length=Length(1, 30, {"words": 0})), 9)
 
 
 def test_channels_by_length_follow_pytorch() -> None:

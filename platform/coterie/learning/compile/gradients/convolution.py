@@ -16,6 +16,7 @@ from coterie.learning.compile.gradients.depthwise import depthwise_weight_gradie
 from coterie.learning.compile.gradients.geometry import Geometry
 from coterie.learning.compile.gradients.shifts import is_quicker_by_shifts, weight_gradient_by_shifts
 from coterie.learning.compile.patches import patches
+from coterie.learning.compile.sizes import at_most
 
 aten = torch.ops.aten
 
@@ -68,12 +69,12 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
     if is_narrow_depthwise(big, weight, groups):
         return depthwise_weight_gradient(big, small, weight, *geometry)
     taps, places = math.prod(weight.shape[2:]), math.prod(small.shape[2:])
-    floats = big.shape[:2].numel() * taps * places if taps > 1 else 0
+    floats = at_most(big.shape[:2].numel() * taps * places) if taps > 1 else 0
     part_of: Callable[[Tensor, Tensor, Tensor, Geometry], Tensor] = partial(_by_patches, groups=groups)
     # Patches that are cut at once serve the convolution as well (`passes.shared_patches`), unless it gives little.
     shared = floats <= MAX_PATCH_FLOATS and small.shape[1] >= big.shape[1]
     if groups == 1 and not shared and is_quicker_by_shifts(big, small, weight, geometry):
-        floats, part_of = big.numel() * weight.shape[-1], weight_gradient_by_shifts
+        floats, part_of = at_most(big.numel() * weight.shape[-1]), weight_gradient_by_shifts
     count = min(big.shape[0], max(1, math.ceil(floats / MAX_PATCH_FLOATS)))
     if count == 1:
         return part_of(big, small, weight, geometry)
@@ -87,9 +88,8 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
 
 def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, *, groups: int) -> Tensor:
     batch, taps = big.shape[0], math.prod(weight.shape[2:])
-    left = _seen(big, weight.shape[2:], small.shape[2:], geometry).reshape(
-        batch * groups, big.shape[1] // groups * taps, -1
-    )
+    seen = _seen(big, weight.shape[2:], small.shape[2:], geometry)
+    left = seen.reshape(batch * groups, big.shape[1] // groups * taps, -1)
     right = small.reshape(batch * groups, small.shape[1] // groups, -1)
     # Patches come first, because runtimes copy the transposed factor, and they are the larger.
     product = torch.bmm(left, right.transpose(1, 2))

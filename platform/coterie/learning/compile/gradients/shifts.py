@@ -34,6 +34,8 @@ def is_quicker_by_shifts(big: Tensor, small: Tensor, weight: Tensor, geometry: G
     taps = math.prod(weight.shape[2:])
     if taps == 1 or len(geometry.stride) > 2 or any(step != 1 for step in geometry.stride):
         return False
+    if not all(isinstance(places, int) for places in small.shape[2:]):
+        return False  # the length would decide
     ends = zip(_ends(weight, geometry), small.shape[2:], strict=True)
     limits = LIMITS_OF_MANY if taps >= MANY_TAPS else LIMITS
     waste = math.prod(1 + end / places for end, places in ends)

@@ -23,7 +23,8 @@ def ranked_scalars(module: GraphModule) -> None:
         if node.target not in ELEMENTWISE or value.dim() < 2 or not same_sizes(value.shape[-1:], [1]):
             continue
         for source in node.all_input_nodes:
-            if source.meta["val"].dim() == 0:
+            scalar = source.meta["val"]  # or a number that depends on the length
+            if isinstance(scalar, torch.Tensor) and scalar.dim() == 0:
                 node.replace_input_with(source, _ranked(source, value.dim(), known))
 
 
