@@ -8,6 +8,7 @@ from torch._decomp import decompositions as torch_decompositions
 
 from coterie.learning.compile import padding, pooling, recurrent, scans
 from coterie.learning.compile.attention import scaled_dot_product_attention
+from coterie.learning.compile.dropout import dropout
 from coterie.learning.compile.resizing import RESIZES
 
 Composite = Callable[..., object]
@@ -35,13 +36,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     rows = x.reshape(-1, x.shape[-1])
     found = rows @ weight.t() if bias is None else torch.addmm(bias, rows, weight.t())
     return found.reshape(*x.shape[:-1], weight.shape[0])
-
-
-def dropout(x: Tensor, share: float, train: bool) -> Tensor:
-    """nn.Dropout; PyTorch asks for the number of elements first."""
-    if not train or share in (0, 1) or all(isinstance(size, int) for size in x.shape):
-        return torch.dropout(x, share, train)
-    return x * (torch.bernoulli(torch.empty_like(x), 1 - share) / (1 - share))
 
 
 def bilinear(left: Tensor, right: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -9,9 +9,16 @@ from types import FrameType
 import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.utils.rnn import PackedSequence
 
 from coterie.core.errors import CoterieError
-from coterie.learning.compile.errors import BatchBecameConstant, DataDependent, ExportFailed, LengthBecameConstant
+from coterie.learning.compile.errors import (
+    BatchBecameConstant,
+    DataDependent,
+    ExportFailed,
+    LengthBecameConstant,
+    PackedSequences,
+)
 
 PYTORCH = Path(torch.__file__).parent
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
@@ -20,6 +27,8 @@ DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
 def diagnose(error: Exception, module: nn.Module) -> CoterieError:
     """The error to raise for what `torch.export.export(module, …)` raised."""
     path, line = _place(error, module)
+    if any(isinstance(value, PackedSequence) for frame, _ in _frames(error) for value in frame.f_locals.values()):
+        return PackedSequences(module=path)
     if isinstance(error, DATA_DEPENDENT):
         return DataDependent(module=path, line=line)
     detail = str(error).strip().splitlines() or [type(error).__name__]

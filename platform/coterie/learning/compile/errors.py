@@ -115,6 +115,17 @@ class ExportFailed(CoterieError):
     sentence = "torch.export could not trace module {module!r}, at {line!r}: {detail}"
 
 
+class PackedSequences(CoterieError):
+    """Fields: module (path in the model)."""
+
+    code = "compile.packed_sequences"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "Module {module!r} takes packed sequences, whose shape depends on the data: give it the filled-up ones, and "
+        "take each sample's last state by index, states[torch.arange(lengths.shape[0]), lengths - 1]."
+    )
+
+
 class DataDependent(CoterieError):
     """Fields: module, line."""
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 from torch.autograd.function import FunctionCtx
 
+from coterie.learning.compile.dropout import dropout as drop
 from coterie.learning.compile.stepping import Tensors, over_steps, steps
 
 State = TypeVar("State")
@@ -267,7 +268,7 @@ def _layers(
     states = x.transpose(0, 1) if batch_first else x
     for number in range(layers):
         if number and train and dropout:
-            states = torch.dropout(states, dropout, train=True)
+            states = drop(states, dropout, train=True)
         directions = []
         for reverse in (False, True) if bidirectional else (False,):
             found, end = layer(states, next(begin), next(remaining), has_biases, reverse)

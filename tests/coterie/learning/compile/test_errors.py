@@ -13,6 +13,7 @@ from coterie.learning.compile.errors import (
     DataDependent,
     ExportFailed,
     NoGradient,
+    PackedSequences,
     UnsupportedOperator,
 )
 from coterie.learning.compile.lower import LOWERINGS
@@ -121,3 +122,22 @@ def test_advice_is_for_what_is_not_lowered() -> None:
     assert ADVICE.keys().isdisjoint(lowered - {"as_strided"})
     assert advise("aten.nonzero.default") == advise("torch.ops.aten.nonzero.default") == ADVICE["nonzero"]
     assert advise("aten.relu_.default") is None
+
+
+class Packed(nn.Module):
+    """Reads sequences without what fills them up, as tutorials do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.LSTM(4, 3, batch_first=True)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        hidden: Tensor = self.encoder(packed)[1][0]
+        return hidden[-1]
+
+
+def test_packed_sequences_are_refused_with_what_to_write_instead() -> None:
+    with pytest.raises(PackedSequences, match=r"takes packed sequences.*lengths - 1\]") as caught:
+        export_module(Packed(), (torch.zeros(2, 5, 4), torch.tensor([5, 3])))
+    assert caught.value.fields["module"] == "encoder"

@@ -268,17 +268,18 @@ def test_compiling_twice_gives_the_same_bytes() -> None:
 
 
 class WithDropout(nn.Module):
-    """Drops in its attention, too."""
+    """Drops between its recurrent layers and in its attention, too."""
 
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(WORDS, 4)
+        self.recurrent = nn.GRU(4, 4, num_layers=2, dropout=0.3, batch_first=True)
         self.attention = nn.MultiheadAttention(4, 2, dropout=0.3, batch_first=True)
         self.dropout = nn.Dropout(0.3)
         self.head = nn.Linear(4, 3)
 
     def forward(self, words: Tensor) -> Tensor:
-        x, padding = self.embedding(words), words == 0
+        x, padding = self.recurrent(self.embedding(words))[0], words == 0
         found, _ = self.attention(x, x, x, key_padding_mask=padding, need_weights=False)
         logits: Tensor = self.head(torch.where(padding.unsqueeze(-1), 0.0, self.dropout(found)).sum(dim=1))
         return logits
