@@ -186,6 +186,7 @@ class Convolved(nn.Module):
 @pytest.mark.parametrize("floats", [convolution.MAX_PATCH_FLOATS, 500], ids=["at once", "in parts"])
 def test_convolutions_along_the_length_follow_pytorch(floats: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution, "MAX_PATCH_FLOATS", floats)
+    monkeypatch.setattr(convolution, "MAX_SHARED_FLOATS", floats)
     follow(Entry(Convolved, (Sentences((30,), WORDS),), 3, length=Length(1, 30, {"words": 0})), 9)
 
 

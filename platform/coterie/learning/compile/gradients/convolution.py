@@ -20,8 +20,10 @@ from coterie.learning.compile.sizes import at_most
 
 aten = torch.ops.aten
 
-MAX_PATCH_FLOATS = 5 << 17
-"""Patches of more are cut in parts of the batch. Measured on 1 MB of second-level cache: 2.5 MB are still quick."""
+MAX_PATCH_FLOATS = 1 << 19
+"""Patches of more are cut in parts of the batch. Measured on 1 MB of second-level cache: 2 MB are still quick."""
+MAX_SHARED_FLOATS = 5 << 17
+"""Patches of up to so many are cut at once, where the convolution is made of the same (`passes.shared_patches`)."""
 
 
 def convolution_backward(
@@ -71,9 +73,9 @@ def _weight_gradient(big: Tensor, small: Tensor, weight: Tensor, geometry: Geome
     taps, places = math.prod(weight.shape[2:]), math.prod(small.shape[2:])
     floats = at_most(big.shape[:2].numel() * taps * places) if taps > 1 else 0
     part_of: Callable[[Tensor, Tensor, Tensor, Geometry], Tensor] = partial(_by_patches, groups=groups)
-    # Patches that are cut at once serve the convolution as well (`passes.shared_patches`), unless it gives little.
-    shared = floats <= MAX_PATCH_FLOATS and small.shape[1] >= big.shape[1]
-    if groups == 1 and not shared and is_quicker_by_shifts(big, small, weight, geometry):
+    if floats <= MAX_SHARED_FLOATS and small.shape[1] >= big.shape[1]:
+        return part_of(big, small, weight, geometry)
+    if groups == 1 and is_quicker_by_shifts(big, small, weight, geometry):
         floats, part_of = at_most(big.numel() * weight.shape[-1]), weight_gradient_by_shifts
     count = min(big.shape[0], max(1, math.ceil(floats / MAX_PATCH_FLOATS)))
     if count == 1:

@@ -1,6 +1,7 @@
 """A convolution whose gradient cuts patches of its input is a product with the same patches.
 
-Cutting them is half the work of a convolution, and is done once instead of twice.
+Cutting them is half the work of a convolution, and is done once instead of twice. One that gives fewer channels than it
+takes stays, because it is quicker as a transposed one.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +26,12 @@ def shared_patches(module: GraphModule) -> None:
 
 
 def _moves(convolution: Node) -> list[Argument] | None:
-    """Kernel, stride, padding and dilation, as `PATCHES` takes them; none of a transposed one, or of any length."""
-    _, weight, _, stride, padding, dilation, transposed, *_ = convolution.args
-    if transposed or not all(isinstance(size, int) for size in convolution.meta["val"].shape):
+    """Kernel, stride, padding and dilation, as `PATCHES` takes them; none of one that stays, or of any length."""
+    x, weight, _, stride, padding, dilation, transposed, *_ = convolution.args
+    assert isinstance(x, Node) and isinstance(weight, Node)
+    given, taken = convolution.meta["val"].shape, x.meta["val"].shape
+    if transposed or not all(isinstance(size, int) for size in given) or given[1] < taken[1]:
         return None
-    assert isinstance(weight, Node)
     return [list(weight.meta["val"].shape[2:]), stride, padding, dilation]
 
 

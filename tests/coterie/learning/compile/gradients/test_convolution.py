@@ -62,6 +62,7 @@ def test_gradients_do_not_depend_on_what_is_quicker(
     case: Case, fewest_channels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = Limits(fewest_channels=fewest_channels, most_waste=100)
+    monkeypatch.setattr(convolution, "MAX_SHARED_FLOATS", 0)
     monkeypatch.setattr(shifts, "LIMITS", limits)
     monkeypatch.setattr(shifts, "LIMITS_OF_MANY", limits)
     compare(case)
