@@ -29,8 +29,8 @@ FOLLOWED = 60
 ASKING = 16
 """Devices among which the requests are."""
 REQUESTS = 42
-SPLITS = ((0.35, 1), (0.6, 2), (0.85, 3))
-"""When a split was made, as a share of the federation's rounds, and how many groups it found."""
+SPLITS = (1, 2, 3)
+"""How many groups each of a federation's splits found."""
 
 
 def keep_company(federation: Federation, members: Sequence[Device], *, random: Random, now: datetime) -> None:
@@ -96,8 +96,8 @@ def _divide(federation: Federation, members: Sequence[Device], random: Random) -
     rounds = list(Round.objects.filter(federation=federation, state="published").order_by("number"))
     if len(members) < 2 * len(SPLITS) or len(rounds) < len(SPLITS):
         return
-    for share, count in SPLITS:
-        round_ = rounds[int(share * (len(rounds) - 1))]
+    for place, count in zip(spread(len(SPLITS), len(rounds)), SPLITS, strict=True):
+        round_ = rounds[place]
         names = [f"group-{number}" for number in range(1, count + 1)] if count > 1 else []
         _split(federation, round_, names, random)
     assert round_.finished_at is not None
@@ -115,6 +115,11 @@ def _divide(federation: Federation, members: Sequence[Device], random: Random) -
         )
         for role in Role:
             _line(round_, name, role, random)
+
+
+def spread(count: int, size: int) -> Sequence[int]:
+    """So many places among `size`, which are at least as many: no two the same, at equal distances."""
+    return [number * size // (count + 1) for number in range(1, count + 1)]
 
 
 def _profile(device: Device, random: Random, classes: int) -> Profile:
