@@ -34,7 +34,7 @@ ZOO: Mapping[str, Entry] = {
     "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, nn.BatchNorm2d), IMAGE, CLASSES, learning_rate=0.005),
     "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES), (Numbers((3, 128)),), ACTIVITIES),
     "autoencoder": Entry(vision.autoencoder, IMAGE, 3 * 32 * 32),
-    "pyramid": Entry(lambda: vision.Pyramid(CLASSES), IMAGE, CLASSES, learning_rate=0.02),
+    "pyramid": Entry(lambda: vision.Pyramid(CLASSES), IMAGE, CLASSES, learning_rate=0.01),
     "gru": Entry(lambda: sequences.Recurrent(nn.GRU, WORDS, 64, 96), (Indices((20,), WORDS),), WORDS),
     "lstm": Entry(lambda: sequences.TiedRecurrent(WORDS, 64, 96), (Indices((20,), WORDS),), WORDS),
     "encoder": Entry(lambda: sequences.Encoder(CLASSES, WORDS, 32, 64, 2), (Indices((32,), WORDS),), CLASSES),
