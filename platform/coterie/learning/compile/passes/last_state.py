@@ -11,10 +11,10 @@ from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.learning.compile.passes.copying import copy_graph
+from coterie.learning.compile.whole_layers import SHAPES
 
 aten = torch.ops.aten
 
-LAYERS = {aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input}
 LAST_OPTIONS = 2
 """The last arguments of a layer are `bidirectional` and `batch_first`."""
 
@@ -44,7 +44,7 @@ def _layer_whose_last_step(node: Node) -> Node | None:
     if not isinstance(states, Node) or states.target is not operator.getitem or states.args[1] != 0:
         return None
     layer = states.args[0]
-    if not isinstance(layer, Node) or layer.target not in LAYERS:
+    if not isinstance(layer, Node) or layer.target not in SHAPES:
         return None
     bidirectional, batch_first = layer.args[-LAST_OPTIONS:]
     steps = 1 if batch_first else 0
