@@ -26,7 +26,7 @@ test: $(STAMP)  ## Run all tests.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
-	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/learning/compile $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile $(ARGS)
 
 test-portable: $(STAMP)  ## Repeat the zoo's graphs on the oldest onnxruntime that the agent takes, and on WebAssembly (Node, npm).
 	$(PYTHON) -m venv build/oldest

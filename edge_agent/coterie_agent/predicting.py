@@ -13,10 +13,10 @@ from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
+from coterie_learning.metrics import log_softmax
 from coterie_wire.bundle import Manifest
-from coterie_wire.codec import Float32
 from coterie_wire.contract import at_length
-from coterie_wire.measure import log_softmax
+from coterie_wire.tensors import Float32
 
 _ROWS = 256
 

@@ -30,8 +30,8 @@ from coterie_wire.trial import ReportTrial, Trial
 
 if TYPE_CHECKING:  # they load NumPy
     from coterie_agent.training.teaching import Teaching
-    from coterie_wire.plan import DevicePlan
-    from coterie_wire.teacher import Teacher
+    from coterie_learning.device_plan import DevicePlan
+    from coterie_learning.teacher import Teacher
 
 log = logging.getLogger(__name__)
 Stage = Literal["accepted", "training", "waiting", "uploading"]
@@ -145,7 +145,7 @@ class Worker:
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
         from coterie_agent.training.teaching import parts_of
-        from coterie_wire.plan import parse_device_plan
+        from coterie_learning.device_plan import parse_device_plan
 
         plan = parse_device_plan(assignment.plan)
         teacher = self._teacher(assignment, plan)
@@ -174,7 +174,7 @@ class Worker:
 
     def _teacher(self, assignment: Assignment, plan: "DevicePlan") -> "Teacher | None":
         """The teacher that the plan asks for. Raises WireError ``bundle.*``, or AgentError ``data.no_teacher``."""
-        from coterie_wire.teacher import verify_teacher
+        from coterie_learning.teacher import verify_teacher
 
         if not plan.local.needs_teacher():
             return None

@@ -118,7 +118,7 @@ class Standing(Message, frozen=True):
     """Of the plan's bytes; the device repeats it at each check-in, and is told the plan when it changes."""
     federation: Annotated[str, Meta(max_length=100)]
     plan: msgspec.Raw
-    """A `coterie_wire.plan.DevicePlan`."""
+    """A `coterie_learning.device_plan.DevicePlan`."""
 
 
 class OfferPortion(Message, frozen=True):

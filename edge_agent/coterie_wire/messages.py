@@ -109,14 +109,14 @@ class Assignment(Message, frozen=True):
     federation: str
     round: Count
     plan: msgspec.Raw
-    """A `coterie_wire.plan.DevicePlan`."""
+    """A `coterie_learning.device_plan.DevicePlan`."""
     manifest: SignedManifest
     seed: Annotated[int, Meta(ge=0, le=2**53)]
     """Seeds shuffling and stochastic rounding."""
     remaining_s: Seconds
     """Until the round closes; partial work uploaded in time counts."""
     teacher: SignedManifest | None = None
-    """A signed `coterie_wire.teacher.Teacher`, where the plan has the device learn from the cloud model."""
+    """A signed `coterie_learning.teacher.Teacher`, where the plan has the device learn from the cloud model."""
 
 
 class Directive(Message, frozen=True):

@@ -26,6 +26,10 @@ Array: TypeAlias = (
     | NDArray[np.bool_]
 )
 
+Float32: TypeAlias = NDArray[np.float32]
+Tensors: TypeAlias = Mapping[str, Float32]
+"""Parameters, running statistics or an update, by the names that the model gives them."""
+
 METADATA = "__metadata__"
 """What no tensor can be called."""
 MAX_HEADER_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 EDGE_AGENT = Path(__file__).parents[2] / "edge_agent"
-PACKAGES = ("coterie_wire", "coterie_agent")
+PACKAGES = ("coterie_wire", "coterie_learning", "coterie_agent")
 IMPORT_NAMES = {"pynacl": "nacl"}
 """Distributions that are imported by another name."""
 NOT_ON_A_DEVICE = (

@@ -15,9 +15,9 @@ import numpy as np
 import psutil
 import torch
 
+from coterie.compile.compiled import compile_model
+from coterie.compile.program import export_module
 from coterie.demo.pair import IMAGE, DeviceModel
-from coterie.learning.compile.compiled import compile_model
-from coterie.learning.compile.program import export_module
 from coterie_wire.bundle import BlobRef, Manifest, new_signing_key, sign_manifest, verify_key_of
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL

@@ -6,10 +6,10 @@ from statistics import median
 
 import numpy as np
 
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.codec import Tensors
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_wire.tensors import Tensors
 from tests.benchmarks.report import Figure
 
 SIZES = {"CNN of 22 k parameters": 246, "CNN of 250 k parameters": 3_800}

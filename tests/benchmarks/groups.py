@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.child.run import run_child
+from coterie.cloud import preflight_job
+from coterie.cloud.averaging_job import StoredUpdate
+from coterie.cloud.device_outputs import compute_outputs
+from coterie.cloud.distill_merge_job import DistillMergeArguments, TrainedModel
+from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
 from coterie.demo.digits import CLASSES, deal
 from coterie.demo.export import JOB, ExportArguments
-from coterie.learning.child.run import run_child
-from coterie.learning.cloud.device_outputs import compute_outputs
-from coterie.learning.datasets import read_model_dataset
-from coterie.learning.grouping.distances import model_distances
-from coterie.learning.groups.affinity import Affinity
-from coterie.learning.jobs import preflight
-from coterie.learning.jobs.distill_merge import DistillMergeArguments, TrainedModel
-from coterie.learning.jobs.merge import StoredUpdate
-from coterie.learning.jobs.preflight import PreflightArguments, PreflightResult
-from coterie_wire.codec.int8 import Int8
+from coterie.evaluation.datasets import read_model_dataset
+from coterie_learning.codec.int8 import Int8
+from coterie_learning.grouping.distances import model_distances
+from coterie_learning.groups.affinity import Affinity
 from tests.benchmarks.report import Figure
 
 MODELS = (100, 1000)
@@ -79,7 +79,7 @@ def _compiled(directory: Path) -> PreflightResult:
         frozen=str(directory / "frozen"),
         parameters=str(directory / "parameters"),
     )
-    return run_child(preflight.JOB, arguments)
+    return run_child(preflight_job.JOB, arguments)
 
 
 def _arguments(directory: Path, compiled: PreflightResult, count: int) -> DistillMergeArguments:

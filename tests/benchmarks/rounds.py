@@ -19,10 +19,10 @@ import httpx
 import msgspec
 import numpy as np
 
+from coterie.cloud.averaging_job import MergeArguments, StoredUpdate
 from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
-from coterie.learning.jobs.merge import MergeArguments, StoredUpdate
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec, verify_manifest
-from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Conditions
 from coterie_wire.messages import (
     Assignment,
@@ -114,7 +114,7 @@ def _in_fresh_process(directory: Path, updates: list[StoredUpdate]) -> Merged:
 
 
 def _merge(encoded: bytes) -> Merged:
-    from coterie.learning.merging import merge_stored
+    from coterie.cloud.averaging import merge_stored
 
     arguments = msgspec.json.decode(encoded, type=MergeArguments)
     # Of the processor: one thread does it all, and what else the machine does should not count.

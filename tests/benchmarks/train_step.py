@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from coterie.compile.compiled import compile_model
+from coterie.compile.program import export_module
+from coterie.compile.trace import without_onednn
 from coterie.demo.pair import IMAGE, DeviceModel
-from coterie.learning.compile.compiled import compile_model
-from coterie.learning.compile.program import export_module
-from coterie.learning.compile.trace import without_onednn
 from coterie_wire.contract import train_inputs, train_outputs, version_names
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.in_pytorch import LEARNING_RATE, MOMENTUM, eager_step

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from coterie_wire.codec import Codec
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec import Codec
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from tests.contract.samples import (
     MESSAGES,
     PLATFORM_FRAMES,

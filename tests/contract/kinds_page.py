@@ -6,11 +6,11 @@ from typing import TypedDict, get_args
 
 import msgspec
 
-from coterie.learning.plan import GROUPS, MERGE, PACE, ROLLOUT
-from coterie.learning.recipe import LOSS, OPTIMISER, TRAINS
+from coterie.compile.recipe import LOSS, OPTIMISER, TRAINS
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_learning.kinds import Kind, Registry
+from coterie_learning.plan import GROUPS, MERGE, PACE, ROLLOUT
 from coterie_wire.conditions import Requirements
-from coterie_wire.kinds import Kind, Registry
-from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
 
 QUESTIONS: Mapping[Registry[Kind], str] = {
     LOCAL: "How does a device learn?",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from coterie.simulation.schema import schema_text as simulation_schema_text
-from coterie_wire.schema import schema_text
+from coterie_learning.schema import schema_text
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.kinds_page import kinds_page
 from tests.contract.openapi_page import console_page, openapi_page

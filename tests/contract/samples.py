@@ -3,8 +3,8 @@
 import msgspec
 import numpy as np
 
+from coterie_learning.teacher import Teacher, sign_teacher
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
-from coterie_wire.codec import Tensors
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.helping import (
     AskHelp,
@@ -42,7 +42,7 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
-from coterie_wire.teacher import Teacher, sign_teacher
+from coterie_wire.tensors import Tensors
 from coterie_wire.trial import Compared, Fit, ReportTrial, Trial
 
 SIGNING_KEY = bytes(range(32))

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_learning.schema import wire_schema
 from coterie_wire.messages import EXCHANGES
-from coterie_wire.plan import CODEC, HELP, LOCAL, PRIVACY
-from coterie_wire.schema import wire_schema
 from tests.contract.golden import GOLDEN
 from tests.contract.samples import DEVICE_PLAN, MESSAGES, PLATFORM_FRAMES, PROBLEM, REQUEST
 

@@ -9,24 +9,23 @@ from types import MappingProxyType
 import msgspec
 import numpy as np
 
+from coterie.child.job import Progress
+from coterie.cloud.averaging import merge_stored
+from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.core.credentials import hash_secret
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.models import Device
-from coterie.learning.child.job import Progress
-from coterie.learning.jobs.merge import MergeArguments, MergeResult
-from coterie.learning.merging import merge_stored
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rounds import directives, uploads
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
-from coterie_wire.codec import Tensors
-from coterie_wire.codec.int8 import Int8
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn, DataMetadata, Directive, OfferUpdate, UploadState
 from coterie_wire.messages import Progress as DeviceProgress
-from coterie_wire.tensors import encode_tensors
+from coterie_wire.tensors import Tensors, encode_tensors
 from coterie_wire.version import PROTOCOL
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

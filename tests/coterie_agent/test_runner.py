@@ -8,7 +8,7 @@ import pytest
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import OfferUpdate, ReleaseAssignment
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent

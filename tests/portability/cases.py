@@ -10,8 +10,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from torch import nn
 
-from coterie.learning.compile.compiled import CompiledModel
-from coterie.learning.recipe import Recipe
+from coterie.compile.compiled import CompiledModel
+from coterie.compile.recipe import Recipe
 from tests.zoo.entry import Entry, Numbers
 from tests.zoo.models import CLASSES, OF_ANY_LENGTH, ZOO
 from tests.zoo.reference import compiled

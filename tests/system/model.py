@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_wire.codec import Codec, Tensors
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec import Codec
+from coterie_learning.codec.int8 import Int8
+from coterie_wire.tensors import Tensors
 from tests.coterie_agent.bundles import spec_of
 
 SIDE, CLASSES = 32, 10

@@ -10,7 +10,7 @@ import pytest
 
 from coterie_agent.home import Home
 from coterie_agent.store.opened import open_store
-from coterie_wire.codec.float32 import Float32Codec
+from coterie_learning.codec.float32 import Float32Codec
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.model import payload

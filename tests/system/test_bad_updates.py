@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load
 
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import ReleaseAssignment
 from tests.system.conftest import Site

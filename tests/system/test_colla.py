@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from coterie.learning.compile.program import export_module
+from coterie.compile.program import export_module
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import Manifest
-from coterie_wire.codec.int8 import Int8
 from coterie_wire.structs import from_json
 from tests.system.conftest import Site
 from tests.system.eventually import eventually

@@ -10,11 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from coterie.cloud.averaging import merge_blocks
 from coterie.demo.baselines import Start, read_start
 from coterie.demo.digits import Deal, deal
-from coterie.learning.merge import Contribution
-from coterie.learning.merge.fed_avg import FedAvg
-from coterie.learning.merging import merge_blocks
 from coterie.sdk import Checked, Federation, Pair, Platform
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store, open_store
@@ -23,15 +21,18 @@ from coterie_agent.training.batches import split, steps_per_epoch
 from coterie_agent.training.graph import Graph
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
-from coterie_wire.codec import Codec, Tensors
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec import Codec
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.help.none import NoHelp
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.merge import Contribution
+from coterie_learning.merge.fed_avg import FedAvg
+from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.conditions import Requirements
-from coterie_wire.help.none import NoHelp
-from coterie_wire.local.sgd import Sgd
 from coterie_wire.messages import OfferUpdate
-from coterie_wire.plan import DevicePlan
-from coterie_wire.privacy.none import NoPrivacy
+from coterie_wire.tensors import Tensors
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.notebook import Notebook

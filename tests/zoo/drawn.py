@@ -7,10 +7,10 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from coterie.learning.recipe.loss import Loss
-from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
-from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
-from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.compile.recipe.loss import Loss
+from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
 from tests.zoo.entry import Entry, Indices, Numbers
 
 Layer = Callable[[], nn.Module]

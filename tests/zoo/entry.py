@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from coterie.learning.recipe.loss import Loss
-from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss import Loss
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie_wire.length import Length
 
 CLASSIFICATION = CrossEntropy()

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
-from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
-from coterie.learning.recipe.loss.next_token import NextToken
+from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.compile.recipe.loss.next_token import NextToken
 from coterie_wire.length import Length
 from tests.zoo import sequences, tables, vision
 from tests.zoo.entry import Entry, Indices, Numbers, Sentences

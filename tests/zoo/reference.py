@@ -8,23 +8,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from coterie.learning.compile.compiled import CompiledModel, compile_model
-from coterie.learning.compile.program import export_module
-from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import Batch
-from coterie.learning.recipe import Recipe
-from coterie.learning.recipe.loss import Loss
-from coterie.learning.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
-from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
-from coterie.learning.recipe.loss.mean_squared_error import MeanSquaredError
-from coterie.learning.recipe.loss.next_token import NextToken
-from coterie.learning.recipe.optimiser import Optimiser
-from coterie.learning.recipe.optimiser.adam import Adam
-from coterie.learning.recipe.optimiser.adamw import AdamW
-from coterie.learning.recipe.optimiser.sgd import Sgd
+from coterie.compile.compiled import CompiledModel, compile_model
+from coterie.compile.program import export_module
+from coterie.compile.recipe import Recipe
+from coterie.compile.recipe.loss import Loss
+from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.recipe.optimiser import Optimiser
+from coterie.compile.recipe.optimiser.adam import Adam
+from coterie.compile.recipe.optimiser.adamw import AdamW
+from coterie.compile.recipe.optimiser.sgd import Sgd
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.train_step import Batch
+from coterie_learning.local import StepWeights
 from coterie_wire.contract import at_length
 from coterie_wire.length import Length
-from coterie_wire.local import StepWeights
 from tests.zoo.entry import Entry
 
 Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]

@@ -18,8 +18,8 @@ from coterie_agent.training.customised import Customised
 from coterie_agent.training.graph import Graph
 from coterie_agent.training.model import Parameters
 from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_wire.local import Local
-from coterie_wire.plan import DevicePlan
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.local import Local
 
 log = logging.getLogger(__name__)
 _AT_A_TIME_S = 0.5

@@ -17,10 +17,13 @@ from coterie_agent.sharing import Telling, share_profile
 from coterie_agent.store.company import CompanyStore, KeptPortion, Outcome, Reading
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.start import terms_of
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.guard import judge
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.portions.payload import decode_portion, merge_portion
+from coterie_learning.watch import Watch
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.guard import judge
-from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import (
     ENDED,
     AskHelp,
@@ -33,10 +36,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.messages import Done
-from coterie_wire.plan import DevicePlan
-from coterie_wire.portions.payload import decode_portion, merge_portion
 from coterie_wire.tensors import encode_tensors
-from coterie_wire.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

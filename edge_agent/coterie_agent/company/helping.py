@@ -10,12 +10,12 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.store.company import CompanyStore
 from coterie_agent.training.start import terms_of
 from coterie_agent.upload import Delivery
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.portions.payload import encode_portion
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.helping import DeclineTransfer, OfferPortion, Serve
 from coterie_wire.messages import Done
-from coterie_wire.plan import DevicePlan
-from coterie_wire.portions.payload import encode_portion
 
 UNWILLING = Reason("help.unwilling", "the owner of this device does not let it help others")
 

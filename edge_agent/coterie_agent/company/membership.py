@@ -22,13 +22,13 @@ from coterie_agent.store.company import CompanyStatus, Reading
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model
+from coterie_learning.device_plan import DevicePlan, parse_device_plan
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
-from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, Standing
 from coterie_wire.messages import Directive, Done
-from coterie_wire.plan import DevicePlan, parse_device_plan
-from coterie_wire.watch import Watch
 
 log = logging.getLogger(__name__)
 WITHHELD = Reason(

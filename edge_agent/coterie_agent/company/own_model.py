@@ -10,9 +10,9 @@ from coterie_agent.store.own_model import Own, OwnTensors
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
+from coterie_learning.guard import judge
+from coterie_learning.profile import Int64
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.guard import judge
-from coterie_wire.profile import Int64
 from coterie_wire.tensors import encode_tensors
 
 

@@ -9,11 +9,11 @@ from coterie_agent.company.own_model import OwnModel
 from coterie_agent.sharing import ClassFound
 from coterie_agent.store.company import Reading
 from coterie_agent.store.samples import Samples, Snapshot, StoredRow
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.profile import Counts
+from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.errors import UNREADABLE
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.profile import Counts
 from coterie_wire.structs import from_json
-from coterie_wire.watch import Watch, begin_watch
 
 
 def begin_reading(samples: Samples) -> Reading:

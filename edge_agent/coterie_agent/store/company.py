@@ -33,7 +33,7 @@ class Reading(msgspec.Struct, frozen=True):
     batches: int = 0
     """Batches judged."""
     watch: bytes = b""
-    """A `coterie_wire.watch.Watch`, whose classes need NumPy; empty before the first batch was judged."""
+    """A `coterie_learning.watch.Watch`, whose classes need NumPy; empty before the first batch was judged."""
 
 
 class KeptPortion(NamedTuple):
@@ -41,7 +41,7 @@ class KeptPortion(NamedTuple):
 
     transfer: str
     plan: bytes
-    """The `coterie_wire.plan.DevicePlan` that it travelled under."""
+    """The `coterie_learning.device_plan.DevicePlan` that it travelled under."""
     classes: tuple[int, ...]
     payload: bytes
 

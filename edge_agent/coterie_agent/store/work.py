@@ -7,9 +7,9 @@ import msgspec
 from coterie_agent.store.database import Database
 from coterie_agent.store.own_model import OwnTensors, write_own
 from coterie_agent.store.samples import Snapshot
+from coterie_learning.stopping import Watched
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
-from coterie_wire.stopping import Watched
 from coterie_wire.structs import from_json
 
 Outcome = Literal["accepted", "dropped", "released"]

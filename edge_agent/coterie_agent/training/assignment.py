@@ -23,10 +23,9 @@ from coterie_agent.training.start import with_portions
 from coterie_agent.training.teaching import Teaching
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
-from coterie_wire.codec import Tensors
+from coterie_learning.device_plan import DevicePlan
 from coterie_wire.messages import Assignment, OfferUpdate
-from coterie_wire.plan import DevicePlan
-from coterie_wire.tensors import encode_tensors
+from coterie_wire.tensors import Tensors, encode_tensors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,8 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.filling import fill_inputs, fill_targets, lengths_of, longest_of
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32
 from coterie_wire.contract import features
-from coterie_wire.tensors import Array
+from coterie_wire.tensors import Array, Float32
 
 HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10

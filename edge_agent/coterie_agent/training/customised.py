@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from coterie_learning.heads import begin_rows, mask_unseen, masked_classes, output_layer, take_over
+from coterie_learning.local import Scope
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Tensors
-from coterie_wire.heads import begin_rows, mask_unseen, masked_classes, output_layer, take_over
-from coterie_wire.local import Scope
+from coterie_wire.tensors import Tensors
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ import numpy as np
 from coterie_agent.store.samples import Samples
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer
+from coterie_learning.local import Stopping
+from coterie_learning.stopping import Watched, is_over, judge_epoch
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.codec import Tensors
-from coterie_wire.local import Stopping
-from coterie_wire.stopping import Watched, is_over, judge_epoch
-from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
 
 
 @dataclass(kw_only=True)

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.codec import Float32
 from coterie_wire.contract import at_length, filler, length_of, numbers_taken
+from coterie_wire.tensors import Float32
 
 
 def lengths_of(rows: Sequence[StoredRow], spec: ModelSpec) -> Sequence[int]:

@@ -7,9 +7,8 @@ import numpy as np
 
 from coterie_agent.blobs import BlobCache
 from coterie_wire.bundle import Manifest, ModelSpec
-from coterie_wire.codec import Float32
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import Array, check_finite, decode_tensors
+from coterie_wire.tensors import Array, Float32, check_finite, decode_tensors
 
 Parameters = Mapping[str, Float32]
 Frozen = Mapping[str, Array]

@@ -11,11 +11,10 @@ from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.batches import make_batch, make_inputs
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
+from coterie_learning.metrics import log_softmax, measure
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32, Tensors
 from coterie_wire.contract import MEASURED, predict_inputs, predict_outputs, version_names
-from coterie_wire.measure import log_softmax, measure
-from coterie_wire.tensors import Array
+from coterie_wire.tensors import Array, Float32, Tensors
 
 _ROWS = 32
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from coterie_agent.store.company import KeptPortion
 from coterie_agent.training.model import Parameters
+from coterie_learning.device_plan import DevicePlan, parse_device_plan
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.portions.payload import Terms, decode_portion, merge_portion
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.errors import WireError
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.plan import DevicePlan, parse_device_plan
-from coterie_wire.portions.payload import Terms, decode_portion, merge_portion
 
 
 def with_portions(

@@ -7,8 +7,7 @@ import numpy as np
 import onnxruntime as ort
 
 from coterie_agent.training.graph import Graph, room, value
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.tensors import Array
+from coterie_wire.tensors import Array, Float32, Tensors
 
 
 class _Direction(NamedTuple):

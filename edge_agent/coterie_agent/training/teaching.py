@@ -15,10 +15,10 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.teaching import TeachingStore
 from coterie_agent.training.predictor import Predictor
+from coterie_learning.heads import renormalise
+from coterie_learning.teacher import Teacher, restore_weights
 from coterie_wire.bundle import BlobRef, ModelSpec
-from coterie_wire.codec import Float32
-from coterie_wire.heads import renormalise
-from coterie_wire.teacher import Teacher, restore_weights
+from coterie_wire.tensors import Float32
 
 log = logging.getLogger(__name__)
 ROWS = 32

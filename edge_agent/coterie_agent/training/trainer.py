@@ -13,8 +13,8 @@ from coterie_agent.training.batches import Batch, batch_ids, make_batch
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_agent.training.steps import Steps
+from coterie_learning.local import StepWeights, step_seed
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32, Tensors
 from coterie_wire.contract import (
     DISTILLATION,
     carried,
@@ -23,8 +23,7 @@ from coterie_wire.contract import (
     train_outputs,
     version_names,
 )
-from coterie_wire.local import StepWeights, step_seed
-from coterie_wire.tensors import Array, check_finite, decode_tensors, encode_tensors
+from coterie_wire.tensors import Array, Float32, Tensors, check_finite, decode_tensors, encode_tensors
 
 _TIMED_STEPS = 100
 

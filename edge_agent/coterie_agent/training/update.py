@@ -4,14 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.heads import pick, place
+from coterie_learning.updates import join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.codec import Tensors
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
-from coterie_wire.heads import pick, place
-from coterie_wire.plan import DevicePlan
-from coterie_wire.tensors import decode_tensors, encode_tensors
-from coterie_wire.updates import join_update
+from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
 
 
 class Update(NamedTuple):

@@ -6,11 +6,11 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from coterie.child.job import Progress
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.events import tell_consoles
 from coterie.core.lease import LEASE
-from coterie.learning.child.job import Progress
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason

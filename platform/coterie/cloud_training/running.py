@@ -9,15 +9,15 @@ from pathlib import Path
 
 from django.db import transaction
 
+from coterie.child.errors import Cancelled
+from coterie.child.job import Progress
+from coterie.child.run import run_child
+from coterie.cloud import bootstrap_job, distill_job, preflight_job
 from coterie.cloud_training import work
 from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
-from coterie.learning.child.errors import Cancelled
-from coterie.learning.child.job import Progress
-from coterie.learning.child.run import run_child
-from coterie.learning.jobs import bootstrap, distill, preflight
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
 
@@ -58,18 +58,20 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", heartbeat: Heartbeat
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
             check = work.preflight_arguments(job, directory)
-            checked = run_child(preflight.JOB, check, limits=preflight.LIMITS, on_progress=shown.show, cancel=cancel)
+            checked = run_child(
+                preflight_job.JOB, check, limits=preflight_job.LIMITS, on_progress=shown.show, cancel=cancel
+            )
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory)
             trained = run_child(
-                bootstrap.JOB, train, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
+                bootstrap_job.JOB, train, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
             )
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory)
             distilled = run_child(
-                distill.JOB, distil, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
+                distill_job.JOB, distil, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
             )
             return work.publish_device(job, distil, distilled, clock())
 

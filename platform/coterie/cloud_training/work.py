@@ -4,13 +4,13 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from coterie.child.job import Limits
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.distill_job import DistillArguments, DistillResult
+from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import add_job
-from coterie.learning.child.job import Limits
-from coterie.learning.jobs.bootstrap import BootstrapArguments, BootstrapResult
-from coterie.learning.jobs.distill import DistillArguments, DistillResult
-from coterie.learning.jobs.preflight import PreflightArguments, PreflightResult
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion

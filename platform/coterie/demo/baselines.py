@@ -15,19 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.demo.digits import Samples, together
-from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import evaluate
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import evaluate
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Row
 from coterie_agent.store.samples import Samples as StoredSamples
 from coterie_agent.training.batches import split, steps_per_epoch
 from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.local import Local
 from coterie_wire.bundle import Manifest
-from coterie_wire.codec import Tensors
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.local import Local
 from coterie_wire.structs import from_json
-from coterie_wire.tensors import decode_tensors
+from coterie_wire.tensors import Tensors, decode_tensors
 
 
 class Start(NamedTuple):

@@ -16,7 +16,7 @@ from coterie.demo.digits import Samples, draw, of_digits
 from coterie.demo.report import Newcomer, Recovery
 from coterie.demo.screen import size
 from coterie.demo.view import HelpRow, MemberRow
-from coterie.learning.plan import Document
+from coterie_learning.plan import Document
 
 FAMILIAR = (0, 2, 4, 5)
 """Digits that the two see from the beginning."""

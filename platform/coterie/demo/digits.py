@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.digits import read_digits
+from coterie.evaluation.digits import read_digits
 
 CLASSES = 10
 HELD_OUT_SAMPLES = 360

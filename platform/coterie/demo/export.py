@@ -2,7 +2,7 @@
 
 import msgspec
 
-from coterie.learning.child.job import ChildJob
+from coterie.child.job import ChildJob
 
 
 class ExportArguments(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from coterie.child.job import ReportProgress
 from coterie.demo.export import ExportArguments, Exported
-from coterie.learning.child.job import ReportProgress
 
 IMAGE = (1, 8, 8)
 DIGITS = 10

@@ -14,6 +14,7 @@ import numpy as np
 
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import sign_in_path
+from coterie.child.run import run_child
 from coterie.config.env import child_environment
 from coterie.demo.api import POLL_S, Api
 from coterie.demo.baselines import Baselines, Start, measure_baselines, read_start
@@ -27,9 +28,8 @@ from coterie.demo.scenario import Act, write_script
 from coterie.demo.screen import Screen, counted, size
 from coterie.demo.server import DemoServer
 from coterie.demo.view import RoundRow, View
-from coterie.learning.child.run import run_child
-from coterie.learning.plan import Document
-from coterie_wire.local.sgd import Sgd
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.plan import Document
 
 LOCAL = Sgd(epochs=5, learning_rate=0.03, momentum=0.9)
 BATCH_SIZE = 16

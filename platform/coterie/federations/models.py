@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 
 from coterie.fleet.models import Device
-from coterie.learning.plan import Plan, parse_plan
 from coterie.registry.models import Dataset, ModelPair
+from coterie_learning.plan import Plan, parse_plan
 
 
 class Federation(models.Model):
@@ -27,7 +27,7 @@ class Federation(models.Model):
     slug = models.SlugField(max_length=100, unique=True)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="federations")
     plan = models.JSONField()
-    """A `coterie.learning.plan.Plan`, every hyperparameter written out."""
+    """A `coterie_learning.plan.Plan`, every hyperparameter written out."""
     device_tag = models.CharField(max_length=50, blank=True)
     """Its members are the enrolled devices with this tag; blank: all."""
     held_out = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

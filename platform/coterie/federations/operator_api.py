@@ -16,7 +16,7 @@ from coterie.core.listing import ListedViewSet
 from coterie.federations import services
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
-from coterie.learning.plan import plan_document, plan_schema, presets
+from coterie_learning.plan import plan_document, plan_schema, presets
 
 
 class FederationSerializer(serializers.ModelSerializer[Federation]):

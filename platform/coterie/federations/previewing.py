@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coterie.learning.plan import Document, Plan, parse_plan, plan_document
+from coterie_learning.plan import Document, Plan, parse_plan, plan_document
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 

@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, ready_devices
-from coterie.learning.groups.one import One
-from coterie.learning.plan import Plan
 from coterie.registry.models import BASE
+from coterie_learning.groups.one import One
+from coterie_learning.plan import Plan
 
 
 def members(federation: Federation) -> QuerySet[Device]:

@@ -19,14 +19,14 @@ from coterie.federations.errors import (
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
-from coterie.learning.merge.distill import DistillMerge
-from coterie.learning.plan import Plan, parse_plan, plan_document
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
+from coterie_learning.heads import output_layer
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.plan import Plan, parse_plan, plan_document
+from coterie_learning.portions.payload import Terms
 from coterie_wire.errors import WireError
-from coterie_wire.heads import output_layer
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.portions.payload import Terms
 
 
 @audited("federations.create_federation")

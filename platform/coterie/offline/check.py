@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from coterie.learning.child.job import ReportProgress
-from coterie.learning.child.run import run_child
-from coterie.learning.jobs.preflight import JOB, LIMITS, PreflightArguments, PreflightResult
-from coterie.learning.plan import Document
-from coterie.learning.recipe import parse_recipe, recipe_document
-from coterie.learning.recipe.loss.custom import Custom
+from coterie.child.job import ReportProgress
+from coterie.child.run import run_child
+from coterie.cloud.preflight_job import JOB, LIMITS, PreflightArguments, PreflightResult
+from coterie.compile.recipe import parse_recipe, recipe_document
+from coterie.compile.recipe.loss.custom import Custom
 from coterie.offline.description import describe, plain_text
+from coterie_learning.plan import Document
 from coterie_wire.errors import WireError
 
 FILES = ("train_step.onnx", "predict.onnx", "parameters.safetensors", "frozen.safetensors", "teacher.onnx")

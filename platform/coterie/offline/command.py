@@ -9,8 +9,8 @@ from typing import NoReturn
 import msgspec
 from rich.console import Console
 
+from coterie.child.job import Progress
 from coterie.core.errors import CoterieError, Field
-from coterie.learning.child.job import Progress
 from coterie.offline.check import REPORT, Checked, check_programs
 from coterie.offline.description import describe
 from coterie.offline.progress import ProgressLine

@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 
-from coterie.learning.pair_report import PairReport
+from coterie.compile.pair_report import PairReport
 from coterie_wire.bundle import ModelSpec, TensorSpec
 
 WIDTH = 100

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
-from coterie.learning.plan import Document
-from coterie.learning.recipe import LOSS, OPTIMISER, TRAINS, Recipe, recipe_document
+from coterie.compile.recipe import LOSS, OPTIMISER, TRAINS, Recipe, recipe_document
+from coterie_learning.plan import Document
 from coterie_wire.errors import WireError
 
 CHOICES = (LOSS, OPTIMISER, TRAINS)

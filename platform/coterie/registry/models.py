@@ -67,7 +67,7 @@ class ModelPair(models.Model):
     teacher_parameters = models.JSONField(null=True, blank=True)
     """Its parameters, a list of `coterie_wire.bundle.TensorSpec`."""
     recipe = models.JSONField(default=dict)
-    """A `coterie.learning.recipe.Recipe` with every setting written out: what the train step is compiled for."""
+    """A `coterie.compile.recipe.Recipe` with every setting written out: what the train step is compiled for."""
     frozen = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The tensors of the device model that no training changes, if there are any."""
     loss_program = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

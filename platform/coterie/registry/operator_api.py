@@ -19,9 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.compile.recipe import recipe_schema
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet
-from coterie.learning.recipe import recipe_schema
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion

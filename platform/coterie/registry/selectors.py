@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from msgspec import UNSET
 
 from coterie.core.identity import signing_key
-from coterie.learning.datasets import choices
+from coterie.evaluation.datasets import choices
 from coterie.registry.errors import UnknownBlob
 from coterie.registry.models import (
     BASE,
@@ -23,10 +23,10 @@ from coterie.registry.models import (
     TeacherWeights,
     Withdrawal,
 )
+from coterie_learning.teacher import Teacher, sign_teacher
 from coterie_wire.bundle import Manifest, SignedManifest, TensorSpec, sign_manifest
 from coterie_wire.contract import at_length
 from coterie_wire.messages import MAX_WITHDRAWN
-from coterie_wire.teacher import Teacher, sign_teacher
 from coterie_wire.version import PROTOCOL
 
 SHA256 = re.compile(r"[0-9a-f]{64}")

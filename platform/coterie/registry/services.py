@@ -14,11 +14,11 @@ from django.db.models import Max
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
+from coterie.compile.pair_report import PairReport
+from coterie.compile.recipe import parse_recipe, recipe_document
+from coterie.compile.recipe.loss.custom import Custom
 from coterie.core.errors import Field
 from coterie.core.events import tell_consoles
-from coterie.learning.pair_report import PairReport
-from coterie.learning.recipe import parse_recipe, recipe_document
-from coterie.learning.recipe.loss.custom import Custom
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
@@ -44,9 +44,9 @@ from coterie.registry.models import (
 )
 from coterie.registry.npz import MAX_BYTES, inspect_dataset
 from coterie.registry.selectors import champion, lineage
+from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
-from coterie_wire.teacher import quantise_weights
 from coterie_wire.tensors import decode_tensors, read_header
 
 MAX_PROGRAM_BYTES = 1 << 30
@@ -72,7 +72,7 @@ def submit_pair(
 ) -> ModelPair:
     """Take a pair of uploaded `torch.export` programs and have them checked. They are not opened here.
 
-    `recipe` is JSON as `coterie.learning.recipe` reads it; none is cross-entropy and SGD over all parameters.
+    `recipe` is JSON as `coterie.compile.recipe` reads it; none is cross-entropy and SGD over all parameters.
     `loss_program` is the loss where the recipe's is `custom`. Raises WireError ``recipe.invalid``, LossProgramMismatch,
     BadLabels, UploadTooLarge or NameTaken.
     """

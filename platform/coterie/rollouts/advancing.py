@@ -7,10 +7,6 @@ from django.db.models import Q
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.learning.rollout import Rollout as Terms
-from coterie.learning.rollout import Standing
-from coterie.learning.rollout.comparison import compare
-from coterie.learning.selection import choose, derive_seed
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import move_champion, withdraw_version
@@ -18,6 +14,10 @@ from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
 from coterie.rollouts.transitions import end, explain, step
+from coterie_learning.rollout import Rollout as Terms
+from coterie_learning.rollout import Standing
+from coterie_learning.rollout.comparison import compare
+from coterie_learning.selection import choose, derive_seed
 from coterie_wire.conditions import Reason
 
 State = Rollout.State

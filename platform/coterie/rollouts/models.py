@@ -11,9 +11,9 @@ from django.db.models import Q
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.learning.plan import ROLLOUT
-from coterie.learning.rollout import Rollout as Terms
 from coterie.registry.models import ModelVersion
+from coterie_learning.plan import ROLLOUT
+from coterie_learning.rollout import Rollout as Terms
 from coterie_wire.conditions import Reason
 from coterie_wire.trial import Compared, Fit
 

@@ -1,6 +1,6 @@
 """Why roll-outs wait, and how they ended: stable codes, and sentences made of figures."""
 
-from coterie.learning.rollout.comparison import Comparison
+from coterie_learning.rollout.comparison import Comparison
 from coterie_wire.conditions import Reason
 
 AFTER_ROUND = Reason("rollouts.after_round", "begins when the round that is held has ended")

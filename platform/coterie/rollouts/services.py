@@ -9,7 +9,6 @@ from coterie.audit.recording import audited
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
-from coterie.learning.plan import ROLLOUT
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rollouts import reasons
@@ -25,6 +24,7 @@ from coterie.rollouts.errors import (
 from coterie.rollouts.models import Rollout
 from coterie.rollouts.selectors import active_rollout
 from coterie.rollouts.transitions import end
+from coterie_learning.plan import ROLLOUT
 
 
 @audited("rollouts.start_rollout")

@@ -9,21 +9,20 @@ from typing import NamedTuple
 import msgspec
 from django.db import transaction
 
-from coterie.federations.grouping import record_split
-from coterie.federations.models import Federation
-from coterie.federations.selectors import current_groups
-from coterie.learning.child.job import Limits, ReportProgress
-from coterie.learning.child.run import run_child
-from coterie.learning.groups.one import One
-from coterie.learning.jobs import distill_merge
-from coterie.learning.jobs.distill_merge import (
+from coterie.child.job import Limits, ReportProgress
+from coterie.child.run import run_child
+from coterie.cloud import distill_merge_job
+from coterie.cloud.averaging_job import StoredUpdate
+from coterie.cloud.distill_merge_job import (
     DistillMergeArguments,
     DistillMergeResult,
     Line,
     NewLine,
     TrainedModel,
 )
-from coterie.learning.jobs.merge import StoredUpdate
+from coterie.federations.grouping import record_split
+from coterie.federations.models import Federation
+from coterie.federations.selectors import current_groups
 from coterie.registry.content import BLOBS
 from coterie.registry.models import BASE, Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -34,6 +33,7 @@ from coterie.rounds.ending import abandon, publish
 from coterie.rounds.figures import ROUNDING, by_class, update_figures
 from coterie.rounds.files import updates_of
 from coterie.rounds.models import Round, Update
+from coterie_learning.groups.one import One
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -63,7 +63,7 @@ def distil_in_a_child(
     arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
 ) -> DistillMergeResult:
     """The job needs PyTorch, which this process never loads."""
-    return run_child(distill_merge.JOB, arguments, limits=LIMITS, on_progress=report, cancel=cancel)
+    return run_child(distill_merge_job.JOB, arguments, limits=LIMITS, on_progress=report, cancel=cancel)
 
 
 def distil_round(

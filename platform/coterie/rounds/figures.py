@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import F, FloatField, Sum
 from django.db.models.functions import Cast
 
-from coterie.learning.jobs import distill_merge, merge
+from coterie.cloud import averaging_job, distill_merge_job
 from coterie.registry.models import Metric
 from coterie.rounds.models import Round, Update
 
@@ -28,6 +28,6 @@ def update_figures(round_: Round, *, samples: int) -> dict[str, float]:
     }
 
 
-def by_class(quality: merge.Quality | distill_merge.Quality | None) -> Mapping[str, Metric]:
+def by_class(quality: averaging_job.Quality | distill_merge_job.Quality | None) -> Mapping[str, Metric]:
     """The accuracy of each class as a metric of a version, where it was measured."""
     return {} if quality is None or not quality.class_accuracy else {"class_accuracy": quality.class_accuracy}

@@ -12,16 +12,15 @@ from time import perf_counter
 
 from django.db import transaction
 
+from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.child.job import Limits, Progress
+from coterie.child.run import run_child
+from coterie.cloud import averaging_job
+from coterie.cloud.averaging import merge_stored
+from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, StoredUpdate
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.federations.models import Federation
-from coterie.learning.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
-from coterie.learning.child.job import Limits, Progress
-from coterie.learning.child.run import run_child
-from coterie.learning.jobs import merge
-from coterie.learning.jobs.merge import HeldOut, MergeArguments, MergeResult, StoredUpdate
-from coterie.learning.merge.distill import DistillMerge
-from coterie.learning.merging import merge_stored
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -34,6 +33,7 @@ from coterie.rounds.figures import ROUNDING, by_class, update_figures
 from coterie.rounds.files import updates_of
 from coterie.rounds.leasing import abandon_merging, extend_lease, give_back, record_progress, take_lease
 from coterie.rounds.models import Round, Update
+from coterie_learning.merge.distill import DistillMerge
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -52,7 +52,7 @@ def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> M
     """
     if _work_bytes(arguments) <= SMALL_BYTES:
         return merge_stored(arguments, _pass_over)
-    return run_child(merge.JOB, arguments, limits=Limits(network=False), cancel=cancel)
+    return run_child(averaging_job.JOB, arguments, limits=Limits(network=False), cancel=cancel)
 
 
 def _work_bytes(arguments: MergeArguments) -> int:

@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.learning.plan import Plan, parse_plan
 from coterie.registry.models import ModelVersion
+from coterie_learning.plan import Plan, parse_plan
 from coterie_wire.conditions import Reason
 
 

@@ -7,9 +7,6 @@ from uuid import UUID
 from coterie.core.events import tell_consoles, wake_device
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lines_of
-from coterie.learning.merge.distill import DistillMerge
-from coterie.learning.plan import Plan, plan_document
-from coterie.learning.selection import choose, derive_seed
 from coterie.registry.models import BASE, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import make_teacher
@@ -17,6 +14,9 @@ from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
 from coterie.rounds.transitions import explain, step, tell
+from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.plan import Plan, plan_document
+from coterie_learning.selection import choose, derive_seed
 
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""

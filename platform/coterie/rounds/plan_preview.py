@@ -4,9 +4,9 @@ from datetime import datetime
 
 from coterie.federations.models import Federation
 from coterie.federations.previewing import WORDS, PlanChange
-from coterie.learning.plan import parse_plan
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
+from coterie_learning.plan import parse_plan
 
 
 def effects_of(federation: Federation, changes: list[PlanChange], plan: object, *, now: datetime) -> list[str]:

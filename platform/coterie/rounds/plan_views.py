@@ -16,8 +16,8 @@ from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
 from coterie.federations.previewing import PlanProblem, changes_between, complete, problems_of
 from coterie.federations.services import check_plan_fits
-from coterie.learning.plan import parse_plan
 from coterie.rounds.plan_preview import effects_of
+from coterie_learning.plan import parse_plan
 from coterie_wire.errors import WireError
 
 

@@ -11,13 +11,13 @@ from coterie.federations.selectors import line_of, members, ready_members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
-from coterie.learning.pace import Standing
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion
 from coterie.rollouts.models import Trial
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
+from coterie_learning.pace import Standing
 from coterie_wire.conditions import Reason
 
 

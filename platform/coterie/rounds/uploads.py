@@ -21,12 +21,12 @@ from coterie.rounds.files import UPLOADS, updates_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update, UpdateFacts, Upload
 from coterie.rounds.transitions import end_assignment, tell
+from coterie_learning.heads import update_specs
+from coterie_learning.updates import split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.heads import update_specs
 from coterie_wire.messages import OfferUpdate, UploadState
-from coterie_wire.updates import split_update
 
 TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
 TENSOR_OVERHEAD_BYTES = 512

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from coterie.child.job import Progress
 from coterie.core.errors import CoterieError
-from coterie.learning.child.job import Progress
 from coterie.offline.check import Checked, check_programs
 from coterie.offline.progress import ProgressLine
 from coterie.sdk.errors import Rejected

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
+from coterie.compile.program import export_loss, export_module
 from coterie.core.errors import CoterieError
-from coterie.learning.compile.program import export_loss, export_module
 from coterie.sdk.errors import Rejected
 from coterie_wire.length import Length
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from coterie.compile.pair_report import PairReport
 from coterie.core.errors import Field
-from coterie.learning.pair_report import PairReport
 from coterie.offline.description import describe, plain_text
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.structs import from_json

@@ -10,7 +10,6 @@ import numpy as np
 
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.models import Device
-from coterie.learning.groups.affinity import Affinity
 from coterie.registry.models import Alias, ModelVersion, Role
 from coterie.rounds.models import Round
 from coterie.rounds.reasons import split as split_reason
@@ -19,9 +18,10 @@ from coterie.seeding.lineages import parameters
 from coterie.transfer import reasons
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay, Transfer
 from coterie.transfer.neighbourhood import prior_of
-from coterie_wire.help.cartel import Cartel
+from coterie_learning.groups.affinity import Affinity
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.profile import jensen_shannon
 from coterie_wire.helping import Profile
-from coterie_wire.profile import jensen_shannon
 
 TOLD_DAYS = 21
 FOLLOWED = 60

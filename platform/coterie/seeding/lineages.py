@@ -13,8 +13,8 @@ import numpy as np
 
 from coterie.cloud_training.models import JobLine, TrainingJob
 from coterie.cloud_training.options import TrainingOptions
-from coterie.learning.device_classes import estimate_devices
-from coterie.learning.pair_report import PairReport
+from coterie.compile.device_classes import estimate_devices
+from coterie.compile.pair_report import PairReport
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec

@@ -8,10 +8,10 @@ import msgspec
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.learning.rollout.comparison import Comparison, compare
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
+from coterie_learning.rollout.comparison import Comparison, compare
 from coterie_wire.conditions import Reason
 
 EARLIER = 4

@@ -10,7 +10,6 @@ from typing import Literal
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.status import DeviceStatus, status_of
-from coterie.learning.plan import parse_plan, plan_document
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update
@@ -18,6 +17,7 @@ from coterie.seeding.company import keep_company
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie.seeding.rollouts import try_versions
+from coterie_learning.plan import parse_plan, plan_document
 from coterie_wire.conditions import Reason
 
 Fate = Literal["published", "too_few", "worse"]

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from coterie.learning.compile.compiled import CompiledModel, compile_model
-from coterie.learning.compile.program import export_module
+from coterie.compile.compiled import CompiledModel, compile_model
+from coterie.compile.program import export_module
 from coterie.simulation.learner import Task
 
 Body = Literal["mlp", "cnn"]

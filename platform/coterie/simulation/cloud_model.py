@@ -5,25 +5,24 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from coterie.learning.child.job import Progress
-from coterie.learning.cloud.cloud_update import update_cloud
-from coterie.learning.cloud.compression import Course, Student, compress
-from coterie.learning.cloud.program import CloudProgram
-from coterie.learning.compile.compiled import compile_model
-from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import DeviceSteps
-from coterie.learning.evaluate import NOTHING_FROZEN, open_session, predict_logits
-from coterie.learning.merge.distill import DistillMerge
+from coterie.child.job import Progress
+from coterie.cloud.cloud_update import update_cloud
+from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.program import CloudProgram
+from coterie.compile.compiled import compile_model
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import NOTHING_FROZEN, open_session, predict_logits
+from coterie.evaluation.train_step import DeviceSteps
 from coterie.simulation.bodies import export_body
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.scenario import Bootstrap
 from coterie.simulation.training import Graphs
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.codec.int8 import Int8
-from coterie_wire.local import Local
-from coterie_wire.measure import log_softmax
-from coterie_wire.tensors import decode_tensors
+from coterie_learning.codec.int8 import Int8
+from coterie_learning.local import Local
+from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.metrics import log_softmax
+from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 
 class CloudTeacher:

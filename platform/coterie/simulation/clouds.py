@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.merge import Averaging, Contribution
-from coterie.learning.merging import merge_blocks
+from coterie.cloud.averaging import merge_blocks
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie_wire.codec import Float32, Tensors
+from coterie_learning.merge import Averaging, Contribution
+from coterie_wire.tensors import Float32, Tensors
 
 BLOCK = 64
 

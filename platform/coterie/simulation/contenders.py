@@ -7,13 +7,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from coterie.learning.plan import PRESETS, Document, Plan, parse_plan, plan_document
 from coterie.simulation import baselines
 from coterie.simulation.baselines import Baseline
 from coterie.simulation.errors import MalformedFile, UnknownPlan
 from coterie.simulation.scenario import read_toml
+from coterie_learning.kinds import Registry
+from coterie_learning.plan import PRESETS, Document, Plan, parse_plan, plan_document
 from coterie_wire.errors import WireError
-from coterie_wire.kinds import Registry
 from coterie_wire.structs import from_values
 
 BASELINES = Registry("baseline", baselines, Baseline)

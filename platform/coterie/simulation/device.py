@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.selection import derive_seed
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.days import Day, day_of
 from coterie.simulation.learner import Learner, Terms
 from coterie.simulation.scenario import Scenario, Speed
+from coterie_learning.selection import derive_seed
 from coterie_wire.conditions import Requirements
 
 

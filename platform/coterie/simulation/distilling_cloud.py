@@ -9,22 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.learning.cloud.compression import Course
-from coterie.learning.datasets import Dataset
-from coterie.learning.evaluate import predict_logits
-from coterie.learning.grouping.matching import name_groups
-from coterie.learning.groups import Groups
-from coterie.learning.merge.distill import DistillMerge, mean_output
-from coterie.learning.plan import Plan
+from coterie.cloud.compression import Course
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.cloud_model import CloudModel, CloudTeacher, Pair
 from coterie.simulation.clouds import Delivery, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import SplitOutcome
 from coterie.simulation.world import World
-from coterie_wire.codec import Float32
-from coterie_wire.heads import mask_unseen, output_layer
-from coterie_wire.measure import log_softmax
+from coterie_learning.grouping.matching import name_groups
+from coterie_learning.groups import Groups
+from coterie_learning.heads import mask_unseen, output_layer
+from coterie_learning.merge.distill import DistillMerge, mean_output
+from coterie_learning.metrics import log_softmax
+from coterie_learning.plan import Plan
+from coterie_wire.tensors import Float32
 
 BASE = ""
 """The line of devices that are in no group."""

@@ -10,9 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.help.neighbours import Match, Neighbour, NeighbourIndex
-from coterie.learning.plan import Plan
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clock import Deed
 from coterie.simulation.device import Device, KeptPortion
 from coterie.simulation.learner import Terms
@@ -21,11 +19,15 @@ from coterie.simulation.outcome import Ending, HelpOutcome
 from coterie.simulation.world import World
 from coterie_agent.company.reading import found_in
 from coterie_agent.sharing import share_profile
+from coterie_learning.guard import Judgement, judge
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex
+from coterie_learning.plan import Plan
+from coterie_learning.profile import Counts
+from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.guard import Judgement, judge
-from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -39,8 +41,6 @@ from coterie_wire.helping import (
     Serve,
 )
 from coterie_wire.message import Message
-from coterie_wire.profile import Counts
-from coterie_wire.watch import Watch, begin_watch
 
 FEDERATION = "simulation"
 """What messages call it."""

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple, Protocol, Self
 
-from coterie.learning.datasets import Dataset, Inputs
-from coterie.learning.plan import Plan
+from coterie.evaluation.datasets import Dataset, Inputs
+from coterie_learning.plan import Plan
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.codec import Float32
+from coterie_wire.tensors import Float32
 
 
 class Task(NamedTuple):

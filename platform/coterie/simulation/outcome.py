@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from coterie.learning.plan import Document
 from coterie.simulation.device import Device
+from coterie_learning.plan import Document
 
 
 class DeviceOutcome(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Arrived, Device, joined
 from coterie.simulation.world import World
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device, joined
 from coterie.simulation.learner import Learner
 from coterie.simulation.world import World
-from coterie_wire.local import Local
+from coterie_learning.local import Local
 from coterie_wire.tensors import encode_tensors
 
 if TYPE_CHECKING:

@@ -6,10 +6,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.pace import Standing
-from coterie.learning.plan import Plan
-from coterie.learning.selection import choose
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clouds import Cloud, Delivery, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
@@ -17,10 +14,13 @@ from coterie.simulation.ledger import What
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.training import parts_in_round, steps_wanted, train
 from coterie.simulation.world import World
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.guard import judge
-from coterie_wire.heads import begin_rows, pick, place, update_specs
-from coterie_wire.help.cartel import Cartel
+from coterie_learning.guard import judge
+from coterie_learning.heads import begin_rows, pick, place, update_specs
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.pace import Standing
+from coterie_learning.plan import Plan
+from coterie_learning.selection import choose
+from coterie_wire.tensors import Float32, Tensors
 
 LOOK_S = 600.0
 """A round looks so often for devices that have become ready."""

@@ -12,8 +12,8 @@ from coterie.simulation import learners, streams
 from coterie.simulation.errors import MalformedFile, UnknownScenario
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.streams import Stream
+from coterie_learning.kinds import Registry
 from coterie_wire.errors import WireError
-from coterie_wire.kinds import Registry
 from coterie_wire.structs import from_values
 
 LEARNERS = Registry("learner", learners, LearnerKind)

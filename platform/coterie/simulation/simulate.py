@@ -3,11 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.merge import Averaging
-from coterie.learning.merge.distill import DistillMerge
-from coterie.learning.plan import Plan
-from coterie.learning.selection import derive_seed
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.clouds import AveragingCloud, Cloud
 from coterie.simulation.contenders import Contender, contender_document
@@ -24,10 +20,14 @@ from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.local import Local
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.merge import Averaging
+from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.plan import Plan
+from coterie_learning.selection import derive_seed
 from coterie_wire.conditions import Requirements
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.local import Local
-from coterie_wire.local.sgd import Sgd
 
 if TYPE_CHECKING:
     from coterie.simulation.cloud_model import CloudModel, Pair

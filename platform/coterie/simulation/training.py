@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 import onnxruntime
 
-from coterie.learning.cloud.epochs import batches
-from coterie.learning.datasets import Dataset
-from coterie.learning.device_steps import Batch, DeviceSteps
-from coterie.learning.evaluate import predict_logits, score
+from coterie.cloud.epochs import batches
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import predict_logits, score
+from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_agent.training.batches import Split, split, steps_per_epoch
+from coterie_learning.heads import mask_unseen, output_layer, renormalise, take_over
+from coterie_learning.local import Local
+from coterie_learning.stopping import Watched, judge_epoch
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.heads import mask_unseen, output_layer, renormalise, take_over
-from coterie_wire.local import Local
-from coterie_wire.stopping import Watched, judge_epoch
+from coterie_wire.tensors import Float32, Tensors
 
 
 class Graphs(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.selection import derive_seed
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clock import Clock
 from coterie.simulation.device import Device
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
+from coterie_learning.selection import derive_seed
 
 
 @dataclass(frozen=True, eq=False)

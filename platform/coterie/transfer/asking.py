@@ -19,7 +19,7 @@ from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay
 from coterie.transfer.selectors import cartel_of, standing_of
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
-from coterie_wire.help.cartel import Cartel
+from coterie_learning.help.cartel import Cartel
 from coterie_wire.helping import AskHelp, Profile, ReportProfile
 from coterie_wire.structs import from_json
 

@@ -10,8 +10,8 @@ from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest
 from coterie.transfer.selectors import others_that_tell
 from coterie.transfer.transitions import State, explain, step
+from coterie_learning.help.cartel import Cartel
 from coterie_wire.conditions import NETWORK_CODES, Reason
-from coterie_wire.help.cartel import Cartel
 
 LOOKED_AT = 64
 """Nearest neighbours whose presence is looked up; of so many alike, one is there or none is."""

@@ -14,12 +14,12 @@ from django.db.models import Q
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie_learning.device_plan import DevicePlan, parse_device_plan
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.portions.payload import Terms
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
-from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import Profile
-from coterie_wire.plan import DevicePlan, parse_device_plan
-from coterie_wire.portions.payload import Terms
 from coterie_wire.structs import from_values
 
 
@@ -111,7 +111,7 @@ class HelpRequest(models.Model):
     searched_at = models.DateTimeField(null=True, blank=True)
     """When a helper was last looked for in vain."""
     plan = models.JSONField()
-    """The `coterie_wire.plan.DevicePlan` when it was asked; it keeps it."""
+    """The `coterie_learning.device_plan.DevicePlan` when it was asked; it keeps it."""
     plan_digest = models.CharField(max_length=64)
     """Of the plan's bytes, as devices know it."""
     classes = models.JSONField()

@@ -13,12 +13,12 @@ from uuid import UUID
 
 import numpy as np
 
-from coterie.learning.help import neighbours
-from coterie.learning.help.neighbours import NeighbourIndex
 from coterie.transfer.models import DeviceProfile, HelpRequest
-from coterie_wire.help.cartel import Cartel
+from coterie_learning import neighbours
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.neighbours import NeighbourIndex
+from coterie_learning.profile import Counts
 from coterie_wire.helping import Profile
-from coterie_wire.profile import Counts
 
 LAGGING = timedelta(seconds=10)
 """Rows so young are read again: clocks of processes differ, and transactions commit out of order."""

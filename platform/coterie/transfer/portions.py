@@ -15,12 +15,12 @@ from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import Transfer
 from coterie.transfer.selectors import transfer_asked_by, transfer_given_by
 from coterie.transfer.transitions import State, step, step_transfer
+from coterie_learning.portions.payload import decode_portion
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.helping import OfferPortion
 from coterie_wire.messages import UploadState
-from coterie_wire.portions.payload import decode_portion
 
 
 def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> UploadState:

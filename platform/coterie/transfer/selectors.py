@@ -8,11 +8,11 @@ import msgspec
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.learning.plan import Document, parse_plan
 from coterie.transfer.errors import UnknownTransfer
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.help.none import NoHelp
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.help.none import NoHelp
+from coterie_learning.plan import Document, parse_plan
 from coterie_wire.helping import Standing
 from coterie_wire.structs import from_json
 

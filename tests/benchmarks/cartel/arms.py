@@ -7,11 +7,11 @@ from multiprocessing import get_context
 import msgspec
 import torch
 
-from coterie.learning.plan import parse_plan, plan_document, presets
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
+from coterie_learning.plan import parse_plan, plan_document, presets
 from tests.benchmarks.cartel.settings import Document
 
 PROCESSES = 2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import mean
 
 from coterie.simulation.outcome import DeviceOutcome, Outcome
-from coterie_wire.drift import Detector, DriftState
+from coterie_learning.drift import Detector, DriftState
 from tests.benchmarks.cartel.settings import Settings
 from tests.benchmarks.report import Figure
 

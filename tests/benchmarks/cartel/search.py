@@ -5,9 +5,9 @@ import tracemalloc
 
 import numpy as np
 
-from coterie.learning.help.neighbours import Neighbour, NeighbourIndex
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.profile import Counts
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.neighbours import Neighbour, NeighbourIndex
+from coterie_learning.profile import Counts
 from tests.benchmarks.report import Figure
 
 DEVICES, CLASSES, SAMPLES = 100_000, 100, 500

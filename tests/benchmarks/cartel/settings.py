@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from coterie_wire.drift.choice import AnyDetector
+from coterie_learning.drift.choice import AnyDetector
 
 Document = dict[str, object]
 

@@ -2,13 +2,13 @@ import uuid
 
 import pytest
 
+from coterie.child.job import Progress
 from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
 from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
 from coterie.cloud_training.services import bootstrap_pair, cancel_job, check_pair, retry_job, sweep
-from coterie.learning.child.job import Progress
 from coterie.registry.models import ModelPair
 from coterie_wire.conditions import Reason
 from tests.coterie.world import later, make_dataset, make_pair

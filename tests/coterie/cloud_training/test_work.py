@@ -5,15 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from coterie.cloud.bootstrap_job import BootstrapResult
+from coterie.cloud.distill_job import DistillResult
+from coterie.cloud.preflight_job import PreflightResult
 from coterie.cloud_training import work
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair, check_pair
-from coterie.learning.device_classes import DeviceEstimate
-from coterie.learning.jobs.bootstrap import BootstrapResult
-from coterie.learning.jobs.distill import DistillResult
-from coterie.learning.jobs.preflight import PreflightResult
-from coterie.learning.pair_report import PairReport
+from coterie.compile.device_classes import DeviceEstimate
+from coterie.compile.pair_report import PairReport
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie_wire.bundle import BlobRef

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from coterie.learning.compile.program import export_module
-from coterie.learning.jobs.preflight import PreflightResult
+from coterie.cloud.preflight_job import PreflightResult
+from coterie.compile.program import export_module
 from coterie.offline.command import Refusal, main
 
 PROG = "coterie compile"

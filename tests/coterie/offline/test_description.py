@@ -1,5 +1,5 @@
-from coterie.learning.device_classes import DeviceEstimate
-from coterie.learning.pair_report import PairReport
+from coterie.compile.device_classes import DeviceEstimate
+from coterie.compile.pair_report import PairReport
 from coterie.offline.description import describe, duration, plain_text
 from tests.coterie.world import MODEL
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.learning.recipe import parse_recipe
+from coterie.compile.recipe import parse_recipe
 from coterie.offline.recipes import read_recipe, with_options
 from coterie_wire.errors import WireError
 

@@ -3,7 +3,6 @@
 import pytest
 
 from coterie.fleet.services import pin_device
-from coterie.learning.rollout.canary import Canary
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, withdrawn_versions
 from coterie.registry.services import move_champion
@@ -26,6 +25,7 @@ from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
 from coterie.webhooks.models import Delivery, Event
 from coterie.webhooks.services import create_webhook
+from coterie_learning.rollout.canary import Canary
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.trial import Compared, Fit, ReportTrial

@@ -10,17 +10,17 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.federations.services import finish_federation
-from coterie.learning.jobs.merge import MergeArguments, MergeResult
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelVersion
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round, Update
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import Progress
 from coterie_wire.tensors import decode_tensors
 from tests.coterie.world import (

@@ -10,13 +10,13 @@ import pytest
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
+from coterie.child.errors import Crashed
+from coterie.child.job import Progress, ReportProgress
+from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
+from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import CloudDataMissing, PlanDoesNotFit
 from coterie.federations.models import Federation, Group, Membership, Split
-from coterie.learning.child.errors import Crashed
-from coterie.learning.child.job import Progress, ReportProgress
-from coterie.learning.cloud.errors import Diverged
-from coterie.learning.jobs.distill_merge import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -25,12 +25,11 @@ from coterie.rounds.checkpoints import rounds_with_checkpoints
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round, Update
 from coterie.rounds.tidying import tidy
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import BlobRef
-from coterie_wire.codec import Tensors
-from coterie_wire.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
-from coterie_wire.tensors import decode_tensors
+from coterie_wire.tensors import Tensors, decode_tensors
 from tests.coterie.world import (
     MODEL,
     ScriptedDevice,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, checker, helper
 
-from coterie.learning.child.errors import Crashed
-from coterie.learning.jobs.merge import MergeArguments, MergeResult
+from coterie.child.errors import Crashed
+from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep

@@ -13,8 +13,8 @@ from coterie.rounds.assigning import release_assignment
 from coterie.rounds.files import updates_of
 from coterie.rounds.models import Assignment, Round, Update, Upload
 from coterie.rounds.uploads import complete_upload, open_upload
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import encode_tensors

@@ -5,9 +5,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from coterie.learning.compile.signature import check_signature
-from coterie.learning.compile.upload import load_upload
-from coterie.learning.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.signature import check_signature
+from coterie.compile.upload import load_upload
 from coterie.sdk.exporting import write_programs
 from coterie_wire.length import Length
 

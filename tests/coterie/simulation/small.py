@@ -1,10 +1,10 @@
 """A scenario that takes moments: four devices, two digits each, batches of ten."""
 
-from coterie.learning.plan import parse_plan
 from coterie.simulation.contenders import Contender
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie.simulation.simulate import simulate
+from coterie_learning.plan import parse_plan
 
 SCENARIO: dict[str, object] = {
     "title": "Small",

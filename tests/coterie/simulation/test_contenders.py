@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from coterie.learning.plan import Plan
 from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.contenders import contender_document, parse_contender, read_contender, shipped_contenders
 from coterie.simulation.errors import MalformedFile, UnknownPlan
+from coterie_learning.plan import Plan
 
 
 @pytest.mark.parametrize("name", shipped_contenders())

@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from coterie.learning.datasets import Dataset, Inputs
+from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.device import Device, make_devices
 from coterie.simulation.learner import Terms
 from coterie.simulation.own_training import OwnTraining
 from coterie.simulation.world import World
-from coterie_wire.codec import Float32
 from coterie_wire.conditions import Requirements
+from coterie_wire.tensors import Float32
 from tests.coterie.simulation.small import run, scenario
 
 NOTHING_ASKED = Requirements(charging=False, unmetered=False)

@@ -6,7 +6,6 @@ from typing import cast
 import numpy as np
 import pytest
 
-from coterie.learning.plan import Plan, parse_plan
 from coterie.simulation.clouds import Delivery, Version
 from coterie.simulation.device import Device, KeptPortion, make_devices
 from coterie.simulation.errors import DoesNotFit
@@ -14,7 +13,8 @@ from coterie.simulation.learner import Terms
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.world import World
-from coterie_wire.codec import Tensors
+from coterie_learning.plan import Plan, parse_plan
+from coterie_wire.tensors import Tensors
 from tests.coterie.simulation.small import ROUNDS, run, scenario
 
 CARTEL = {"kind": "cartel", "portion": "head"}

@@ -4,9 +4,9 @@ import pytest
 
 from coterie.simulation.training import parts_alone, parts_in_round
 from coterie_agent.training.batches import HELD_OUT_SHARE
-from coterie_wire.local import Local
-from coterie_wire.local.distill import Distill
-from coterie_wire.local.sgd import Sgd
+from coterie_learning.local import Local
+from coterie_learning.local.distill import Distill
+from coterie_learning.local.sgd import Sgd
 
 SAMPLES = 200
 

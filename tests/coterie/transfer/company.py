@@ -12,7 +12,7 @@ from coterie.federations.services import create_federation, start_federation
 from coterie.rounds import directives
 from coterie.transfer import asking, judging, portions
 from coterie.transfer.models import HelpRequest
-from coterie_wire.codec.float32 import Float32Codec
+from coterie_learning.codec.float32 import Float32Codec
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile, ReportProfile
 from coterie_wire.messages import CheckIn, Directive, UploadState

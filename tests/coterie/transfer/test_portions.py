@@ -11,8 +11,8 @@ from coterie.transfer.advancing import sweep
 from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import Transfer
 from coterie.transfer.tidying import tidy
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.codec.int8 import Int8
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from coterie_wire.helping import OfferPortion
 from tests.coterie.transfer.company import KNOWS_2, Member, make_company, portion

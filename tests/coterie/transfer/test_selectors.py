@@ -1,8 +1,8 @@
 import pytest
 
 from coterie.federations.models import Federation
-from coterie.learning.plan import parse_plan, plan_document
 from coterie.transfer.selectors import standing_of
+from coterie_learning.plan import parse_plan, plan_document
 
 
 @pytest.mark.parametrize(

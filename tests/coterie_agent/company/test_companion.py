@@ -12,8 +12,10 @@ from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
 from coterie_agent.store.own_model import OwnTensors
 from coterie_agent.training.model import read_parameters
+from coterie_learning.help.none import NoHelp
+from coterie_learning.local.distill import Distill
+from coterie_learning.portions.payload import Terms, decode_portion
 from coterie_wire.conditions import Conditions, Reason
-from coterie_wire.help.none import NoHelp
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -23,8 +25,6 @@ from coterie_wire.helping import (
     ReportProfile,
     WithdrawHelp,
 )
-from coterie_wire.local.distill import Distill
-from coterie_wire.portions.payload import Terms, decode_portion
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
 from tests.coterie_agent.company.world import (

@@ -16,18 +16,18 @@ from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.help import Help
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.local import Local
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.bundle import BlobRef
-from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.conditions import Conditions, Requirements
-from coterie_wire.help import Help
-from coterie_wire.help.cartel import Cartel
 from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, Standing
-from coterie_wire.local import Local
-from coterie_wire.local.sgd import Sgd
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Problem, UploadState
-from coterie_wire.plan import DevicePlan
-from coterie_wire.privacy.none import NoPrivacy
 from tests.coterie_agent.bundles import CLASSES, FEATURES, Bundle
 
 CARTEL = Cartel(portion="head", report_batches=3, recent_batches=2, window_batches=4, cool_down_batches=2)

@@ -18,9 +18,9 @@ from coterie_agent.training.assignment import Training
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model
 from coterie_agent.training.update import make_update
+from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_wire.bundle import BlobRef
 from coterie_wire.messages import Assignment
-from coterie_wire.plan import DevicePlan, parse_device_plan
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
 from tests.coterie_agent.fake_platform import PLAN

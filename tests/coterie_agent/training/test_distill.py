@@ -23,13 +23,13 @@ from coterie_agent.training.customised import Customised
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.teaching import Teaching, parts_of
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.device_plan import parse_device_plan
+from coterie_learning.local import Scope
+from coterie_learning.teacher import Teacher, quantise_weights
 from coterie_wire.bundle import BlobRef
-from coterie_wire.codec.float32 import Float32Codec
 from coterie_wire.helping import GiveVerdict
-from coterie_wire.local import Scope
 from coterie_wire.messages import Assignment, OfferUpdate
-from coterie_wire.plan import parse_device_plan
-from coterie_wire.teacher import Teacher, quantise_weights
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, predict_graph, samples

@@ -9,8 +9,8 @@ from coterie_agent.store.opened import Store
 from coterie_agent.training.batches import batch_ids, make_batch, split
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_wire.codec import Tensors
-from coterie_wire.local import StepWeights
+from coterie_learning.local import StepWeights
+from coterie_wire.tensors import Tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, train_step_graph
 
 WEIGHTS = StepWeights(learning_rate=0.3, momentum=0.5, proximal_weight=0.1)

@@ -71,7 +71,7 @@ class FederationDocument(Document, frozen=True, tag="federation"):
     pair: str
     device_tag: str
     plan: Mapping[str, Any]
-    """Any: a plan is JSON; `coterie.learning.plan` parses it."""
+    """Any: a plan is JSON; `coterie_learning.plan` parses it."""
 
 
 class RoundDocument(Document, frozen=True, tag="round"):
@@ -139,7 +139,7 @@ class RolloutDocument(Document, frozen=True, tag="rollout"):
     champion: str | None
     champion_number: int | None
     terms: Mapping[str, Any]
-    """Any: a kind is JSON; `coterie.learning.plan.ROLLOUT` parses it."""
+    """Any: a kind is JSON; `coterie_learning.plan.ROLLOUT` parses it."""
     state: str
     reason: Reason | None
     created_at: datetime

@@ -1,6 +1,6 @@
 """What no plan can be, because data leave their devices, but every plan is compared with. One module a kind."""
 
-from coterie_wire.kinds import Kind
+from coterie_learning.kinds import Kind
 
 
 class Baseline(Kind, frozen=True):

@@ -1,8 +1,8 @@
 """What virtual devices learn with. One module a kind."""
 
 from coterie.simulation.learner import Learner, Task
-from coterie_wire.kinds import Kind
-from coterie_wire.local import Local
+from coterie_learning.kinds import Kind
+from coterie_learning.local import Local
 
 
 class LearnerKind(Kind, frozen=True):

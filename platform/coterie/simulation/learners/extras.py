@@ -6,8 +6,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.portions.learner import boost_weights, opinion, vote, worth_keeping
+from coterie_learning.portions.learner import boost_weights, opinion, vote, worth_keeping
+from coterie_wire.tensors import Float32, Tensors
 
 Predict = Callable[[Tensors], Float32]
 """Probabilities [n, classes] of some samples by a network with these parameters."""

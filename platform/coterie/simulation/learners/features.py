@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from coterie.learning.datasets import Inputs
+from coterie.evaluation.datasets import Inputs
 from coterie.simulation.learner import Task
-from coterie_wire.codec import Float32
+from coterie_wire.tensors import Float32
 
 
 def feature_count(task: Task) -> int:

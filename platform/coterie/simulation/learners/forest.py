@@ -9,18 +9,18 @@ from typing import Annotated, Self
 import numpy as np
 from msgspec import Meta
 
-from coterie.learning.datasets import Dataset, Inputs
+from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
 from coterie.simulation.learners.grow import grow_tree
-from coterie_wire.codec import Float32
-from coterie_wire.codec.float32 import Float32Codec
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.local import Local
-from coterie_wire.portions.trees import Tree, best_trees, decode_trees, encode_trees, replace_worst, vote_trees
-from coterie_wire.privacy.none import NoPrivacy
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.local import Local
+from coterie_learning.portions.trees import Tree, best_trees, decode_trees, encode_trees, replace_worst, vote_trees
+from coterie_learning.privacy.none import NoPrivacy
+from coterie_wire.tensors import Float32
 
 
 class Forest(LearnerKind, frozen=True, tag="forest"):

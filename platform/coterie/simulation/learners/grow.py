@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_wire.codec import Float32
-from coterie_wire.portions.trees import Tree
+from coterie_learning.portions.trees import Tree
+from coterie_wire.tensors import Float32
 
 BINS = 32
 """Thresholds that are tried lie evenly between the smallest and the largest value of a feature."""

@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from coterie.learning.datasets import Dataset, Inputs
+from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.local import Local
+from coterie_learning.portions import payload as portions
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.local import Local
-from coterie_wire.portions import payload as portions
+from coterie_wire.tensors import Float32, Tensors
 
 WEIGHT, BIAS = "weight", "bias"
 

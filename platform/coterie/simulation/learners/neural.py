@@ -8,22 +8,21 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from coterie.learning.datasets import Dataset, Inputs
-from coterie.learning.device_steps import DeviceSteps
-from coterie.learning.evaluate import open_session, predict_logits
+from coterie.evaluation.datasets import Dataset, Inputs
+from coterie.evaluation.scoring import open_session, predict_logits
+from coterie.evaluation.train_step import DeviceSteps
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.training import Graphs, parts_alone, steps_wanted, train
-from coterie_wire.codec import Float32, Tensors
-from coterie_wire.heads import begin_rows
-from coterie_wire.help.cartel import Cartel
-from coterie_wire.local import Local
-from coterie_wire.local.distill import Distill
-from coterie_wire.portions import payload as portions
-from coterie_wire.portions.learner import opinion
-from coterie_wire.tensors import encode_tensors
+from coterie_learning.heads import begin_rows
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.local import Local
+from coterie_learning.local.distill import Distill
+from coterie_learning.portions import payload as portions
+from coterie_learning.portions.learner import opinion
+from coterie_wire.tensors import Float32, Tensors, encode_tensors
 
 DISTIL_EPOCHS = 20
 """Passes over the newest batches in which an extra learner that is not kept is distilled, at most."""

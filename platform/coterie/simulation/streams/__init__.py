@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from coterie.learning.datasets import Dataset
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.learner import Task
-from coterie_wire.kinds import Kind
+from coterie_learning.kinds import Kind
 
 
 class Shift(NamedTuple):

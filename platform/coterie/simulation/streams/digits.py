@@ -11,8 +11,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.digits import read_digits
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.digits import read_digits
 from coterie.simulation.errors import MissingPackage
 from coterie.simulation.learner import Task
 from coterie.simulation.streams import Drawn, Shift, Stream

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clock import DAY_S
 from coterie.simulation.learner import Task
 from coterie.simulation.streams import Drawn, Stream

@@ -10,6 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
+from coterie.child.job import Progress
 from coterie.cloud_training.leasing import fail, record_progress, succeed, take_lease
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
@@ -21,7 +22,6 @@ from coterie.gateway.console.frames import Documents, apply
 from coterie.gateway.console.hub import kinds_touched
 from coterie.gateway.console.mirror import Mirror
 from coterie.gateway.console.reading import KINDS, read
-from coterie.learning.child.job import Progress
 from coterie.registry.models import ModelPair
 from coterie.registry.services import reject_pair
 from coterie.rollouts.models import Rollout

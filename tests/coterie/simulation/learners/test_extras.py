@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.plan import parse_plan
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra
 from coterie.simulation.learners.neural import Neural, NeuralLearner
+from coterie_learning.plan import parse_plan
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.codec import Float32, Tensors
+from coterie_wire.tensors import Float32, Tensors
 
 LABELS = np.array([0, 0, 1, 1, 2, 2])
 BLIND = np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 0, 1]]

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.learning.datasets import Dataset
-from coterie.learning.plan import parse_plan
+from coterie.evaluation.datasets import Dataset
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.forest import Forest
 from coterie.simulation.learners.grow import grow_tree
 from coterie.simulation.learners.linear import Linear
+from coterie_learning.plan import parse_plan
+from coterie_learning.portions.trees import vote_trees
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
-from coterie_wire.portions.trees import vote_trees
 
 TASK = Task((TensorSpec("x", "float32", (2, 3)),), 3)
 PLAN = parse_plan({"help": {"kind": "cartel", "share": 0.6}})

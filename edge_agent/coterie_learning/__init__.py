@@ -1,0 +1,1 @@
+"""How devices and platform learn: the kinds of a plan's slots and the mathematics that they share; NumPy only."""

@@ -1,0 +1,100 @@
+"""One signed byte a parameter, rounded at random so that the mean is right.
+
+The rounding is that of QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1). What it loses is returned, to be added to
+the device's next update (error feedback: Seide et al. 2014, doi 10.21437/Interspeech.2014-274; Karimireddy et al. 2019,
+arXiv 1901.09847, Algorithm 2).
+"""
+
+import math
+from itertools import accumulate
+from random import Random
+from typing import Annotated, Literal, cast
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from coterie_learning.codec import Codec, Encoded, check_update
+from coterie_wire.bundle import Shape, TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Array, Float32, Tensors
+
+LEVELS = 127
+"""Codes lie in [-127, 127]; zero is exact."""
+SMALLEST_CHANNEL = 128
+"""Parameters. A scale takes 4 bytes, so those of channels add at most 1/32 to the codes, whatever the shapes."""
+LARGEST_SCALE = np.float32(np.finfo(np.float32).max / 128)
+"""Above it a code could stand for a number that is not finite."""
+
+
+class Int8(Codec, frozen=True, tag="int8"):
+    """A parameter is its code times its scale; a scale is the largest magnitude it serves, divided by 127.
+
+    The payload holds ``code.NAME`` int8 in the shape of each tensor, and all scales, in the order of the names, in one
+    tensor ``scale`` float32. Biases and other short tensors are coded like the rest.
+    """
+
+    granularity: Annotated[
+        Literal["tensor", "channel"],
+        Meta(description="one scale for each tensor, or one for each output channel that has at least 128 parameters"),
+    ] = "channel"
+
+    def encode(self, update: Tensors, *, seed: int) -> Encoded:
+        check_update(update)
+        # Python's generator: numpy.random would take 2.5 MB of a device's memory.
+        bits = Random(seed)  # noqa: S311  # the same bytes for the same seed
+        codes: dict[str, NDArray[np.int8]] = {}
+        residual: dict[str, Float32] = {}
+        scales: list[Float32] = [np.empty(0, np.float32)]
+        for name in sorted(update):
+            tensor = update[name]
+            rows = tensor.reshape(self._scale_count(tensor.shape), -1)
+            scale = np.minimum(np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(LEVELS), LARGEST_SCALE)
+            divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
+            code = _round_at_random(rows / divisor, bits)
+            codes[f"code.{name}"] = code.reshape(tensor.shape)
+            residual[name] = (rows - code * scale).reshape(tensor.shape)
+            scales.append(scale.reshape(-1))
+        return Encoded(self.pack({**codes, "scale": np.concatenate(scales)}), residual)
+
+    def decode(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Tensors:
+        counts = {spec.name: self._scale_count(spec.shape) for spec in sorted(expected, key=lambda spec: spec.name)}
+        stored = self.unpack(
+            payload,
+            expected=(
+                *(TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected),
+                TensorSpec("scale", "float32", (sum(counts.values()),)),
+            ),
+        )
+        scales = cast(Float32, stored["scale"])
+        # A comparison with NaN is false.
+        if not np.all((scales >= 0) & (scales <= LARGEST_SCALE)):
+            raise WireError("update.not_finite", f"a scale is not between 0 and {LARGEST_SCALE}")
+        starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
+        return {
+            name: _scaled(stored[f"code.{name}"], scales[starts[name] : starts[name] + counts[name]])
+            for name in (spec.name for spec in expected)
+        }
+
+    def _scale_count(self, shape: Shape) -> int:
+        channels = shape[0] if shape else 1
+        fine = self.granularity == "channel" and math.prod(shape) >= channels * SMALLEST_CHANNEL > 0
+        return channels if fine else 1
+
+
+def _round_at_random(levels: Float32, bits: Random) -> NDArray[np.int8]:
+    """floor(x + u) with u uniform in (0, 1): up with the probability of the fraction, so that the mean is x.
+
+    A u has 16 bits, which biases the mean by less than 2**-17 of a level.
+    """
+    drawn = np.frombuffer(bits.randbytes(2 * levels.size), "<u2")
+    dither = drawn.astype(np.float32).reshape(levels.shape)
+    dither += np.float32(0.5)
+    dither *= np.float32(2**-16)
+    dither += levels
+    np.floor(dither, out=dither)
+    return np.clip(dither, -LEVELS, LEVELS, out=dither).astype(np.int8)
+
+
+def _scaled(code: Array, scale: Float32) -> Float32:
+    return np.multiply(code.reshape(scale.size, -1), scale[:, None], dtype=np.float32).reshape(code.shape)

@@ -1,0 +1,66 @@
+"""The device's part of a plan: the slots whose kinds run on the device, and the conditions asked of it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie_learning import codec, help, local, privacy
+from coterie_learning.codec import Codec
+from coterie_learning.help import Help
+from coterie_learning.kinds import Registry
+from coterie_learning.local import Local
+from coterie_learning.privacy import Privacy
+from coterie_wire.conditions import Requirements
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
+
+LOCAL = Registry("local", local, Local)
+CODEC = Registry("codec", codec, Codec)
+PRIVACY = Registry("privacy", privacy, Privacy)
+HELP = Registry("help", help, Help)
+
+
+class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a device learns, reports, and helps others, parsed."""
+
+    local: Local
+    codec: Codec
+    privacy: Privacy
+    requirements: Requirements
+    help: Help
+    alone_every_s: float | None = None
+    """Seconds between two trainings on new samples outside of rounds at least; None: it trains in rounds only."""
+    spares_newest: bool = False
+    """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
+    and each version that comes can be compared on samples that neither was trained on by the device."""
+
+
+def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
+    """The device plan that `raw` JSON stands for: each kind as ``{"kind": name, **hyperparameters}``.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    """
+    try:
+        slots = from_json(raw, _Slots)
+    except UNREADABLE as error:
+        raise WireError("plan.invalid", f"device plan: {error}") from error
+    return DevicePlan(
+        local=LOCAL.parse(slots.local),
+        codec=CODEC.parse(slots.codec),
+        privacy=PRIVACY.parse(slots.privacy),
+        requirements=slots.requirements,
+        help=HELP.parse(slots.help),
+        alone_every_s=slots.alone_every_s,
+        spares_newest=slots.spares_newest,
+    )
+
+
+class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    local: object
+    codec: object
+    privacy: object
+    requirements: Requirements
+    help: object
+    alone_every_s: Annotated[float, Meta(ge=0, le=1e12)] | None = None
+    spares_newest: bool = False

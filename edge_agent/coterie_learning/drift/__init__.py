@@ -1,0 +1,43 @@
+"""Drift detectors: when has a model begun to fail? One module a detector; they read error rates, never a clock."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from coterie_learning.kinds import Kind
+
+
+class Observed(NamedTuple):
+    """A detector after one batch more."""
+
+    state: "DriftState"
+    drifted: bool
+
+
+class DriftState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="detector"):
+    """What a detector remembers, with its settings, so that a stored one goes on as it was."""
+
+    def observe(self, wrong: int, samples: int) -> Observed:
+        """The state after a batch of `samples`, of which the model had `wrong` before it trained on them.
+
+        Raises ValueError unless 0 <= wrong <= samples and samples > 0.
+        """
+        raise NotImplementedError
+
+
+class Detector(Kind, frozen=True):
+    """Settings of one way to tell that errors have become more frequent."""
+
+    def begin(self) -> DriftState:
+        """The state before any batch."""
+        raise NotImplementedError
+
+
+def error_rate(wrong: int, samples: int) -> float:
+    """Share of a batch that was classified wrongly.
+
+    Raises ValueError unless 0 <= wrong <= samples and samples > 0.
+    """
+    if samples <= 0 or not 0 <= wrong <= samples:
+        raise ValueError(f"{wrong} of {samples} samples cannot be wrong")
+    return wrong / samples

@@ -1,0 +1,188 @@
+"""Logical neighbours: devices whose data are like those of a device in need, and that do well where it fails.
+
+Cartel's metadata service (Daga et al. 2019, doi 10.1145/3357223.3362708). The search is exact.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.profile import Counts, Float64
+
+_FEWEST = 64
+"""Devices that there is room for from the beginning."""
+_BLOCK = 4096
+"""Devices whose divergence is computed at once, so that the numbers stay in the processor's cache."""
+_SMALLEST = np.float32(1e-30)
+"""So that the logarithm of nothing is finite; times nothing, it is nothing."""
+
+
+class Neighbour(NamedTuple):
+    """What is known of a device that might help."""
+
+    counts: Counts
+    """Its metadata: samples and wrong predictions by class."""
+    drifting: bool = False
+    serving: int = 0
+    """Requests that it serves now."""
+    willing: bool = True
+    """Whether its owner lets it help."""
+
+
+class Match(NamedTuple):
+    """A device that can help."""
+
+    device: str
+    divergence: float
+    """Jensen-Shannon divergence of both devices' class shares, in bits."""
+
+
+class NeighbourIndex:
+    """The metadata of many devices as a matrix that is kept current, one column a device, for models of one kind.
+
+    It takes 8 bytes for each class of each device, half as much again for growth, and a search some bytes a device.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self._classes = classes
+        self._columns: dict[str, int] = {}
+        self._devices: list[str] = []
+        self._prior: NDArray[np.float32] = np.zeros((classes, 0), np.float32)
+        self._recall: NDArray[np.float32] = np.zeros((classes, 0), np.float32)
+        self._plogp: NDArray[np.float32] = np.zeros(0, np.float32)
+        """Sum of p·log2 p over the classes: what of the divergence is the device's alone."""
+        self._error: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._serving: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._able: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def put(self, device: str, neighbour: Neighbour) -> None:
+        """Add a device, or replace what was known of it.
+
+        Raises ValueError where its counts are of another number of classes.
+        """
+        if len(neighbour.counts.samples) != self._classes:
+            raise ValueError(f"counts of {len(neighbour.counts.samples)} classes in an index of {self._classes}")
+        column = self._columns.get(device)
+        if column is None:
+            column = len(self._devices)
+            self._make_room(column + 1)
+            self._columns[device] = column
+            self._devices.append(device)
+        prior = neighbour.counts.prior()
+        self._prior[:, column] = prior
+        self._recall[:, column] = neighbour.counts.recall()
+        self._plogp[column] = _sum_plogp(prior)
+        self._error[column] = neighbour.counts.error
+        self._serving[column] = neighbour.serving
+        self._able[column] = neighbour.willing and not neighbour.drifting and bool(neighbour.counts.samples.any())
+
+    def remove(self, device: str) -> None:
+        """Forget a device; one that is unknown is forgotten already."""
+        column = self._columns.pop(device, None)
+        if column is None:
+            return
+        last = len(self._devices) - 1
+        moved = self._devices.pop()
+        if column != last:
+            self._devices[column] = moved
+            self._columns[moved] = column
+            for matrix in (self._prior, self._recall):
+                matrix[:, column] = matrix[:, last]
+            for vector in (self._plogp, self._error, self._serving, self._able):
+                vector[column] = vector[last]
+
+    def search(
+        self, prior: Float64, troubled: Sequence[int], cartel: Cartel, *, limit: int, exclude: Collection[str] = ()
+    ) -> tuple[Match, ...]:
+        """At most `limit` devices that can help one with class shares `prior` [classes], the best first.
+
+        A device can help that is willing, not drifting, not busy and does well, over all and on each of the `troubled`
+        classes, and whose class shares are near enough. Best is who is nearest, then who serves fewest, then whose name
+        comes first. `exclude` are the one that asks and those that were tried before.
+
+        Raises ValueError where `prior` is of another number of classes.
+        """
+        if prior.shape != (self._classes,):
+            raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
+        count = len(self._devices)
+        able = self._able[:count] & (self._error[:count] <= cartel.helper_error)
+        able &= self._serving[:count] < cartel.serves_at_once
+        able[[self._columns[device] for device in exclude if device in self._columns]] = False
+        candidates = np.flatnonzero(able)
+        for label in troubled:
+            # A comparison with NaN, the recall of a class that was not seen, is false.
+            candidates = candidates[self._recall[label, candidates] >= np.float32(cartel.helper_recall)]
+        divergence = self._divergence(prior, candidates)
+        near = divergence <= cartel.largest_divergence
+        candidates, divergence = candidates[near], divergence[near]
+        best = self._best(candidates, divergence, limit)
+        return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
+
+    def nearest(self, prior: Float64, *, limit: int, exclude: Collection[str] = ()) -> tuple[Match, ...]:
+        """The `limit` devices whose class shares are most like `prior` [classes], whether they can help or not.
+
+        Raises ValueError where `prior` is of another number of classes.
+        """
+        if prior.shape != (self._classes,):
+            raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
+        known = np.logical_or.reduce(self._prior[:, : len(self._devices)] > 0, axis=0)
+        known[[self._columns[device] for device in exclude if device in self._columns]] = False
+        candidates = np.flatnonzero(known)
+        divergence = self._divergence(prior, candidates)
+        best = self._best(candidates, divergence, limit)
+        return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
+
+    def _best(self, candidates: NDArray[np.int64], divergence: NDArray[np.float32], limit: int) -> list[int]:
+        """The first `limit` rows in the order of `search`; names are compared only where the rest ties at the limit."""
+        serving = self._serving[candidates]
+        order = np.lexsort((serving, divergence))
+        if len(order) > limit:
+            last = order[limit - 1]
+            tied = (divergence == divergence[last]) & (serving == serving[last])
+            order = order[: max(limit, int(np.flatnonzero(tied[order])[-1]) + 1)]
+        named = sorted(order.tolist(), key=lambda row: (divergence[row], serving[row], self._devices[candidates[row]]))
+        return named[:limit]
+
+    def _divergence(self, prior: Float64, candidates: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Of the class shares of `candidates` [n] from `prior`, in bits [n]: H(middle) - H(one)/2 - H(other)/2."""
+        found = np.empty(len(candidates), np.float32)
+        own = np.float32(_sum_plogp(prior))
+        half = (prior / 2).astype(np.float32)[:, None]
+        for start in range(0, len(candidates), _BLOCK):
+            columns = candidates[start : start + _BLOCK]
+            middle = self._prior[:, columns]
+            middle *= np.float32(0.5)
+            middle += half
+            np.maximum(middle, _SMALLEST, out=middle)
+            middle *= np.log2(middle)
+            found[start : start + _BLOCK] = (self._plogp[columns] + own) / 2 - middle.sum(axis=0)
+        return np.clip(found, 0, 1, out=found)
+
+    def _make_room(self, columns: int) -> None:
+        size = self._prior.shape[1]
+        if columns <= size:
+            return
+        grown = max(_FEWEST, size + size // 2, columns)
+        self._prior = _widened(self._prior, grown)
+        self._recall = _widened(self._recall, grown)
+        self._plogp = np.resize(self._plogp, grown)
+        self._error = np.resize(self._error, grown)
+        self._serving = np.resize(self._serving, grown)
+        self._able = np.resize(self._able, grown)
+
+
+def _widened(matrix: NDArray[np.float32], columns: int) -> NDArray[np.float32]:
+    wide = np.zeros((len(matrix), columns), np.float32)
+    wide[:, : matrix.shape[1]] = matrix
+    return wide
+
+
+def _sum_plogp(prior: Float64) -> float:
+    there = prior[prior > 0]
+    return float(np.sum(there * np.log2(there)))

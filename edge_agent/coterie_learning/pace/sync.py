@@ -1,0 +1,64 @@
+"""Synchronous rounds with over-selection, deadline and minimum count (Bonawitz et al. 2019, arXiv 1902.01046, §2.2)."""
+
+import math
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie_learning.pace import Pace, Standing, Verdict
+
+
+class Sync(Pace, frozen=True, tag="sync"):
+    """Asks more devices than it wants, takes the first updates that arrive, and goes on without the rest."""
+
+    target_updates: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="updates wanted; with so many the round closes at once")
+    ] = 10
+    over_selection: Annotated[
+        float, Meta(ge=1, le=10, description="devices invited for each update wanted, against drop-outs")
+    ] = 1.3
+    min_updates: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="updates, and devices to begin with, that a round needs at least")
+    ] = 1
+    deadline_s: Annotated[
+        float, Meta(ge=1, le=30 * 86_400, description="seconds from opening to closing at the latest")
+    ] = 600.0
+    pause_s: Annotated[float, Meta(ge=0, le=30 * 86_400, description="seconds between one round and the next")] = 0.0
+    absent_s: Annotated[
+        float, Meta(ge=1, le=86_400, description="seconds of silence after which another device is invited instead")
+    ] = 60.0
+
+    def __post_init__(self) -> None:
+        if self.min_updates > self.target_updates:
+            raise ValueError(f"min_updates {self.min_updates} exceeds target_updates {self.target_updates}")
+
+    def devices_needed(self) -> int:
+        return self.min_updates
+
+    def updates_wanted(self) -> int:
+        return self.target_updates
+
+    def updates_needed(self) -> int:
+        return self.min_updates
+
+    def invite_count(self, *, eligible: int, live: int, delivered: int) -> int:
+        # Rounded first: 10 · 1.3 is 13.000000000000002 for some factors, and must not become 14.
+        wanted = math.ceil(round(self.target_updates * self.over_selection, 6))
+        return min(eligible, max(0, wanted - live - delivered))
+
+    def should_close(self, standing: Standing) -> bool:
+        enough = standing.delivered >= self.target_updates
+        nobody_left = standing.live == 0 and standing.delivered >= self.min_updates
+        return enough or nobody_left or standing.elapsed_s >= self.deadline_s
+
+    def verdict(self, delivered: int) -> Verdict:
+        return "merge" if delivered >= self.min_updates else "abandon"
+
+    def deadline_after_s(self) -> float:
+        return self.deadline_s
+
+    def pause_after_s(self) -> float:
+        return self.pause_s
+
+    def absence_after_s(self) -> float:
+        return self.absent_s

@@ -1,0 +1,135 @@
+"""The plan: what a federation does, as data, one kind in each slot."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from coterie_learning import groups, merge, pace, rollout
+from coterie_learning.codec import Codec
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
+from coterie_learning.groups import Groups
+from coterie_learning.groups.one import One
+from coterie_learning.help import Help
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.kinds import Registry
+from coterie_learning.local import Local
+from coterie_learning.merge import Merge
+from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.pace import Pace
+from coterie_learning.privacy import Privacy
+from coterie_learning.rollout import Rollout
+from coterie_wire.conditions import Requirements
+from coterie_wire.errors import WireError
+from coterie_wire.structs import from_values
+
+Document: TypeAlias = dict[str, object]
+"""JSON: a plan, or a schema."""
+
+PACE = Registry("pace", pace, Pace)
+MERGE = Registry("merge", merge, Merge)
+GROUPS = Registry("groups", groups, Groups)
+ROLLOUT = Registry("rollout", rollout, Rollout)
+PRESETS = Path(__file__).parent / "presets"
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind a slot, parsed."""
+
+    local: Local
+    codec: Codec
+    privacy: Privacy
+    requirements: Requirements
+    pace: Pace
+    merge: Merge
+    help: Help
+    groups: Groups
+    rollout: Rollout
+
+    @property
+    def device(self) -> DevicePlan:
+        """The device's part of it.
+
+        Where devices help each other they learn by themselves between rounds too: what drifts is the own model.
+        """
+        holds_rounds, helps = self.pace.holds_rounds(), isinstance(self.help, Cartel)
+        between_s = 0.0 if helps else None
+        return DevicePlan(
+            local=self.local,
+            codec=self.codec,
+            privacy=self.privacy,
+            requirements=self.requirements,
+            help=self.help,
+            alone_every_s=between_s if holds_rounds else self.pace.rest_s(),
+            spares_newest=holds_rounds and helps,
+        )
+
+
+def parse_plan(raw: object) -> Plan:
+    """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
+
+    A slot that is left out has sgd, int8, sync, fed_avg, at_once or nothing; requirements have the defaults of their
+    fields.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    """
+    try:
+        slots = from_values(raw, _Slots)
+    except msgspec.ValidationError as error:
+        raise WireError("plan.invalid", f"plan: {error}") from error
+    plan = Plan(
+        local=LOCAL.parse(slots.local),
+        codec=CODEC.parse(slots.codec),
+        privacy=PRIVACY.parse(slots.privacy),
+        requirements=slots.requirements,
+        pace=PACE.parse(slots.pace),
+        merge=MERGE.parse(slots.merge),
+        help=HELP.parse(slots.help),
+        groups=GROUPS.parse(slots.groups),
+        rollout=ROLLOUT.parse(slots.rollout),
+    )
+    if not isinstance(plan.groups, One) and not isinstance(plan.merge, DistillMerge):
+        detail = (
+            f"slot groups: {plan.groups.name} compares outputs on the cloud data, which only merge distill computes"
+        )
+        raise WireError("plan.invalid", detail)
+    if plan.rollout.is_staged() and isinstance(plan.merge, DistillMerge):
+        detail = (
+            "slot rollout: a merge by distillation publishes a cloud model and every group's device model together, "
+            f"which {plan.rollout.name} cannot try one by one; leave it at_once and start roll-outs of versions by hand"
+        )
+        raise WireError("plan.invalid", detail)
+    return plan
+
+
+def plan_document(plan: Plan) -> Document:
+    """`plan` as JSON with every hyperparameter written out, so that later defaults do not change it."""
+    return from_values(msgspec.to_builtins(plan), Document)
+
+
+def plan_schema() -> Mapping[str, Document]:
+    """JSON schema by slot and kind, for validation elsewhere and for drawing forms; `requirements` has no kinds."""
+    slots = (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
+    kinds: dict[str, Document] = {slot.slot: dict(slot.schema()) for slot in slots}
+    return kinds | {"requirements": msgspec.json.schema(Requirements)}
+
+
+@cache
+def presets() -> Mapping[str, Plan]:
+    """The published systems that stand in `presets/` as files of kinds, by name."""
+    return {path.stem: parse_plan(tomllib.loads(path.read_text())) for path in sorted(PRESETS.glob("*.toml"))}
+
+
+class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    local: object = msgspec.field(default_factory=lambda: {"kind": "sgd"})
+    codec: object = msgspec.field(default_factory=lambda: {"kind": "int8"})
+    privacy: object = msgspec.field(default_factory=lambda: {"kind": "none"})
+    requirements: Requirements = Requirements()
+    pace: object = msgspec.field(default_factory=lambda: {"kind": "sync"})
+    merge: object = msgspec.field(default_factory=lambda: {"kind": "fed_avg"})
+    help: object = msgspec.field(default_factory=lambda: {"kind": "none"})
+    groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})
+    rollout: object = msgspec.field(default_factory=lambda: {"kind": "at_once"})

@@ -1,0 +1,68 @@
+"""A helper's whole model as an extra learner beside the target's own, for bodies that are not alike.
+
+The learners are weighted on the newest samples by multi-class boosting (SAMME: Zhu et al. 2009,
+doi 10.4310/SII.2009.v2.n3.a8), as in Canoe (Daga et al. 2021, arXiv 2108.12124). An extra learner speaks of the classes
+that were asked for; where it sees none of them, it leaves the choice to the target's own model.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_wire.tensors import Float32
+
+LEAST_WEIGHT = 0.05
+"""Share of all weight under which an extra learner is dropped."""
+_SMALLEST_ERROR = 1e-3
+"""So that a learner without a single error does not silence all others."""
+
+
+def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
+    """What an extra learner says [n, classes], given its own probabilities `extra` and the target's `own`.
+
+    Its probabilities of `classes` stand; the rest is divided as the target's own model divides it. This is also the
+    teacher's output where the target distils the extra learner into its model instead of keeping it.
+    """
+    asked = np.zeros(own.shape[1], bool)
+    asked[list(classes)] = True
+    claimed = np.where(asked, extra, 0)
+    others = np.where(asked, 0, own)
+    mass = others.sum(axis=1, keepdims=True)
+    rest = 1 - claimed.sum(axis=1, keepdims=True)
+    # A model that is certain of the classes asked for says nothing of the others: then they share evenly.
+    divided = np.where(mass > 0, others / np.where(mass > 0, mass, 1), ~asked / max(1, (~asked).sum()))
+    said: Float32 = (claimed + rest * divided).astype(np.float32)
+    return said
+
+
+def boost_weights(learners: Sequence[Float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The weight of each learner, summing to 1, from its probabilities [n, classes] of samples with `labels` [n].
+
+    Each is judged on the samples that those before it had wrong; one that is no better than chance has no weight. The
+    first is the target's own model, which has all weight where none is better than chance.
+    """
+    classes = max(2, len(np.unique(labels)))
+    samples = np.full(len(labels), 1 / len(labels))
+    weights = np.zeros(len(learners))
+    for index, probabilities in enumerate(learners):
+        wrong = probabilities.argmax(axis=1) != labels
+        error = float(np.clip(samples[wrong].sum(), _SMALLEST_ERROR, 1 - _SMALLEST_ERROR))
+        weights[index] = max(0.0, np.log((1 - error) / error) + np.log(classes - 1))
+        samples = samples * np.exp(weights[index] * wrong)
+        samples /= samples.sum()
+    if not weights.any():
+        weights[0] = 1.0
+    share: NDArray[np.float64] = weights / weights.sum()
+    return share
+
+
+def worth_keeping(weights: NDArray[np.float64]) -> tuple[bool, ...]:
+    """Whether each learner stays: the first always, another while it has its least weight."""
+    return (True, *(bool(weight >= LEAST_WEIGHT) for weight in weights[1:]))
+
+
+def vote(learners: Sequence[Float32], weights: Sequence[float] | NDArray[np.float64]) -> Float32:
+    """The learners' probabilities [n, classes] together."""
+    said: Float32 = np.tensordot(np.asarray(weights, np.float32), np.stack(learners), axes=1).astype(np.float32)
+    return said

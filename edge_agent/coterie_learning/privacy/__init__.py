@@ -1,0 +1,12 @@
+"""Slot `privacy`: what hides one device's update. The device's half; one module a kind."""
+
+from coterie_learning.kinds import Kind
+from coterie_wire.tensors import Tensors
+
+
+class Privacy(Kind, frozen=True):
+    """What is done to an update on the device before the codec sees it."""
+
+    def protect(self, update: Tensors) -> Tensors:
+        """The update that may leave the device."""
+        raise NotImplementedError

@@ -1,0 +1,22 @@
+"""Clipping of the update's L2 norm, which bounds one device's influence (McMahan et al. 2018, arXiv 1710.06963)."""
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from coterie_learning.privacy import Privacy
+from coterie_wire.tensors import Tensors
+
+
+class Clip(Privacy, frozen=True, tag="clip"):
+    """Scales the whole update down to `norm` when it is longer."""
+
+    norm: Annotated[float, Meta(gt=0, le=1e9, description="largest L2 norm of an update, over all its tensors")] = 10.0
+
+    def protect(self, update: Tensors) -> Tensors:
+        length = float(np.sqrt(sum(float(np.vdot(t, t)) for t in (v.astype(np.float64) for v in update.values()))))
+        if length <= self.norm:
+            return update
+        factor = np.float32(self.norm / length)
+        return {name: (tensor * factor).astype(np.float32) for name, tensor in update.items()}

@@ -1,0 +1,11 @@
+"""No protection beyond what the codec loses: the update leaves as it is."""
+
+from coterie_learning.privacy import Privacy
+from coterie_wire.tensors import Tensors
+
+
+class NoPrivacy(Privacy, frozen=True, tag="none"):
+    """The identity."""
+
+    def protect(self, update: Tensors) -> Tensors:
+        return update

@@ -1,0 +1,51 @@
+"""Slot `rollout`: when does every device get a new version? One module a kind; pure functions of counts and figures."""
+
+from typing import Literal, NamedTuple
+
+from coterie_learning.kinds import Kind
+
+
+class Standing(NamedTuple):
+    """How a canary group stands."""
+
+    group: int
+    """Devices in it that have reported or still can."""
+    reports: int
+    faults: int
+    """Reports of devices that could not use the candidate."""
+    excess: float
+    """By how much more the candidate is wrong than the champion, on the mean of the devices that could use it."""
+    elapsed_s: float
+    """Since the group was given the candidate."""
+
+
+Verdict = Literal["wait", "promote", "worse", "unusable", "too_few_reports"]
+"""The last three roll back."""
+
+
+class Rollout(Kind, frozen=True):
+    """How a version that a round has made comes to the devices of its federation."""
+
+    def is_staged(self) -> bool:
+        """Whether a canary group tries it first; where none does, nothing else is asked of the kind."""
+        return False
+
+    def group_tag(self) -> str:
+        """Tag of the devices that the group is drawn from; blank: of all."""
+        raise NotImplementedError
+
+    def group_size(self, available: int) -> int:
+        """How many of the `available` devices try the candidate."""
+        raise NotImplementedError
+
+    def reports_needed(self) -> int:
+        """Reports without which nothing is promoted, and devices without which nothing begins."""
+        raise NotImplementedError
+
+    def patience_s(self) -> float:
+        """Seconds after which the candidate is judged by whatever has been reported."""
+        raise NotImplementedError
+
+    def verdict(self, standing: Standing) -> Verdict:
+        """What becomes of the candidate."""
+        raise NotImplementedError

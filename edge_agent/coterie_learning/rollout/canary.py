@@ -1,0 +1,65 @@
+"""Canary release: some devices try a version, and the others get it when it does no worse on theirs than the champion.
+
+Each device compares the two on the same samples of its own, so that differences between devices cancel out
+(a paired comparison: Box, Hunter and Hunter, Statistics for Experimenters, section 3.2), and counts once, however much
+data it has: none can outvote the others by claiming more.
+"""
+
+import math
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie_learning.rollout import Rollout, Standing, Verdict
+
+ROUNDING = 1e-9
+"""Means of the same numbers differ by so much in another order."""
+
+
+class Canary(Rollout, frozen=True, tag="canary"):
+    """A share of the devices tries a version; errors that grow beyond a threshold roll it back."""
+
+    share: Annotated[float, Meta(gt=0, le=1, description="share of the devices that are there which try it")] = 0.1
+    tag: Annotated[
+        str, Meta(max_length=50, description="tag of the devices that the group is drawn from; blank: of all")
+    ] = ""
+    reports: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="devices that try it, and that must have reported, at least")
+    ] = 3
+    threshold: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="by how much its error may be larger: share of all samples; of the loss where it is one",
+        ),
+    ] = 0.02
+    within_s: Annotated[
+        float, Meta(ge=1, le=30 * 86_400, description="seconds after which it is judged by what has been reported")
+    ] = 3600.0
+
+    def is_staged(self) -> bool:
+        return True
+
+    def group_tag(self) -> str:
+        return self.tag
+
+    def group_size(self, available: int) -> int:
+        # Rounded first: a share of 0.1 of 30 is 3.0000000000000004 for some factors, and must not become 4.
+        return min(available, max(self.reports, math.ceil(round(self.share * available, 6))))
+
+    def reports_needed(self) -> int:
+        return self.reports
+
+    def patience_s(self) -> float:
+        return self.within_s
+
+    def verdict(self, standing: Standing) -> Verdict:
+        is_over = standing.elapsed_s >= self.within_s
+        if standing.reports < self.reports:
+            return "too_few_reports" if is_over else "wait"
+        if standing.faults == standing.reports or standing.faults > self.threshold * standing.reports:
+            return "unusable"
+        if standing.excess > self.threshold + ROUNDING:
+            return "worse"
+        return "promote" if is_over or standing.reports >= standing.group else "wait"

@@ -1,0 +1,89 @@
+"""When a device tells its metadata, and when and for which classes it asks for help: Cartel, batch by batch."""
+
+from typing import Annotated, Self
+
+import msgspec
+from msgspec import Meta
+
+from coterie_learning.drift.choice import AnyDriftState
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_shannon
+
+
+class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A device's watch over its own model; it can be stored and goes on as it was."""
+
+    drift: AnyDriftState
+    profile: ClassProfile
+    told: tuple[Whole, ...] = ()
+    """Samples of each class when metadata were last told; empty: never."""
+    batches_untold: Whole = 0
+    batches_quiet: Whole | None = None
+    """Since the last help request; None: there was none."""
+    batches_drifted: Annotated[int, Meta(ge=0)] | None = None
+    """Since the detector last spoke; None: never, or too long ago to matter."""
+
+    def observe(self, cartel: Cartel, labels: Int64, predicted: Int64) -> Self:
+        """After a batch of true `labels` [n] that the model, not yet trained on it, took for `predicted` [n].
+
+        Raises ValueError for an empty batch or labels outside the classes.
+        """
+        profile = self.profile.observe(labels, predicted)
+        state = self.drift if self.drift.settings == cartel.detector else cartel.detector.begin()
+        observed = state.observe(int((labels != predicted).sum()), len(labels))
+        quiet, drifted = self.batches_quiet, self.batches_drifted
+        if observed.drifted:
+            drifted = 0
+        elif drifted is not None:
+            drifted = drifted + 1 if drifted + 1 < cartel.recent_batches else None
+        return msgspec.structs.replace(
+            self,
+            drift=observed.state,
+            profile=profile,
+            batches_untold=self.batches_untold + 1,
+            batches_quiet=None if quiet is None else quiet + 1,
+            batches_drifted=drifted,
+        )
+
+    @property
+    def drifting(self) -> bool:
+        """Whether the detector spoke within the newest batches: such a device helps nobody."""
+        return self.batches_drifted is not None
+
+    def recent(self, cartel: Cartel) -> Counts:
+        """What a help request describes."""
+        return self.profile.counts(cartel.recent_batches)
+
+    def metadata(self, cartel: Cartel) -> Counts:
+        """What a device tells of its data."""
+        return self.profile.counts(cartel.window_batches)
+
+    def asks_for(self, cartel: Cartel) -> tuple[int, ...]:
+        """The classes that a device asks help for now; none where it does not ask."""
+        resting = self.batches_quiet is not None and self.batches_quiet < cartel.cool_down_batches
+        if not self.drifting or resting:
+            return ()
+        return self.recent(cartel).troubled(below=cartel.troubled_recall, samples=cartel.troubled_samples)
+
+    def asked(self) -> Self:
+        """After a help request."""
+        return msgspec.structs.replace(self, batches_quiet=0)
+
+    def wants_to_tell(self, cartel: Cartel) -> bool:
+        """Whether class shares have moved enough, or enough batches have passed, to tell metadata again."""
+        if not self.profile.batches:
+            return False
+        if not self.told or self.batches_untold >= cartel.report_batches:
+            return True
+        now, before = self.metadata(cartel), Counts.of_samples(self.told)
+        return jensen_shannon(now.prior(), before.prior()) > cartel.prior_shift
+
+    def told_now(self, cartel: Cartel) -> Self:
+        """After metadata were told."""
+        samples = tuple(self.metadata(cartel).samples.tolist())
+        return msgspec.structs.replace(self, told=samples, batches_untold=0)
+
+
+def begin_watch(cartel: Cartel, classes: int) -> Watch:
+    """The watch over a model of `classes` classes, before any batch."""
+    return Watch(drift=cartel.detector.begin(), profile=ClassProfile(classes=classes, keep=cartel.window_batches))

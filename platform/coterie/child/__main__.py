@@ -1,0 +1,71 @@
+"""The child's side: ``python -m coterie.child MODULE``, arguments JSON lines in and out."""
+
+import gc
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import BinaryIO
+
+import msgspec
+
+from coterie.child.confine import confine, die_with_parent
+from coterie.child.job import ChildJob, Failure, Line, MemoryExceeded, Progress, ReportProgress, Result, Start
+from coterie.core.errors import CoterieError
+from coterie_wire.structs import from_json
+
+
+def main(module: str) -> None:
+    """Do the job that `module` declares as ``JOB``; an error that it doesn't declare ends in a traceback."""
+    source = sys.stdin.buffer
+    # Libraries print as they please: standard output becomes standard error, the protocol gets a descriptor of its own.
+    with os.fdopen(os.dup(1), "wb") as lines:
+        os.dup2(2, 1)
+        start = from_json(source.readline(), Start)
+        confine(start)
+        die_with_parent(source.fileno())
+        job: ChildJob[msgspec.Struct, msgspec.Struct] = importlib.import_module(module).JOB
+        _write(lines, _outcome(job, start, lines))
+
+
+def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines: BinaryIO) -> Line:
+    def report(progress: Progress) -> None:
+        _write(lines, progress)
+
+    try:
+        arguments = from_json(start.arguments, job.arguments)
+        work = _loaded(job.work)
+        return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
+    except CoterieError as error:
+        if not isinstance(error, job.errors):
+            raise
+        return Failure(error.code, error.fields)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_refused_memory(error):
+            raise
+        return MemoryExceeded()
+
+
+def _loaded(work: str) -> Callable[[msgspec.Struct, ReportProgress], msgspec.Struct]:
+    """Without a search for garbage among half a million objects that stay."""
+    module, _, name = work.partition(":")
+    gc.disable()
+    found: Callable[[msgspec.Struct, ReportProgress], msgspec.Struct] = getattr(importlib.import_module(module), name)
+    gc.freeze()
+    gc.enable()
+    return found
+
+
+def _is_refused_memory(error: BaseException) -> bool:
+    """PyTorch and onnxruntime report a refused allocation as a RuntimeError with these words."""
+    words = ("can't allocate memory", "bad_alloc", "Failed to allocate memory", "bad allocation")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def _write(lines: BinaryIO, line: Line) -> None:
+    lines.write(msgspec.json.encode(line) + b"\n")
+    lines.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,53 @@
+"""What a child process does to itself before it touches its job: limits, no network, no life without its parent."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import threading
+
+from coterie.child.job import Start
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+PARENT_DIED = 113
+
+
+def confine(start: Start) -> None:
+    """Apply the limits of `start` to this process; call it while there is a single thread."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not start.network and libc.unshare(CLONE_NEWNET) != 0:
+            # Without root it takes a user namespace. Best effort: containers may forbid both.
+            libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)
+        # After the namespaces: a change of credentials clears it.
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.getppid() != start.parent_pid:
+        os._exit(PARENT_DIED)
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(
+        resource.RLIMIT_CPU, start.cpu_s, hard_extra=1
+    )  # The soft limit's signal says what happened, the hard one only kills.
+    _lower(resource.RLIMIT_FSIZE, start.file_bytes)
+    _lower(resource.RLIMIT_DATA, start.memory_bytes)
+
+
+def die_with_parent(parent: int) -> None:
+    """End this process as soon as `parent`, the descriptor of a pipe that the parent holds open, ends."""
+
+    def watch() -> None:
+        while os.read(parent, 1):  # Unbuffered: a lock held here would delay our own exit.
+            pass
+        os._exit(PARENT_DIED)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def _lower(limit: int, value: int, *, hard_extra: int = 0) -> None:
+    _, allowed = resource.getrlimit(limit)
+    ceiling = sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
+    resource.setrlimit(limit, (min(value, ceiling), min(value + hard_extra, ceiling)))

@@ -1,0 +1,187 @@
+"""The parent's side: start a child, follow its lines, and see to it that nothing of it is left."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.child.job import (
+    MAX_LINE_BYTES,
+    A,
+    ChildJob,
+    Failure,
+    Limits,
+    Line,
+    MemoryExceeded,
+    Progress,
+    R,
+    ReportProgress,
+    Result,
+    Start,
+)
+from coterie.core.errors import Field
+from coterie_wire.structs import from_json
+
+CANCEL_LATENCY_S = 0.2
+EXIT_S = 10.0
+"""How long a child that has closed its lines may take to exit, so that its status can be read."""
+OUTPUT_CHARACTERS = 2000
+
+
+def run_child(
+    job: ChildJob[A, R],
+    arguments: A,
+    *,
+    limits: Limits | None = None,
+    on_progress: ReportProgress | None = None,
+    cancel: threading.Event | None = None,
+) -> R:
+    """Do `job` in a process of its own and give its result; the calling thread waits.
+
+    Progress arrives in the calling thread. An exception raised by `on_progress` ends the child; so does setting
+    `cancel`, within 0.2 s. Paths in `arguments` must be absolute: the child works in a temporary directory of its own.
+    Raises the job's declared errors, OutOfMemory, OutOfTime, Cancelled or Crashed.
+    """
+    limits = limits or Limits()
+    with (
+        tempfile.TemporaryDirectory(prefix="coterie-child-") as directory,
+        Path(directory, "output").open("w+b") as output,
+    ):
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "coterie.child", job.module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd=directory,
+            env=_environment(directory, limits),
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        lines: queue.Queue[bytes] = queue.Queue()
+        reader = threading.Thread(target=_read, args=(process.stdout, lines), name=f"child-{process.pid}", daemon=True)
+        reader.start()
+        try:
+            _send_start(process, arguments, limits)
+            last = _follow(job, lines, limits, on_progress, cancel)
+            if last is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=EXIT_S)
+        finally:
+            _end(process, reader)
+        return _conclude(job, limits, last, process.returncode, output)
+
+
+def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, limits: Limits) -> None:
+    assert process.stdin is not None
+    start = Start(
+        parent_pid=os.getpid(),
+        memory_bytes=limits.memory_bytes,
+        cpu_s=limits.cpu_s,
+        file_bytes=limits.file_bytes,
+        network=limits.network,
+        arguments=msgspec.Raw(msgspec.json.encode(arguments)),
+    )
+    with suppress(BrokenPipeError):  # It died at once; its status tells why.
+        process.stdin.write(msgspec.json.encode(start) + b"\n")
+        process.stdin.flush()
+
+
+def _follow(
+    job: ChildJob[A, R],
+    lines: queue.Queue[bytes],
+    limits: Limits,
+    on_progress: ReportProgress | None,
+    cancel: threading.Event | None,
+) -> Line | None:
+    """The child's last line; None where it ended without one."""
+    deadline = time.monotonic() + limits.wall_s
+    while True:
+        if cancel is not None and cancel.is_set():
+            raise Cancelled(job=job.name)
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
+            raise OutOfTime(job=job.name, limit_s=limits.wall_s)
+        try:
+            raw = lines.get(timeout=min(remaining_s, CANCEL_LATENCY_S))
+        except queue.Empty:
+            continue
+        if not raw:
+            return None
+        try:
+            line: Line = from_json(raw, Line)
+        except msgspec.DecodeError as error:
+            raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
+        if not isinstance(line, Progress):
+            return line
+        if on_progress is not None:
+            on_progress(line)
+
+
+def _read(stdout: IO[bytes], lines: queue.Queue[bytes]) -> None:
+    while line := stdout.readline(MAX_LINE_BYTES):
+        lines.put(line)
+    lines.put(b"")
+
+
+def _end(process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
+    """Leave nothing of the child: its whole group is killed."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    reader.join()
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):
+            pipe.close()
+
+
+def _conclude(job: ChildJob[A, R], limits: Limits, last: Line | None, status: int, output: IO[bytes]) -> R:
+    if isinstance(last, Result):
+        try:
+            return from_json(last.value, job.result)
+        except msgspec.DecodeError as error:
+            raise Crashed(job=job.name, status=status, output=f"unreadable result: {error}") from error
+    if isinstance(last, MemoryExceeded):
+        raise OutOfMemory(job=job.name, limit_mb=limits.memory_bytes >> 20)
+    if isinstance(last, Failure):
+        raise _declared(job, last.code, last.fields, output)
+    if status == -signal.SIGXCPU:
+        raise OutOfTime(job=job.name, limit_s=limits.cpu_s)
+    raise Crashed(job=job.name, status=status, output=_tail(output))
+
+
+def _declared(job: ChildJob[A, R], code: str, fields: Mapping[str, Field], output: IO[bytes]) -> Exception:
+    for error in job.errors:
+        if error.code == code:
+            return error(**fields)
+    return Crashed(job=job.name, status=0, output=f"{code} is none of its errors. {_tail(output)}")
+
+
+def _tail(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - OUTPUT_CHARACTERS))
+    return output.read().decode("utf-8", "replace").strip()
+
+
+def _environment(directory: str, limits: Limits) -> Mapping[str, str]:
+    """Nothing of the parent's environment, which may hold secrets."""
+    return {
+        "PYTHONPATH": os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry),
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "HOME": directory,
+        "TMPDIR": directory,
+        "OMP_NUM_THREADS": str(limits.threads),
+        "MALLOC_ARENA_MAX": "2",
+    }

@@ -1,0 +1,58 @@
+"""Job: train the cloud model on its initial data set (Colla, stage 1)."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.child.job import ChildJob
+from coterie.cloud.errors import Diverged
+from coterie.compile.errors import ERRORS
+from coterie.evaluation.datasets import MalformedDataset
+from coterie_learning.plan import Document
+from coterie_wire.bundle import BlobRef
+
+
+class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    cloud: str
+    """The cloud model, a file of ``torch.export.save``."""
+    dataset: str
+    """NPZ with x and y."""
+    recipe: Document
+    """How the pair is trained, as `coterie.compile.recipe` writes it: the loss is the cloud model's too."""
+    loss: str | None
+    """The program of the recipe's loss, where it has one of its own."""
+    output: str
+    """Where to write the trained parameters."""
+    epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    learning_rate: Annotated[float, Meta(gt=0, le=10)] = 1e-3
+    """Step size of AdamW."""
+    batch_size: Annotated[int, Meta(ge=1, le=65_536)] = 32
+    validation_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    """Share of the samples that is held back, to judge each epoch."""
+    patience: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    """Epochs without improvement after which it stops."""
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Accuracy and loss are those of the samples held back."""
+
+    parameters: BlobRef
+    epochs: int
+    """How many were run."""
+    validation_accuracy: float | None
+    validation_loss: float
+    class_accuracy: tuple[float | None, ...]
+    """Of a classifier, over the samples of each class that were held back; None where there are none."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.cloud.bootstrap:bootstrap_stored",
+    arguments=BootstrapArguments,
+    result=BootstrapResult,
+    errors=(MalformedDataset, Diverged, *ERRORS),
+)

@@ -1,0 +1,95 @@
+"""What devices' models say about the cloud data: one model in memory at a time, outputs in a file that survives."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import onnxruntime
+
+from coterie.child.job import Progress, ReportProgress
+from coterie.cloud.averaging import read_parameters, read_update
+from coterie.cloud.checkpoints import replace_file
+from coterie.cloud.distill_merge_job import DistillMergeArguments, TrainedModel
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import Frozen, open_session, predict_logits, read_frozen
+from coterie_learning.codec import Codec
+from coterie_learning.device_plan import CODEC, LOCAL
+from coterie_learning.grouping.distances import ModelOutputs
+from coterie_learning.heads import mask_unseen, output_layer
+from coterie_learning.local import Scope
+from coterie_learning.metrics import log_softmax
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import Float32, Tensors
+
+FLUSHED_EVERY = 16
+"""Models; what was computed since is computed again after a kill."""
+
+
+class Outputs(NamedTuple):
+    """Of all models, in canonical order."""
+
+    probabilities: ModelOutputs
+    """Mapped from a file of float16; zero for a model whose outputs are not finite."""
+    accuracies: tuple[float, ...]
+    """NaN for a model whose outputs are not finite."""
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """Beside the file, how much of it is written."""
+
+    accuracies: tuple[float | None, ...] = ()
+
+
+def compute_outputs(
+    arguments: DistillMergeArguments, models: Sequence[TrainedModel], dataset: Dataset, report: ReportProgress
+) -> Outputs:
+    """Run every model over the cloud data, or go on with it.
+
+    Raises UpdateChanged.
+    """
+    path, mark = Path(arguments.checkpoints, "outputs"), Path(arguments.checkpoints, "outputs.json")
+    shape = (len(models), len(dataset.labels), arguments.model.classes)
+    done = from_json(mark.read_bytes(), _Done) if mark.exists() else _Done()
+    file = np.memmap(path, np.float16, mode="r+" if mark.exists() else "w+", shape=shape)
+    accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
+    session = open_session(Path(arguments.predict).read_bytes())
+    frozen = read_frozen(arguments.frozen, arguments.model)
+    codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
+    for index in range(len(accuracies), len(models)):
+        parameters = rebuild(models[index], arguments.model, codec, scope)
+        probabilities = _probabilities(session, parameters, dataset, frozen)
+        sound = bool(np.isfinite(probabilities).all())
+        file[index] = probabilities if sound else 0
+        accuracies.append(float((probabilities.argmax(axis=1) == dataset.labels).mean()) if sound else math.nan)
+        if (index + 1) % FLUSHED_EVERY == 0 or index + 1 == len(models):
+            file.flush()
+            told = tuple(None if math.isnan(accuracy) else accuracy for accuracy in accuracies)
+            replace_file(mark, msgspec.json.encode(_Done(told)))
+            report(Progress("asking the devices' models", index + 1, len(models)))
+    return Outputs(file, tuple(accuracies))
+
+
+def rebuild(trained: TrainedModel, model: ModelSpec, codec: Codec, scope: Scope) -> Tensors:
+    """The device's parameters; a class that its output layer does not have gets probability zero.
+
+    Raises UpdateChanged.
+    """
+    update = trained.update
+    found = read_update(update, model, codec, scope)
+    base = read_parameters(Path(trained.base), model)
+    with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
+        learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
+    parameters = {**learned, **found.statistics}
+    return mask_unseen(parameters, output_layer(model), update.classes) if scope.head == "seen" else parameters
+
+
+def _probabilities(
+    session: onnxruntime.InferenceSession, parameters: Tensors, dataset: Dataset, frozen: Frozen
+) -> Float32:
+    with np.errstate(all="ignore"):
+        found: Float32 = np.exp(log_softmax(predict_logits(session, parameters, dataset, frozen))).astype(np.float32)
+    return found

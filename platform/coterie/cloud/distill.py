@@ -1,0 +1,58 @@
+"""The work of job `distill`: the first device model learns from labels and from the cloud model (Colla, stage 2)."""
+
+from pathlib import Path
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.averaging import read_parameters
+from coterie.cloud.compression import Course, Student, compress
+from coterie.cloud.distill_job import DistillArguments, DistillResult
+from coterie.cloud.program import CloudProgram
+from coterie.compile.recipe import parse_recipe
+from coterie.compile.upload import load_criterion, load_upload
+from coterie.evaluation.datasets import read_model_dataset
+from coterie.evaluation.scoring import read_frozen
+from coterie_wire.bundle import BlobRef
+
+
+def distill_stored(arguments: DistillArguments, report: ReportProgress) -> DistillResult:
+    """Train, keep the epoch that is best on the samples held back, and write its parameters.
+
+    Raises MalformedDataset, Diverged, or what `load_upload` and `CloudProgram` raise.
+    """
+    dataset = read_model_dataset(Path(arguments.dataset), arguments.model)
+    cloud = _teacher(arguments)
+    teacher = cloud.probabilities(dataset)
+    student = Student(
+        arguments.model,
+        Path(arguments.train_step).read_bytes(),
+        Path(arguments.predict).read_bytes(),
+        read_frozen(arguments.frozen, arguments.model),
+    )
+    course = Course(
+        epochs=arguments.epochs,
+        patience=arguments.patience,
+        learning_rate=arguments.learning_rate,
+        momentum=arguments.momentum,
+        label_weight=arguments.label_weight,
+        validation_share=arguments.validation_share,
+        best_by="accuracy",
+        seed=arguments.seed,
+    )
+    initial = read_parameters(Path(arguments.parameters), arguments.model)
+    best = compress(student, initial, dataset, teacher, course, report=report)
+    Path(arguments.output).write_bytes(best.state)
+    return DistillResult(
+        parameters=BlobRef.of_bytes(best.state),
+        epochs=best.epochs,
+        validation_accuracy=best.evaluation.accuracy,
+        validation_loss=best.evaluation.loss,
+        class_accuracy=best.evaluation.class_accuracy,
+        teacher_accuracy=cloud.score(dataset).accuracy,
+    )
+
+
+def _teacher(arguments: DistillArguments) -> CloudProgram:
+    loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
+    cloud = CloudProgram(load_upload(Path(arguments.cloud)), loss)
+    cloud.load(Path(arguments.cloud_parameters).read_bytes())
+    return cloud

@@ -1,0 +1,133 @@
+"""Job: teach cloud models what devices' models say of the cloud data, and make new device models (Colla, stage 4)."""
+
+import msgspec
+
+from coterie.child.job import ChildJob
+from coterie.cloud.averaging_job import StoredUpdate, UpdateChanged
+from coterie.cloud.errors import Diverged
+from coterie.compile.errors import ERRORS
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.evaluation.datasets import MalformedDataset
+from coterie_learning.plan import Document
+from coterie_wire.bundle import BlobRef, ModelSpec
+
+BASE = ""
+"""The line of models that serves whoever has no group."""
+
+
+class NoSoundModel(CoterieError):
+    """Fields: models."""
+
+    code = "merge.no_sound_model"
+    kind = ErrorKind.INVALID
+    sentence = "None of the {models} devices' models gives finite outputs on the cloud data."
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The models of one group, or of all: paths of the parameters in use."""
+
+    name: str
+    cloud: str
+    device: str
+
+
+class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one device has made of the version it was given."""
+
+    update: StoredUpdate
+    base: str
+    """Path of the parameters that the update is a difference from."""
+    line: str
+    """The group that the device belongs to."""
+
+
+class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Kinds are given as a plan writes them; paths are absolute."""
+
+    model: ModelSpec
+    train_step: str
+    predict: str
+    cloud: str
+    """The cloud model, a file of ``torch.export.save``."""
+    dataset: str
+    """The cloud data: NPZ with x and y."""
+    held_out: str | None
+    """What candidates are measured with: NPZ with x and y."""
+    lines: tuple[Line, ...]
+    """The base and every group."""
+    groups_named: int
+    """How many groups have ever had a name."""
+    models: tuple[TrainedModel, ...]
+    local: Document
+    codec: Document
+    merge: Document
+    groups: Document
+    checkpoints: str
+    """A directory that outlives the job: another that is given it goes on where this one was."""
+    frozen: str | None
+    """The pair's frozen tensors, if it has any."""
+    output: str
+    """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
+    seed: int
+
+
+class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of one device's model."""
+
+    accuracy: float | None
+    """On the cloud data; None: its outputs are not finite."""
+    line: str
+    """The group that it belongs to now."""
+    kept: bool
+    """Whether the base learned from it."""
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A classifier on held-out samples."""
+
+    accuracy: float
+    loss: float
+    class_accuracy: tuple[float | None, ...] = ()
+    """Over the samples of each class; None where there are none."""
+
+
+class NewLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The candidates of one line, and how they compare with what was in use; qualities None without held-out data."""
+
+    name: str
+    cloud: BlobRef
+    device: BlobRef
+    models: int
+    """Devices' models that it was made from."""
+    cloud_epochs: int
+    device_epochs: int
+    cloud_before: Quality | None
+    cloud_after: Quality | None
+    device_before: Quality | None
+    device_after: Quality | None
+    strangeness_before: float
+    strangeness_after: float
+    """Cross entropy of the members' mean output and the device model's, on the cloud data held back, in nats."""
+
+
+class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Judgements stand in the order of the models."""
+
+    judged: tuple[Judged, ...]
+    lines: tuple[NewLine, ...]
+    """The base first."""
+    silhouettes: dict[str, float]
+    """By number of groups."""
+    distances: dict[str, dict[str, float]]
+    """By the names of two groups, how far their models are apart on average, in nats; empty: there is one group."""
+    reason: str
+    """Why there are so many groups."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.cloud.stage_four:merge_by_distillation",
+    arguments=DistillMergeArguments,
+    result=DistillMergeResult,
+    errors=(MalformedDataset, UpdateChanged, NoSoundModel, Diverged, *ERRORS),
+)

@@ -1,0 +1,89 @@
+"""Job: compile an uploaded pair and try it before it is accepted."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.child.errors import Crashed, OutOfMemory, OutOfTime
+from coterie.child.job import ChildJob, Limits
+from coterie.compile.errors import ERRORS
+from coterie.compile.pair_report import PairReport
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie_learning.plan import Document
+from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
+
+LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
+"""An upload comes from outside: it gets neither a network nor much time."""
+
+
+class LabelsMismatch(CoterieError):
+    """Fields: labels, classes."""
+
+    code = "compile.labels_mismatch"
+    kind = ErrorKind.INVALID
+    sentence = "There are {labels} labels for a model with {classes} classes."
+
+
+class PairMismatch(CoterieError):
+    """Fields: device, cloud (what each takes and gives)."""
+
+    code = "compile.pair_mismatch"
+    kind = ErrorKind.INVALID
+    sentence = "The models do not fit together: the device model maps {device}, the cloud model {cloud}."
+
+
+class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute."""
+
+    device: str
+    """The device model, a file of ``torch.export.save``."""
+    batch_size: Annotated[int, Meta(ge=1, le=4096)]
+    labels: tuple[str, ...] | None
+    """What each class is called; None where a model is only tried."""
+    train_step: str
+    """Where to write ``train_step.onnx``."""
+    predict: str
+    """Where to write ``predict.onnx``."""
+    parameters: str
+    """Where to write the device model's initial parameters."""
+    frozen: str
+    """Where to write what the recipe freezes, if it does."""
+    recipe: Document = {}
+    """A `coterie.compile.recipe.Recipe`; what it leaves out has its default."""
+    loss: str | None = None
+    """The program of the recipe's loss, a file of ``torch.export.save``, where the loss is `custom`."""
+    cloud: str | None = None
+    """The cloud model, a file of ``torch.export.save``."""
+    teacher: str | None = None
+    """Where to write the cloud model's ``predict.onnx``, for devices that learn from it."""
+
+
+class TeacherGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cloud model's prediction graph: it takes the inputs of the device model and these parameters."""
+
+    parameters: tuple[TensorSpec, ...]
+    predict: BlobRef
+
+
+class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The compiled model, its files, and what was measured while it was tried."""
+
+    model: ModelSpec
+    train_step: BlobRef
+    predict: BlobRef
+    parameters: BlobRef
+    frozen: BlobRef | None
+    """What the recipe freezes; None where it freezes nothing."""
+    teacher: TeacherGraph | None
+    """None where the cloud model cannot be compiled; devices cannot learn from it then."""
+    report: PairReport
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.cloud.admission:preflight_admitted",
+    arguments=PreflightArguments,
+    result=PreflightResult,
+    errors=(LabelsMismatch, PairMismatch, *ERRORS, Crashed, OutOfMemory, OutOfTime),
+)

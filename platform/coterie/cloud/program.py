@@ -1,0 +1,106 @@
+"""A cloud model as PyTorch runs it: an exported program with its state, in training or in evaluation."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import GraphModule
+
+from coterie.compile.dtypes import DTYPES
+from coterie.compile.errors import UnsupportedParameter
+from coterie.compile.loss_program import Criterion, LossProgram
+from coterie.compile.losses import teach
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.signature import Signature, check_signature, in_service
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import Evaluation, score
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.tensors import Float32, decode_tensors, encode_tensors
+
+EVALUATION_BATCH = 256
+CLASSIFIER = CrossEntropy()
+
+
+class CloudProgram:
+    """Parameters and buffers are tensors of its own; training changes them in place."""
+
+    def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER) -> None:
+        """Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch."""
+        self.loss = loss
+        for name, tensor in program.state_dict.items():
+            if tensor.dtype not in DTYPES:
+                raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
+        self.signature: Signature = check_signature(program, loss)
+        self._training = program.graph_module
+        self._service = in_service(program.graph_module)
+        self._specs = program.graph_signature.input_specs
+        self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
+        self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
+        self.parameters: Mapping[str, Tensor] = {
+            name: self.state[name].requires_grad_() for name in program.graph_signature.parameters
+        }
+
+    def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Logits [n, classes] with dropout, and statistics updated."""
+        return self._run(self._training, inputs)
+
+    def logits(self, dataset: Dataset) -> Tensor:
+        """Logits [n, classes] of all samples, as in service; nothing of the state changes."""
+        with torch.no_grad():
+            starts = range(0, len(dataset.labels), EVALUATION_BATCH)
+            parts = [dataset.take(slice(start, start + EVALUATION_BATCH)) for start in starts]
+            return torch.cat([self._run(self._service, as_tensors(part)) for part in parts])
+
+    def score(self, dataset: Dataset) -> Evaluation:
+        """How good it is on `dataset`, as in service."""
+        padding = self.loss.padding if isinstance(self.loss, NextToken) else None
+        output, own = self.logits(dataset), None
+        if isinstance(self.loss, LossProgram):
+            own = self.loss.losses(output, torch.from_numpy(dataset.labels)).numpy()
+        return score(output.numpy(), dataset.labels, task=self.loss.task, padding=padding, own=own)
+
+    def probabilities(self, dataset: Dataset) -> Float32:
+        """The teacher's word on each sample, [n, classes]."""
+        found: Float32 = teach(self.loss, self.logits(dataset)).numpy()
+        return found
+
+    def save(self) -> bytes:
+        """The state as a tensor file."""
+        return encode_tensors({name: tensor.detach().numpy() for name, tensor in self.state.items()})
+
+    def load(self, content: bytes) -> None:
+        """Take the state of a tensor file that `save` wrote."""
+        for name, array in decode_tensors(content, expected=self.tensor_specs()).items():
+            with torch.no_grad():
+                self.state[name].copy_(torch.from_numpy(np.array(array)))
+
+    def tensor_specs(self) -> tuple[TensorSpec, ...]:
+        """What the state's file holds."""
+        return tuple(TensorSpec(name, DTYPES[tensor.dtype], tuple(tensor.shape)) for name, tensor in self.state.items())
+
+    def _run(self, graph: GraphModule, inputs: Sequence[Tensor]) -> Tensor:
+        remaining = iter(inputs)
+        values = []
+        for spec in self._specs:
+            if spec.kind is InputKind.USER_INPUT:
+                values.append(next(remaining))
+            elif spec.kind is InputKind.BUFFER and graph is self._service:
+                # Batch normalisation counts its batches in service too.
+                values.append(self._stored(spec.target).clone())
+            else:
+                values.append(self._stored(spec.target))
+        logits: Tensor = graph(*values)[-1]
+        return logits
+
+    def _stored(self, name: str | None) -> Tensor:
+        assert name is not None
+        return self.state[name] if name in self.state else self._constants[name]
+
+
+def as_tensors(dataset: Dataset) -> list[Tensor]:
+    """The inputs of `dataset` in the order in which models take them."""
+    return [torch.from_numpy(array) for array in dataset.inputs.values()]

@@ -1,0 +1,287 @@
+"""Compile a PyTorch device model into ordinary ONNX graphs: the train step and prediction."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import onnx
+import sympy
+import torch
+from msgspec import UNSET
+from numpy.typing import NDArray
+from onnx import helper
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export import ExportedProgram
+
+from coterie.compile.dtypes import TORCH_TYPES
+from coterie.compile.emitter import ONNX_TYPES, Emitter
+from coterie.compile.errors import BatchBecameConstant, BatchOutOfRange
+from coterie.compile.frozen import specs_of
+from coterie.compile.head import find_head
+from coterie.compile.lengths import at_any_length, size_of_length
+from coterie.compile.loss_program import Criterion, LossProgram, criterion
+from coterie.compile.lower import lower
+from coterie.compile.operators.noise import draws_noise
+from coterie.compile.passes.joined_slices import joined_slices
+from coterie.compile.passes.joined_transpositions import joined_transpositions
+from coterie.compile.passes.last_state import last_state
+from coterie.compile.passes.late_expand import late_expand
+from coterie.compile.passes.pool_before_relu import pool_before_relu
+from coterie.compile.passes.ranked_scalars import ranked_scalars
+from coterie.compile.passes.shared_patches import shared_patches
+from coterie.compile.program import CheckedProgram, check_program
+from coterie.compile.recipe import Recipe
+from coterie.compile.recipe.loss.custom import Custom
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.recipe.trains.whole import Whole
+from coterie.compile.signature import Signature
+from coterie.compile.sizes import Sources
+from coterie.compile.trace import trace
+from coterie.compile.train_step import train_step
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import (
+    DISTILLATION,
+    LOSSES,
+    length_axes,
+    predict_batched,
+    predict_inputs,
+    predict_outputs,
+    train_inputs,
+    train_outputs,
+)
+from coterie_wire.tensors import Array
+
+
+class CompiledModel(NamedTuple):
+    """What a device needs of a model; `ModelSpec` states the contract of the graphs."""
+
+    spec: ModelSpec
+    train_step: bytes
+    predict: bytes
+    parameters: Mapping[str, NDArray[np.float32]]
+    """The tensors of the first version: parameters and statistics."""
+    frozen: Mapping[str, Array]
+
+
+def compile_model(
+    program: ExportedProgram,
+    recipe: Recipe | None = None,
+    *,
+    batch_size: int,
+    loss_program: ExportedProgram | None = None,
+) -> CompiledModel:
+    """The graphs and initial parameters of `program`; `export_module` makes one of an nn.Module.
+
+    `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
+    train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
+    Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
+    BatchOutOfRange, BatchBecameConstant, LengthBecameConstant, UnboundedLength, UnsupportedSignature, UnsupportedLoss,
+    LossMismatch, NothingTrains or UnsupportedParameter.
+    """
+    recipe = Recipe() if recipe is None else recipe
+    loss = criterion(recipe.loss, loss_program)
+    checked = check_program(program, loss, recipe.trains)
+    if isinstance(loss, LossProgram):
+        loss.check_samples()
+    _check_batch(program, checked, batch_size)
+    spec = _spec(program, checked, recipe, batch_size)
+    graph, spec = _compile_train_step(checked, recipe, loss, spec)
+    tensors = {**checked.parameters, **checked.statistics.values}
+    return CompiledModel(
+        spec=spec,
+        train_step=graph,
+        predict=_compile_predict(checked, spec, loss),
+        parameters={tensor.name: tensors[tensor.name].numpy().copy() for tensor in spec.version},
+        frozen=checked.frozen,
+    )
+
+
+class CompiledPrediction(NamedTuple):
+    """What it takes to predict with a model whose tensors are given: the graph of a teacher."""
+
+    signature: Signature
+    parameters: tuple[TensorSpec, ...]
+    """With the running statistics; the graph takes each as ``param.NAME``."""
+    predict: bytes
+
+
+def compile_prediction(program: ExportedProgram, loss: Criterion) -> CompiledPrediction:
+    """The prediction graph alone, of a model that no device trains. Raises what `compile_model` raises."""
+    checked = check_program(program, loss, Whole(), freezes=False)
+    signature, tensors = checked.signature, {**checked.parameters, **checked.statistics.values}
+    given = {f"state.{name}": f"param.{name}" for name in checked.statistics.values}
+    parameters = tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in tensors.items())
+    inputs = (*signature.inputs, *(TensorSpec(f"param.{spec.name}", "float32", spec.shape) for spec in parameters))
+    prediction = checked.prediction.renamed(given)
+    batched, output = {spec.name for spec in signature.inputs}, signature.output
+
+    def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        return {output.name: prediction.forward(named)[0]}
+
+    axes = {} if signature.length is None else {name: axis + 1 for name, axis in signature.length.axes.items()}
+    graph = _compile_batched(checked, predict, inputs, batched, [output], axes)
+    return CompiledPrediction(signature, parameters, graph)
+
+
+def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, batch_size: int) -> ModelSpec:
+    parameters = tuple(TensorSpec(name, "float32", tuple(tensor.shape)) for name, tensor in checked.parameters.items())
+    return ModelSpec(
+        inputs=checked.signature.inputs,
+        target=checked.signature.target,
+        output=checked.signature.output,
+        task=checked.signature.task,
+        batch_size=batch_size,
+        parameters=parameters,
+        slots=tuple(
+            TensorSpec(f"{role}.{tensor.name}", "float32", tensor.shape)
+            for role in recipe.optimiser.slots()
+            for tensor in parameters
+        ),
+        scalars=(
+            "learning_rate",
+            *recipe.optimiser.scalars(),
+            *(["clip_norm"] if recipe.clipping else []),
+            "proximal_weight",
+            *([DISTILLATION] if recipe.distillation else []),
+        ),
+        statistics=checked.statistics.moments,
+        frozen=specs_of(checked.frozen),
+        head=find_head(program, checked.parameters.keys()) if checked.signature.task == "classes" else None,
+        padding=recipe.loss.padding if isinstance(recipe.loss, NextToken) else None,
+        own_loss=True if isinstance(recipe.loss, Custom) else UNSET,
+        length=checked.signature.length or UNSET,
+    )
+
+
+def _compile_train_step(
+    checked: CheckedProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec
+) -> tuple[bytes, ModelSpec]:
+    """The graph, and the contract, which tells now whether the graph draws at random."""
+    size, axes = size_of_length(checked.inputs), length_axes(spec)
+    with nullcontext() if size is None else _fake_mode(checked):
+        given = {name: _empty(tensor, length=size, axis=axes.get(name)) for name, tensor in train_inputs(spec).items()}
+    program = checked.training._replace(graph=last_state(pool_before_relu(checked.training.graph)))
+    with at_any_length(size):
+        traced = trace(lambda named: train_step(program, recipe, loss, spec, named), given)
+        shared_patches(traced.module)
+        joined_transpositions(traced.module)
+        joined_slices(traced.module)
+        late_expand(traced.module)
+        ranked_scalars(traced.module)
+        spec = msgspec.structs.replace(spec, seeded=draws_noise(traced.module))
+        inputs, outputs = train_inputs(spec), train_outputs(spec)
+        emit = Emitter(_sources(given))
+        values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    graph = emit.finish(
+        "train_step",
+        [_info(tensor, length=axes.get(tensor.name)) for tensor in inputs.values()],
+        {name: (values[name], _info(tensor)) for name, tensor in outputs.items()},
+    )
+    return graph, spec
+
+
+def _compile_predict(checked: CheckedProgram, spec: ModelSpec, loss: Criterion) -> bytes:
+    def predict(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        output = checked.prediction.forward(named)[0]
+        if not isinstance(loss, LossProgram):
+            return {spec.output.name: output}
+        return {spec.output.name: output, LOSSES: loss.losses(output, named[spec.target.name])}
+
+    batched = {tensor.name for tensor in predict_batched(spec)}
+    return _compile_batched(
+        checked,
+        predict,
+        tuple(predict_inputs(spec).values()),
+        batched,
+        list(predict_outputs(spec).values()),
+        length_axes(spec),
+    )
+
+
+def _compile_batched(
+    checked: CheckedProgram,
+    predict: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
+    inputs: Sequence[TensorSpec],
+    batched: Collection[str],
+    outputs: Sequence[TensorSpec],
+    axes: Mapping[str, int],
+) -> bytes:
+    """A graph whose inputs `batched`, and whose outputs, have a batch axis of any size; `axes` are those of the length.
+
+    Raises BatchBecameConstant or LengthBecameConstant.
+    """
+    batch = checked.inputs[checked.signature.inputs[0].name].shape[:1]
+    with _fake_mode(checked):
+        given = {
+            tensor.name: checked.inputs[tensor.name]
+            if tensor.name in checked.inputs
+            else _empty(tensor, batch if tensor.name in batched else ())
+            for tensor in inputs
+        }
+
+    def without_gradients(named: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        with torch.no_grad():
+            return predict(named)
+
+    with at_any_length(size_of_length(checked.inputs)):
+        traced = trace(without_gradients, given)
+        emit = Emitter(_sources(given))
+        values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
+    if not (isinstance(batch[0], torch.SymInt) and batch[0].node.expr.free_symbols):
+        raise BatchBecameConstant(detail=f"a batch of {batch[0]}")
+    return emit.finish(
+        "predict",
+        [_info(tensor, batched=tensor.name in batched, length=axes.get(tensor.name)) for tensor in inputs],
+        {
+            tensor.name: (values[tensor.name], _info(tensor, batched=True, length=axes.get(tensor.name)))
+            for tensor in outputs
+        },
+    )
+
+
+def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: int) -> None:
+    batch = next(iter(checked.inputs.values())).shape[0]
+    assert isinstance(batch, torch.SymInt)
+    symbol = batch.node.expr
+    bounds = program.range_constraints.get(symbol)
+    if bounds is not None and not bounds.lower <= batch_size <= bounds.upper:
+        raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
+
+
+def _fake_mode(checked: CheckedProgram) -> FakeTensorMode:
+    """That of the program's inputs, which knows its symbols."""
+    first = checked.inputs[checked.signature.inputs[0].name]
+    assert isinstance(first, FakeTensor)
+    return first.fake_mode
+
+
+def _sources(given: Mapping[str, Tensor]) -> Sources:
+    """The sizes of inputs that are not fixed."""
+    found: dict[sympy.Symbol, tuple[str, int]] = {}
+    for name, tensor in given.items():
+        sizes: Sequence[int | torch.SymInt] = tensor.shape
+        for axis, size in enumerate(sizes):
+            if isinstance(size, torch.SymInt):
+                found.setdefault(size.node.expr, (name, axis))
+    return found
+
+
+def _empty(
+    tensor: TensorSpec, batch: Sequence[int] = (), *, length: torch.SymInt | None = None, axis: int | None = None
+) -> Tensor:
+    """A tensor whose `axis`, where one is named, has the `length`."""
+    shape: list[int | torch.SymInt] = [*batch, *tensor.shape]
+    if axis is not None and length is not None:
+        shape[axis] = length
+    return torch.empty(shape, dtype=TORCH_TYPES[tensor.dtype])
+
+
+def _info(tensor: TensorSpec, *, batched: bool = False, length: int | None = None) -> onnx.ValueInfoProto:
+    """`length` is its axis."""
+    shape: list[int | str] = ["batch", *tensor.shape] if batched else list(tensor.shape)
+    if length is not None:
+        shape[length] = "length"
+    return helper.make_tensor_value_info(tensor.name, ONNX_TYPES[TORCH_TYPES[tensor.dtype]], shape)

@@ -1,0 +1,102 @@
+"""An exported program as a function of named tensors."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from torch import Tensor
+from torch.fx import GraphModule, Interpreter
+from torch.fx.node import Node
+
+from coterie.compile.advice import advise
+from coterie.compile.composites import COMPOSITES
+from coterie.compile.errors import UnsupportedOperator
+from coterie.compile.lower import module_path
+from coterie.compile.normalisation import BatchNorm
+
+REFUSALS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
+"""What PyTorch raises on operators and arguments that it cannot run."""
+BATCH_NORM = "aten.batch_norm.default"
+
+Argument = str | Tensor | Callable[[Mapping[str, Tensor]], Tensor]
+
+
+class FlatProgram(NamedTuple):
+    """An exported program whose parameters, statistics and inputs are arguments, and whose other buffers are fixed."""
+
+    graph: GraphModule
+    arguments: tuple[Argument, ...]
+    """What each placeholder takes: a tensor by its name in the contract, a fixed one, or one made of several."""
+
+    def renamed(self, names: Mapping[str, str]) -> "FlatProgram":
+        """It takes some tensors by other names."""
+        arguments = (names.get(one, one) if isinstance(one, str) else one for one in self.arguments)
+        return self._replace(arguments=tuple(arguments))
+
+    def forward(
+        self, named: Mapping[str, Tensor], present: Tensor | None = None
+    ) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The output, and the statistics gathered, by name.
+
+        `present` [batch] tells samples (1) from padding (0); in service nothing is gathered, and it is not needed.
+        """
+        values = [
+            named[argument]
+            if isinstance(argument, str)
+            else argument
+            if isinstance(argument, Tensor)
+            else argument(named)
+            for argument in self.arguments
+        ]
+        placeholders = [node for node in self.graph.graph.nodes if node.op == "placeholder"]
+        called = {
+            node: argument
+            for node, argument in zip(placeholders, self.arguments, strict=True)
+            if isinstance(argument, str)
+        }
+        run = _Run(self.graph, called, present)
+        output: Tensor = run.run(*values)[-1]
+        return output, run.gathered
+
+
+def _value(argument: Argument, named: Mapping[str, Tensor]) -> Tensor:
+    if isinstance(argument, str):
+        return named[argument]
+    return argument if isinstance(argument, Tensor) else argument(named)
+
+
+class _Run(Interpreter):
+    """Runs a program and says which operator of which module failed."""
+
+    def __init__(self, graph: GraphModule, called: Mapping[Node, str], present: Tensor | None) -> None:
+        super().__init__(graph)
+        self.extra_traceback = False  # what it would add to a message is for those who know the graph
+        self._called, self._present = called, present
+        self.gathered: dict[str, Tensor] = {}
+
+    def run_node(self, n: Node) -> object:
+        try:
+            if str(n.target) == BATCH_NORM:
+                with self._set_current_node(n):
+                    return self._normalise(n)
+            if composite := COMPOSITES.get(str(n.target)):
+                args, kwargs = self.fetch_args_kwargs_from_env(n)
+                with self._set_current_node(n):
+                    return composite(*args, **kwargs)
+            return super().run_node(n)
+        except REFUSALS as error:
+            words = str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+            reason = advise(str(n.target)) or advise(words) or words
+            raise UnsupportedOperator(operator=str(n.target), module=module_path(n), reason=reason) from error
+
+    def _normalise(self, node: Node) -> Tensor:
+        args, _ = self.fetch_args_kwargs_from_env(node)
+        norm = BatchNorm(*args)
+        if not norm.training:
+            return norm.in_service()
+        assert self._present is not None, "a program in service normalises by what was gathered"
+        found = norm.in_training(self._present)
+        mean, variance = node.args[3:5]
+        assert isinstance(mean, Node) and isinstance(variance, Node)
+        self.gathered[self._called[mean]] = found.mean
+        self.gathered[self._called[variance]] = found.variance
+        return found.output

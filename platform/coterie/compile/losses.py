@@ -1,0 +1,214 @@
+"""The losses of recipes on tensors, each with its gradient by the model's output in closed form.
+
+Everywhere d is the distillation weight, w a sample's share of its batch's weight; a target y and a teacher's word q mix
+to y + d·(q - y), because every loss here is linear in them or has a gradient that is.
+"""
+
+from functools import singledispatch
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from coterie.compile.loss_program import Criterion, LossProgram
+from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie_wire.bundle import Task
+
+TINY_WEIGHT = 1e-12
+"""Keeps a batch whose weights are all zero from dividing by zero."""
+
+
+class Teacher(NamedTuple):
+    """What a teacher says of a batch, and how much its word counts."""
+
+    word: Tensor
+    """[batch, *output]: probabilities, or values."""
+    weight: Tensor
+    """[], between 0 and 1."""
+
+
+class Judged(NamedTuple):
+    """A batch's loss [], its gradient by the output, and the weighted number of samples that are right, if any are."""
+
+    loss: Tensor
+    gradient: Tensor
+    correct: Tensor | None
+
+
+@singledispatch
+def judge(loss: Criterion, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+    """`output` [batch, ...] against `target`, samples weighing `weight` [batch]."""
+    raise NotImplementedError(f"no mathematics for {loss.name}")
+
+
+@singledispatch
+def teach(loss: Criterion, output: Tensor) -> Tensor:
+    """What a teacher with this output says: probabilities, or values."""
+    raise NotImplementedError(f"no mathematics for {loss.name}")
+
+
+@judge.register
+def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+    classes = output.shape[1]
+    hot = (target.unsqueeze(1) == torch.arange(classes)).to(torch.float32)
+    if loss.class_weights is None:
+        share = _share(weight).unsqueeze(1)
+        wanted = _smooth(hot, loss.label_smoothing)
+        if teacher is not None:
+            wanted = wanted + teacher.weight * (teacher.word - wanted)
+        aims = share * wanted
+    else:
+        by_class = torch.tensor(loss.class_weights, dtype=torch.float32)
+        aims = _share(weight * (hot * by_class).sum(dim=1), weight).unsqueeze(1) * _smooth(hot, loss.label_smoothing)
+        aims = aims * by_class
+        if teacher is not None:
+            aims = aims + teacher.weight * (_share(weight).unsqueeze(1) * teacher.word - aims)
+    return Judged(*_cross_entropy(output, aims), (weight * _right_class(output, target)).sum())
+
+
+@judge.register
+def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+    present = (target != loss.padding).to(torch.float32)
+    weights = weight.unsqueeze(1) * present
+    share = (weights / torch.clamp(weights.sum(), min=TINY_WEIGHT)).unsqueeze(2)
+    wanted = (target.unsqueeze(2) == torch.arange(output.shape[2])).to(torch.float32)
+    if teacher is not None:
+        wanted = wanted + teacher.weight * (teacher.word - wanted)
+    right = (output.argmax(dim=2) == target).to(torch.float32) * present
+    hits = right.sum(dim=1) / torch.clamp(present.sum(dim=1), min=1.0)
+    return Judged(*_cross_entropy(output, share * wanted), (weight * hits).sum())
+
+
+@judge.register
+def _(loss: BinaryCrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:  # noqa: ARG001
+    wanted = target if teacher is None else target + teacher.weight * (teacher.word - target)
+    share = (_share(weight) / output.shape[1]).unsqueeze(1)
+    total = (share * _of_logits(output, wanted)).sum()
+    hits = (weight * _right_labels(output, target)).sum()
+    return Judged(total, share * (torch.sigmoid(output) - wanted), hits)
+
+
+@judge.register
+def _(loss: MeanSquaredError, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:  # noqa: ARG001
+    flat, aim = output.flatten(1), target.flatten(1)
+    share = (_share(weight) / flat.shape[1]).unsqueeze(1)
+    off = flat - aim
+    losses, slope = off * off, off
+    if teacher is not None:
+        far = flat - teacher.word.flatten(1)
+        losses, slope = losses + teacher.weight * (far * far - losses), off + teacher.weight * (far - off)
+    return Judged((share * losses).sum(), (2 * share * slope).reshape(output.shape), None)
+
+
+@judge.register
+def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+    """What is padded stands in as a copy of the first sample: of made-up zeros a loss may have no gradient."""
+    kept = weight > 0
+    aim = torch.where(_column(kept, target), target, target[:1])
+
+    def losses_of(given: Tensor) -> Tensor:
+        return loss.losses(torch.where(_column(kept, given), given, given[:1]), aim)
+
+    losses, pull_back, *_ = torch.func.vjp(losses_of, output)
+    share = _share(weight)
+    total, gradient = (share * losses).sum(), pull_back(share)[0]
+    if teacher is not None:
+        taught, slope = _taught(loss.task, output, teacher.word, share)
+        total = total + teacher.weight * (taught - total)
+        gradient = gradient + teacher.weight * (slope - gradient)
+    right = _right(loss.task, output, target)
+    return Judged(total, gradient, None if right is None else (weight * right).sum())
+
+
+def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """The plain loss of a task against a teacher's word, and its gradient."""
+    match task:
+        case "classes":
+            return _cross_entropy(output, share.unsqueeze(1) * word)
+        case "labels":
+            part = (share / output.shape[1]).unsqueeze(1)
+            return (part * _of_logits(output, word)).sum(), part * (torch.sigmoid(output) - word)
+        case _:
+            part = _column(share / output[0].numel(), output)
+            off = output - word
+            return (part * off * off).sum(), 2 * part * off
+
+
+def _right(task: Task, output: Tensor, target: Tensor) -> Tensor | None:
+    """The share of each sample that is right, [batch]."""
+    match task:
+        case "classes":
+            return _right_class(output, target)
+        case "labels":
+            return _right_labels(output, target)
+        case _:
+            return None
+
+
+def _right_class(output: Tensor, target: Tensor) -> Tensor:
+    return (output.argmax(dim=1) == target).to(torch.float32)
+
+
+def _right_labels(output: Tensor, target: Tensor) -> Tensor:
+    return ((output > 0) == (target > 0.5)).to(torch.float32).mean(dim=1)
+
+
+@teach.register
+def _(loss: LossProgram, output: Tensor) -> Tensor:
+    match loss.task:
+        case "classes":
+            return torch.softmax(output, dim=-1)
+        case "labels":
+            return torch.sigmoid(output)
+        case _:
+            return output
+
+
+@teach.register
+def _(loss: CrossEntropy, output: Tensor) -> Tensor:  # noqa: ARG001
+    return torch.softmax(output, dim=-1)
+
+
+@teach.register
+def _(loss: NextToken, output: Tensor) -> Tensor:  # noqa: ARG001
+    return torch.softmax(output, dim=-1)
+
+
+@teach.register
+def _(loss: BinaryCrossEntropy, output: Tensor) -> Tensor:  # noqa: ARG001
+    return torch.sigmoid(output)
+
+
+@teach.register
+def _(loss: MeanSquaredError, output: Tensor) -> Tensor:  # noqa: ARG001
+    return output
+
+
+def _cross_entropy(output: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
+    """-Σ aims·log softmax, and its gradient; the aims at one place need not sum to one."""
+    log_probabilities = functional.log_softmax(output, dim=-1)
+    gradient = torch.exp(log_probabilities) * aims.sum(dim=-1, keepdim=True) - aims
+    return -(aims * log_probabilities).sum(), gradient
+
+
+def _of_logits(output: Tensor, wanted: Tensor) -> Tensor:
+    """log(1 + e^z) - t·z, without e to a great power."""
+    return torch.clamp(output, min=0.0) + torch.log1p(torch.exp(-output.abs())) - wanted * output
+
+
+def _column(vector: Tensor, beside: Tensor) -> Tensor:
+    """`vector` [batch] so that it broadcasts over the samples of `beside` [batch, ...]."""
+    return vector.reshape(-1, *[1] * (beside.dim() - 1))
+
+
+def _share(weight: Tensor, of: Tensor | None = None) -> Tensor:
+    """`of`, by default `weight` itself, over the sum of `weight`."""
+    return (weight if of is None else of) / torch.clamp(weight.sum(), min=TINY_WEIGHT)
+
+
+def _smooth(hot: Tensor, smoothing: float) -> Tensor:
+    return hot if smoothing == 0 else hot * (1 - smoothing) + smoothing / hot.shape[-1]

@@ -1,0 +1,189 @@
+"""What a program must be to be compiled, and its flat form."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule
+from torch.fx.node import Node
+
+from coterie.compile.adapters import adapt
+from coterie.compile.diagnosis import diagnose
+from coterie.compile.errors import (
+    MutatedState,
+    NothingTrains,
+    UnsupportedParameter,
+    UnsupportedSignature,
+)
+from coterie.compile.flat import Argument, FlatProgram
+from coterie.compile.frozen import bear_rounding, freeze
+from coterie.compile.loss_program import Criterion
+from coterie.compile.passes.detached_blocks import detached_blocks
+from coterie.compile.recipe.trains import Trains
+from coterie.compile.signature import Signature, check_signature, in_service, input_tensor
+from coterie.compile.statistics import Statistics, settle_statistics
+from coterie.compile.whole_layers import whole_layers
+from coterie_wire.length import Length
+from coterie_wire.tensors import Array
+
+
+def export_module(module: nn.Module, example: Sequence[Tensor], length: Length | None = None) -> ExportedProgram:
+    """`module` as a program in training mode, whose batch is dynamic. `example` are inputs with a leading batch axis.
+
+    Where samples differ in `length`, it names inputs as `forward` calls them, and the axes of one sample; examples are
+    two long at least. Raises ExportFailed, DataDependent, BatchBecameConstant, LengthBecameConstant, or KeyError where
+    `length` names no input.
+    """
+    batch = torch.export.Dim("batch", min=1)
+    shapes: list[dict[int, torch.export.Dim]] = [{0: batch} for _ in example]
+    if length is not None:
+        long = torch.export.Dim("length", min=length.shortest, max=length.longest)
+        places = {name: place for place, name in enumerate(inspect.signature(module.forward).parameters)}
+        for name, axis in length.axes.items():
+            shapes[places[name]][axis + 1] = long
+    # A batch of 1 would be taken for a constant.
+    doubled = tuple(torch.cat([tensor, tensor]) if len(tensor) == 1 else tensor for tensor in example)
+    try:
+        with warnings.catch_warnings(), nullcontext() if length is None else whole_layers():
+            # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
+            warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
+            return detached_blocks(torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes)))
+    except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
+        raise diagnose(error, module) from error
+
+
+def export_loss(function: Callable[[Tensor, Tensor], Tensor], output: Tensor, target: Tensor) -> ExportedProgram:
+    """A loss as a program: `function` of a batch of outputs and their targets, of which there are examples [n, ...].
+
+    Raises what `export_module` raises.
+    """
+    return export_module(_Loss(function), (output, target))
+
+
+class _Loss(nn.Module):
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, output: Tensor, target: Tensor) -> Tensor:
+        return self.function(output, target)
+
+
+class CheckedProgram(NamedTuple):
+    """A program that fits the contract of a model."""
+
+    training: FlatProgram
+    prediction: FlatProgram
+    """Without dropout."""
+    inputs: Mapping[str, Tensor]
+    """Fake tensors with a symbolic batch, and perhaps length, by name."""
+    parameters: Mapping[str, Tensor]
+    """What is trained."""
+    statistics: Statistics
+    frozen: Mapping[str, Array]
+    """What is not, by the names of the graphs' inputs."""
+    signature: Signature
+
+
+def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, freezes: bool = True) -> CheckedProgram:
+    """What a recipe makes of `program`; unless it `freezes`, all parameters are taken for trained.
+
+    Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, UnboundedLength, LossMismatch,
+    NothingTrains or FixedBatch.
+    """
+    signature = check_signature(program, loss)
+    graph, statistics = settle_statistics(program, trains, freezes=freezes)
+    _refuse_mutation(program, graph)
+    parameters: dict[str, Tensor] = {}
+    inputs: dict[str, Tensor] = {}
+    frozen: dict[str, Array] = {}
+    known: dict[str, Tensor] = {}
+    taken: dict[str, Argument] = {}
+    arguments: list[Argument] = []
+    coarse = bear_rounding(program)
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    for spec, node in zip(program.graph_signature.input_specs, placeholders, strict=True):
+        match spec.kind:
+            case InputKind.PARAMETER:
+                assert spec.target is not None
+                name = _tied(spec.target, program.state_dict[spec.target].detach(), known)
+                if name not in known:
+                    known[name] = program.state_dict[name].detach()
+                    tensor = _checked_parameter(name, known[name])
+                    if not freezes or (program.state_dict[name].requires_grad and trains.trains(name)):
+                        parameters[name] = tensor
+                        taken[name] = f"param.{name}"
+                    else:
+                        kept = freeze(name, tensor, coarse=node.name in coarse)
+                        taken[name] = kept.argument
+                        frozen.update(kept.tensors)
+                arguments.append(taken[name])
+            case InputKind.USER_INPUT:
+                inputs[node.name] = input_tensor(node)
+                arguments.append(node.name)
+            case InputKind.BUFFER if spec.target in statistics.values:
+                arguments.append(f"state.{spec.target}")
+            case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
+                assert spec.target is not None
+                source = program.state_dict if spec.target in program.state_dict else program.constants
+                arguments.append(source[spec.target].detach())
+            case other:
+                raise UnsupportedSignature(found=f"argument {node.name} is a {other.name.lower()}")
+    training = FlatProgram(graph, tuple(arguments))
+    if adapters := adapt(program, training, trains):
+        training = adapters.program
+        parameters.update(adapters.parameters)
+    if not parameters:
+        names = list(program.graph_signature.parameters)
+        raise NothingTrains(names=", ".join(names[:5]) or "none")
+    return CheckedProgram(
+        training=training,
+        prediction=training._replace(graph=in_service(training.graph)),
+        inputs=inputs,
+        parameters=parameters,
+        statistics=statistics,
+        frozen=frozen,
+        signature=signature,
+    )
+
+
+def _refuse_mutation(program: ExportedProgram, graph: GraphModule) -> None:
+    """Inputs written to, whether in place or by an output that replaces them."""
+    for output in program.graph_signature.output_specs:
+        if output.kind is not OutputKind.USER_OUTPUT:
+            raise MutatedState(name=str(output.target))
+    for node in graph.graph.nodes:
+        if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:
+            continue
+        written = node.args[0]
+        if isinstance(written, Node) and written.op == "placeholder":
+            raise MutatedState(name=written.name.removeprefix("b_"))
+
+
+def _tied(name: str, tensor: Tensor, known: Mapping[str, Tensor]) -> str:
+    """The first name of a tensor that goes by several, as tied weights do: it is one parameter."""
+    for first, other in known.items():
+        if tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and tensor.numel():
+            if (tensor.shape, tensor.stride(), tensor.storage_offset()) != (
+                other.shape,
+                other.stride(),
+                other.storage_offset(),
+            ):
+                raise UnsupportedParameter(name=name, found=f"another view of {first!r}'s memory")
+            return first
+    return name
+
+
+def _checked_parameter(name: str, tensor: Tensor) -> Tensor:
+    if tensor.dtype != torch.float32:
+        raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
+    if not bool(torch.isfinite(tensor).all()):
+        raise UnsupportedParameter(name=name, found="not finite")
+    return tensor.contiguous()

@@ -1,0 +1,17 @@
+"""Choice `optimiser` of a recipe: how a gradient becomes a step. One module a kind; see `compile.optimisers`."""
+
+from collections.abc import Sequence
+
+from coterie_learning.kinds import Kind
+
+
+class Optimiser(Kind, frozen=True):
+    """What it remembers of each parameter begins as zeros and stays on the device."""
+
+    def slots(self) -> Sequence[str]:
+        """What it remembers of each parameter, by role."""
+        raise NotImplementedError
+
+    def scalars(self) -> Sequence[str]:
+        """The numbers that it takes beside the learning rate."""
+        raise NotImplementedError

@@ -1,0 +1,220 @@
+"""What in a serialised program could make PyTorch run code is refused or dropped, before PyTorch reads it.
+
+PyTorch evaluates size expressions as Python, resolves operators as attributes of its modules, imports what trees of
+arguments name, and runs guards. None of that may come from an upload.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.compile.advice import DEFAULT, advise
+from coterie.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
+from coterie.compile.vocabulary import is_known
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
+
+Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
+SYMBOL = re.compile(r"[su]\d{1,6}")
+SIZE_EXPRESSION = re.compile(
+    r"(?:Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
+    r"|Integer\(-?\d{1,12}\)|(?:Add|Mul|FloorDiv|CleanDiv|Mod|PythonMod|Max|Min)\(|, |\)|-?\d{1,12}){1,40}"
+)
+TREE_TYPES = {None, "builtins.tuple", "builtins.list", "builtins.dict"}
+FORBIDDEN_KEYS = {"as_custom_obj", "as_operator", "as_graph", "as_opaque", "custom_obj", "token", "input_token"}
+NAMED_BY_KEY = {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values"}
+MAX_DEPTH = 40
+MAX_MODULES_CHARACTERS = 4000
+MAX_NODES = 20_000
+"""Calls of operators: forty times what any model of the zoo has."""
+MAX_ELEMENTS = 1 << 28
+"""Of one value in the graph: a gigabyte of float32 for a batch of one."""
+
+
+def scrub_program(raw: bytes) -> bytes:
+    """``models/model.json`` without metadata that is not needed.
+
+    Raises MalformedUpload, UnsafeUpload, UploadTooLarge, or UnsupportedOperator for an operator outside the vocabulary.
+    """
+    try:
+        program = from_json(raw)
+    except UNREADABLE as error:
+        raise MalformedUpload(detail=f"model.json: {error}") from error
+    if not isinstance(program, dict):
+        raise MalformedUpload(detail="model.json is no object")
+    ranges = program.get("range_constraints") or {}
+    if not isinstance(ranges, dict):
+        raise MalformedUpload(detail="the ranges of sizes are no object")
+    for symbol in ranges:
+        if not SYMBOL.fullmatch(symbol):
+            raise UnsafeUpload(detail=f"a size called {symbol[:60]!r}")
+    program["guards_code"] = []
+    _check_count(program)
+    _scrub(program, 0)
+    return msgspec.json.encode(program)
+
+
+def _check_count(program: dict[str, Json]) -> None:
+    module = program.get("graph_module")
+    graph = module.get("graph") if isinstance(module, dict) else None
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    if isinstance(nodes, list) and len(nodes) > MAX_NODES:
+        raise UploadTooLarge(found=f"{len(nodes)} calls of operators", limit=f"{MAX_NODES} calls")
+
+
+def _scrub(value: Json, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise MalformedUpload(detail=f"model.json is nested deeper than {MAX_DEPTH}")
+    if isinstance(value, list):
+        for item in value:
+            _scrub(item, depth + 1)
+    if not isinstance(value, dict):
+        return
+    if "target" in value and "inputs" in value:
+        _scrub_node(value)
+    for key, item in value.items():
+        _check_field(key, item)
+        _scrub(item, depth + 1)
+
+
+def _check_field(key: str, item: Json) -> None:
+    match key:
+        case _ if key in FORBIDDEN_KEYS and item is not None:
+            raise UnsafeUpload(detail=f"an argument of kind {key}")
+        case "sizes" if isinstance(item, list):
+            _check_sizes(item)
+        case "custom_obj_values" if item:
+            raise UnsafeUpload(detail="objects of custom classes")
+        case "expr_str":
+            if not isinstance(item, str) or not SIZE_EXPRESSION.fullmatch(item):
+                raise UnsafeUpload(detail=f"the size expression {str(item)[:60]!r}")
+        case "name" | "as_name":
+            if item is not None and item != "":
+                _check_name(item)
+        case "forward_arg_names":
+            for name in item if isinstance(item, list) else []:
+                _check_name(name)
+        case "in_spec" | "out_spec":
+            _check_tree(item)
+        case _ if key in NAMED_BY_KEY and isinstance(item, dict):
+            for name in item:
+                _check_name(name)
+
+
+def _scrub_node(node: dict[str, Json]) -> None:
+    metadata = node.get("metadata")
+    modules = metadata.get("nn_module_stack") if isinstance(metadata, dict) else None
+    path = modules if isinstance(modules, str) and len(modules) <= MAX_MODULES_CHARACTERS else ""
+    node["metadata"] = {"nn_module_stack": path} if path else {}
+    target = node["target"]
+    if not isinstance(target, str) or not is_known(target):
+        module = path.rpartition(";")[2].split(",")
+        raise UnsupportedOperator(
+            operator=str(target)[:100].removeprefix("torch.ops."),
+            module=module[1][:200] if len(module) > 1 else "",
+            reason=advise(str(target)) or DEFAULT,
+        )
+
+
+def _check_sizes(sizes: list[Json]) -> None:
+    """Of any value; a size that is an expression stands for the batch."""
+    whole = [size["as_int"] for size in sizes if isinstance(size, dict) and "as_int" in size]
+    numbers = [number for number in whole if isinstance(number, int)]
+    if any(number < 0 for number in numbers):
+        raise MalformedUpload(detail=f"a value of shape {numbers}")
+    if math.prod(numbers) > MAX_ELEMENTS:
+        raise UploadTooLarge(found=f"a value of shape {numbers}", limit=f"{MAX_ELEMENTS} elements")
+
+
+def _check_name(item: Json) -> None:
+    if not isinstance(item, str) or not NAME.fullmatch(item):
+        raise UnsafeUpload(detail=f"a value called {str(item)[:60]!r}")
+
+
+def _check_tree(item: Json) -> None:
+    """Trees of arguments are JSON inside the JSON."""
+    if not isinstance(item, str):
+        raise MalformedUpload(detail="a tree of arguments is missing")
+    try:
+        _, tree = from_json(item, tuple[int, Tree])
+    except UNREADABLE as error:
+        raise UnsafeUpload(detail=f"a tree of arguments that is not plain: {error}") from error
+    _check_branch(tree)
+
+
+class Tree(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """PyTorch's description of nested arguments."""
+
+    type: str | None
+    context: str | None
+    children_spec: tuple["Tree", ...]
+
+
+def _check_branch(tree: Tree) -> None:
+    if tree.type not in TREE_TYPES:
+        raise UnsafeUpload(detail=f"arguments of type {tree.type!r}")
+    try:
+        names = from_json(tree.context or "null", tuple[str, ...] | None)
+    except UNREADABLE as error:
+        raise UnsafeUpload(detail=f"a tree of arguments with context {str(tree.context)[:60]!r}") from error
+    for name in names or ():
+        _check_name(name)
+    for child in tree.children_spec:
+        _check_branch(child)
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """A size that is a number and no expression."""
+
+    as_int: Annotated[int, Meta(ge=0, le=1 << 40)]
+
+
+class TensorMeta(msgspec.Struct, frozen=True):
+    """How a stored tensor is laid out, in elements."""
+
+    sizes: tuple[Whole, ...]
+    strides: tuple[Whole, ...]
+    storage_offset: Whole
+
+
+class TensorFile(msgspec.Struct, frozen=True):
+    """What scrubbing needs of one entry in a file that lists stored tensors."""
+
+    path_name: str
+    use_pickle: bool
+    tensor_meta: TensorMeta
+
+
+class TensorFiles(msgspec.Struct, frozen=True):
+    """``model_weights_config.json`` and ``model_constants_config.json``."""
+
+    config: Mapping[str, TensorFile]
+
+
+def check_tensor_files(raw: bytes, stored: Mapping[str, int]) -> None:
+    """Every tensor is plain bytes in a file of the archive, and no larger than it.
+
+    `stored` gives the files' sizes in bytes. Strides of 0 would make gigabytes out of one number.
+    Raises MalformedUpload or UnsafeUpload.
+    """
+    try:
+        files = from_json(raw, TensorFiles)
+    except UNREADABLE as error:
+        raise MalformedUpload(detail=f"a list of tensors: {error}") from error
+    for name, file in files.config.items():
+        if file.use_pickle:
+            raise UnsafeUpload(detail=f"tensor {name} is pickled")
+        if file.path_name not in stored:
+            raise MalformedUpload(detail=f"tensor {name} is in {file.path_name[:60]!r}, which is missing")
+        elements = math.prod(size.as_int for size in file.tensor_meta.sizes)
+        if elements > stored[file.path_name]:
+            raise MalformedUpload(
+                detail=f"tensor {name} of {elements} elements is in a file of {stored[file.path_name]} bytes; "
+                "what was expanded has to be made contiguous"
+            )

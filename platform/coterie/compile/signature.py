@@ -1,0 +1,149 @@
+"""What a program takes and gives, and how it behaves in service."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import GraphModule
+from torch.fx.node import Node
+
+from coterie.compile.dtypes import INPUTS, advise_dtype
+from coterie.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
+from coterie.compile.lengths import dynamic_axes, find_length, shape_of_longest, size_of_length
+from coterie.compile.loss_program import Criterion
+from coterie.compile.passes.copying import copy_graph
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie_learning.local import StepWeights
+from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
+from coterie_wire.contract import LOSSES, TARGET
+from coterie_wire.length import Length
+from coterie_wire.tensors import METADATA
+
+IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
+    "aten.dropout.default": (2, False),
+    "aten.dropout_.default": (2, False),
+    "aten.feature_dropout.default": (2, False),
+    "aten.alpha_dropout.default": (2, False),
+    "aten.scaled_dot_product_attention.default": (4, 0.0),
+    "aten.gru.input": (6, False),
+    "aten.lstm.input": (6, False),
+    "aten.rnn_tanh.input": (6, False),
+    "aten.rnn_relu.input": (6, False),
+    "aten.batch_norm.default": (5, False),
+}
+"""By operator, the argument that differs between training and service, and its value in service."""
+
+
+RESERVED = frozenset({TARGET, LOSSES, "loss", "correct", "sample_weight", "teacher", "seed", "step"}) | frozenset(
+    StepWeights.__struct_fields__
+)
+"""What the graphs take or give beside samples."""
+
+
+class Signature(NamedTuple):
+    """What a model takes and gives, a sample at a time."""
+
+    inputs: tuple[TensorSpec, ...]
+    output: TensorSpec
+    target: TensorSpec
+    """What its loss compares the output with."""
+    task: Task
+    length: Length | None = None
+    """How samples differ in length; the shapes are those of the longest."""
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"{spec.dtype} {self._shown(spec)}" for spec in self.inputs)
+        return f"{inputs} to {self._shown(self.output)}"
+
+    def _shown(self, spec: TensorSpec) -> str:
+        sizes = map(str, spec.shape) if self.length is None else self.length.sizes(spec.name, spec.shape)
+        return f"[{', '.join(sizes)}]"
+
+
+def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
+    """Raises UnsupportedSignature, UnboundedLength, LossMismatch or FixedBatch."""
+    tensors = {node.name: input_tensor(node) for node in user_inputs(program)}
+    length = find_length(program, tensors)
+    inputs = tuple(
+        TensorSpec(name, INPUTS[tensor.dtype], shape_of_longest(tensor, length)) for name, tensor in tensors.items()
+    )
+    if not inputs:
+        raise UnsupportedSignature(found="it has no inputs")
+    for name in (*program.state_dict, *(spec.name for spec in inputs)):
+        if name == METADATA or len(name) > MAX_NAME:  # no tensor file holds it
+            raise UnsupportedSignature(found=f"a parameter or an input is called {name[:MAX_NAME]!r}")
+    for spec in inputs:
+        if spec.name in RESERVED:
+            raise UnsupportedSignature(found=f"an input is called {spec.name!r}, as something else in the train step")
+    given = _output(program, size_of_length(tensors))
+    output = TensorSpec("values" if loss.task == "values" else "logits", "float32", shape_of_longest(given, length))
+    target = loss.target(output)
+    axes = dynamic_axes(given)[1:]
+    # Of the losses only that of the next token knows which positions are padding.
+    if target is None or (axes and not (isinstance(loss, NextToken) and axes == (1,))):
+        sizes = ["length" if axis in axes else str(size) for axis, size in enumerate(output.shape, start=1)]
+        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"[batch, {', '.join(sizes)}]")
+    if length is not None and axes:
+        _check_padding(loss, output)
+        length = Length(length.shortest, length.longest, {**length.axes, target.name: 0, output.name: 0})
+    return Signature(inputs, output, target, loss.task, length)
+
+
+def _check_padding(loss: Criterion, output: TensorSpec) -> None:
+    """Short samples are filled up with a token that the model knows."""
+    if isinstance(loss, NextToken) and loss.padding >= output.shape[-1]:
+        raise UnsupportedSignature(
+            found=f"its padding, token {loss.padding}, is beyond its vocabulary of {output.shape[-1]}"
+        )
+
+
+def user_inputs(program: ExportedProgram) -> list[Node]:
+    """The placeholders of samples, without those of parameters and buffers."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    specs = program.graph_signature.input_specs
+    return [node for node, spec in zip(placeholders, specs, strict=True) if spec.kind is InputKind.USER_INPUT]
+
+
+def input_tensor(node: Node) -> Tensor:
+    """The fake tensor of an input, whose batch is symbolic, and perhaps its length."""
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or value.dim() < 1:
+        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise UnsupportedSignature(found=f"input {node.name} is {found}")
+    if value.dtype not in INPUTS:
+        raise UnsupportedSignature(found=f"input {node.name} is {value.dtype}; {advise_dtype(value.dtype)}")
+    if isinstance(value.shape[0], int):
+        raise FixedBatch(name=node.name)
+    return value
+
+
+def in_service(module: GraphModule) -> GraphModule:
+    """A program without dropout, and with the statistics that batch normalisation has gathered."""
+    copy = copy_graph(module)
+    for node in copy.graph.nodes:
+        if str(node.target) in IN_SERVICE:
+            position, value = IN_SERVICE[str(node.target)]
+            if len(node.args) > position:
+                node.update_arg(position, value)
+    copy.recompile()
+    return copy
+
+
+def _output(program: ExportedProgram, length: torch.SymInt | None) -> Tensor:
+    """The fake tensor that it gives, [batch, ...], of whose further axes one may be the inputs' `length`."""
+    (outputs,) = program.graph.output_node().args
+    assert isinstance(outputs, (tuple, list))
+    value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
+    if (
+        not isinstance(value, Tensor)
+        or value.dim() < 2
+        or value.dtype != torch.float32
+        or dynamic_axes(value)[:1] != (0,)
+        or [str(value.shape[axis]) for axis in dynamic_axes(value)[1:]] not in ([], [str(length)])
+    ):
+        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
+        raise UnsupportedSignature(found=f"its output is {found}")
+    return value

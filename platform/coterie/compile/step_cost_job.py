@@ -1,0 +1,34 @@
+"""Job: run a train step as a device does, in a process without PyTorch, and measure what it takes."""
+
+import msgspec
+
+from coterie.child.job import ChildJob
+from coterie_wire.bundle import ModelSpec
+
+
+class MeasureArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths are absolute; the files are those of a pre-flight."""
+
+    model: ModelSpec
+    train_step: str
+    parameters: str
+    frozen: str | None
+
+
+class MeasureResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a train step took."""
+
+    step_s: float
+    """Median time of one step on one thread, in seconds."""
+    step_memory_bytes: int
+    """How far the process grew: graph, parameters, and all that a step holds at once."""
+    process_memory_bytes: int
+    """The most that the process held: Python, NumPy and onnxruntime as well, as on a device."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.compile.step_cost:measure_stored",
+    arguments=MeasureArguments,
+    result=MeasureResult,
+)

@@ -1,0 +1,80 @@
+"""One step of training as a function of named tensors, as `coterie_wire.bundle.ModelSpec` names them."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from coterie.compile.flat import FlatProgram
+from coterie.compile.loss_program import Criterion
+from coterie.compile.losses import Teacher, judge
+from coterie.compile.optimisers import advance, clip
+from coterie.compile.recipe import Recipe
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import DISTILLATION
+
+
+def train_step(
+    program: FlatProgram, recipe: Recipe, loss: Criterion, spec: ModelSpec, given: Mapping[str, Tensor]
+) -> Mapping[str, Tensor]:
+    """What ``train_step.onnx`` gives, by name; `loss` is that of `recipe`, with its program where it has one.
+
+    The proximal term (Li et al. 2020, arXiv 1812.06127) enters the gradient that is followed; the loss that is given is
+    without it, and the gradient is clipped with it.
+    """
+    names = [parameter.name for parameter in spec.parameters]
+    scalars = {name: given[name] for name in spec.scalars}
+    weight = given["sample_weight"]
+    present = (weight > 0).to(torch.float32)
+
+    def forward(parameters: Sequence[Tensor]) -> tuple[Tensor, Mapping[str, Tensor]]:
+        trained = {f"param.{name}": parameter for name, parameter in zip(names, parameters, strict=True)}
+        return program.forward({**given, **trained}, present)
+
+    output, pull_back, *rest = torch.func.vjp(forward, [given[f"param.{name}"] for name in names], has_aux=True)
+    (gathered,) = rest
+    teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
+    judged = judge(loss, output, given[spec.target.name], weight, teacher)
+    with torch.no_grad():  # nobody asks for the gradient's gradient, for which PyTorch has longer formulas
+        (gradients,) = pull_back(judged.gradient)
+    by_name = dict(zip(names, gradients, strict=True))
+    blocks = _blocks(spec)
+
+    def joined(role: str, block: Block) -> Tensor:
+        return _join([given[f"{role}.{parameter.name}"] for parameter in block])
+
+    followed = [
+        _join([by_name[parameter.name] for parameter in block])
+        + scalars["proximal_weight"] * (joined("param", block) - joined("anchor", block))
+        for block in blocks
+    ]
+    if recipe.clipping:
+        followed = list(clip(followed, scalars["clip_norm"]))
+    results = {"loss": judged.loss, **({} if judged.correct is None else {"correct": judged.correct})}
+    roles = recipe.optimiser.slots()
+    for block, gradient in zip(blocks, followed, strict=True):
+        slots = [joined(role, block) for role in roles]
+        stepped = advance(recipe.optimiser, joined("param", block), gradient, slots, scalars)
+        for role, tensor in zip(("param", *roles), (stepped.parameter, *stepped.slots), strict=True):
+            results.update(_parted(f"next.{role}", tensor, block))
+    results.update({f"next.{name}": tensor for name, tensor in gathered.items()})
+    return results
+
+
+Block = Sequence[TensorSpec]
+
+
+def _blocks(spec: ModelSpec) -> Sequence[Block]:
+    """What is advanced together: all vectors, end to end, since models have many and each operator has its price."""
+    vectors = [parameter for parameter in spec.parameters if len(parameter.shape) == 1]
+    others = [[parameter] for parameter in spec.parameters if len(parameter.shape) != 1]
+    return [vectors, *others] if vectors else others
+
+
+def _join(tensors: Sequence[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
+
+
+def _parted(role: str, tensor: Tensor, block: Block) -> Mapping[str, Tensor]:
+    parts = [tensor] if len(block) == 1 else torch.split(tensor, [parameter.shape[0] for parameter in block])
+    return {f"{role}.{parameter.name}": part for parameter, part in zip(block, parts, strict=True)}

@@ -1,1 +1,0 @@
-"""The platform's half of slot `help`: who can help whom. Pure."""

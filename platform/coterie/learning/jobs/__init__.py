@@ -1,1 +1,0 @@
-"""What child processes do: a light module for each job, with its arguments, its result and where its code is."""

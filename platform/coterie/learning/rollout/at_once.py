@@ -1,7 +1,0 @@
-"""No canary group: what a round publishes is the champion, and every device gets it."""
-
-from coterie.learning.rollout import Rollout
-
-
-class AtOnce(Rollout, frozen=True, tag="at_once"):
-    """Every device gets a new version as soon as it is published."""

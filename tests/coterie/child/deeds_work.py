@@ -1,0 +1,42 @@
+import json
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+from coterie.child.job import Progress, ReportProgress
+from tests.coterie.child.deeds import Answer, Arguments, Refused, Undeclared
+
+
+def run(arguments: Arguments, report: ReportProgress) -> Answer:
+    match arguments.deed:
+        case "double":
+            report(Progress(stage="doubling", done=1, total=1, values={"number": float(arguments.number)}))
+            return Answer(2 * arguments.number)
+        case "print":
+            sys.stdout.write("noise on standard output\n")
+            return Answer(1)
+        case "refuse":
+            raise Refused(what="this")
+        case "undeclared":
+            raise Undeclared
+        case "eat":
+            return Answer(len(bytearray(arguments.number)))
+        case "spin":
+            while True:
+                pass
+        case "wait":
+            report(Progress(stage="waiting", done=os.getpid()))
+            while True:
+                time.sleep(60)
+        case "write":
+            Path(arguments.path).write_bytes(bytes(arguments.number))
+            return Answer(arguments.number)
+        case "network":
+            with socket.create_connection(("127.0.0.1", arguments.number), timeout=5):
+                return Answer(1)
+        case "exit":
+            os._exit(arguments.number)
+        case "environment":
+            return Answer(0, json.dumps(sorted(os.environ)))

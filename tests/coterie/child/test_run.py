@@ -1,0 +1,133 @@
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.child.job import Limits, Progress
+from coterie.child.run import run_child
+from tests.coterie.child.deeds import JOB, Arguments, Refused
+
+
+def is_alive(pid: int) -> bool:
+    """Zombies don't count: in a container nobody may reap an orphan."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_result_and_progress_arrive() -> None:
+    seen: list[Progress] = []
+    assert run_child(JOB, Arguments("double", 21), on_progress=seen.append).number == 42
+    assert seen == [Progress(stage="doubling", done=1, total=1, values={"number": 21.0})]
+
+
+def test_prints_do_not_disturb_the_protocol() -> None:
+    assert run_child(JOB, Arguments("print")).number == 1
+
+
+def test_declared_error_is_raised_again() -> None:
+    with pytest.raises(Refused) as caught:
+        run_child(JOB, Arguments("refuse"))
+    assert caught.value.fields == {"what": "this"}
+
+
+def test_undeclared_error_is_a_crash_with_its_traceback() -> None:
+    with pytest.raises(Crashed, match="Nobody declared this"):
+        run_child(JOB, Arguments("undeclared"))
+
+
+def test_status_of_a_sudden_death_is_told() -> None:
+    with pytest.raises(Crashed) as caught:
+        run_child(JOB, Arguments("exit", 7))
+    assert caught.value.fields["status"] == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS ignores RLIMIT_DATA for large allocations")
+def test_memory_is_limited() -> None:
+    with pytest.raises(OutOfMemory) as caught:
+        run_child(JOB, Arguments("eat", 300 << 20), limits=Limits(memory_bytes=200 << 20))
+    assert caught.value.fields == {"job": "deeds", "limit_mb": 200}
+
+
+def test_wall_clock_is_limited() -> None:
+    with pytest.raises(OutOfTime):
+        run_child(JOB, Arguments("wait"), limits=Limits(wall_s=0.5))
+
+
+def test_processor_time_is_limited() -> None:
+    with pytest.raises(OutOfTime) as caught:
+        run_child(JOB, Arguments("spin"), limits=Limits(cpu_s=1))
+    assert caught.value.fields["limit_s"] == 1
+
+
+def test_size_of_files_is_limited(tmp_path: Path) -> None:
+    with pytest.raises(Crashed, match="File too large"):
+        run_child(JOB, Arguments("write", 2 << 20, str(tmp_path / "big")), limits=Limits(file_bytes=1 << 20))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "-Un", "true"], capture_output=True).returncode != 0, reason="no namespaces for us here"
+)
+def test_network_is_cut_off() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert run_child(JOB, Arguments("network", port)).number == 1
+        with pytest.raises(Crashed, match="unreachable"):
+            run_child(JOB, Arguments("network", port), limits=Limits(network=False))
+
+
+def test_environment_holds_nothing_of_the_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COTERIE_SECRET_KEY", "hush")
+    names = json.loads(run_child(JOB, Arguments("environment")).text)
+    assert "PATH" in names
+    assert "COTERIE_SECRET_KEY" not in names
+
+
+def test_cancel_leaves_no_process() -> None:
+    cancel = threading.Event()
+    pids: list[int] = []
+
+    def on_progress(progress: Progress) -> None:
+        pids.append(progress.done)
+        cancel.set()
+
+    with pytest.raises(Cancelled):
+        run_child(JOB, Arguments("wait"), on_progress=on_progress, cancel=cancel)
+    assert not is_alive(pids[0])
+
+
+def test_exception_of_the_listener_ends_the_child() -> None:
+    def on_progress(progress: Progress) -> None:
+        raise KeyboardInterrupt(progress.done)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run_child(JOB, Arguments("wait"), on_progress=on_progress)
+    assert not is_alive(caught.value.args[0])
+
+
+PARENT = """
+from coterie.child.run import run_child
+from tests.coterie.child.deeds import JOB, Arguments
+run_child(JOB, Arguments("wait"), on_progress=lambda progress: print(progress.done, flush=True))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pidfd is Linux's")
+def test_child_dies_with_its_parent() -> None:
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, env={"PYTHONPATH": path}) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        with os.fdopen(os.pidfd_open(pid)) as child:
+            parent.kill()
+            parent.wait()
+            assert select.select([child], [], [], 10)[0], "the child outlived its parent"

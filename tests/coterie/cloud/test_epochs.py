@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie.child.job import Progress
+from coterie.cloud.epochs import batches, run_epochs, split
+from coterie.cloud.errors import Diverged
+from coterie.evaluation.scoring import Evaluation
+
+
+@given(samples=st.integers(1, 200), share=st.floats(0, 0.99), seed=st.integers(0, 10))
+def test_split_deals_every_row_and_leaves_none_empty(samples: int, share: float, seed: int) -> None:
+    training, validation = split(samples, share=share, seed=seed)
+    assert len(training) and len(validation)
+    if samples > 1:
+        assert sorted([*training, *validation]) == list(range(samples))
+
+
+def test_batches_cover_the_rows_in_a_new_order() -> None:
+    rows = np.arange(10)
+    dealt = list(batches(rows, size=4, generator=np.random.default_rng(0)))
+    assert [len(batch) for batch in dealt] == [4, 4, 2]
+    assert sorted(np.concatenate(dealt)) == list(rows)
+
+
+def run(losses: list[float], *, patience: int, seen: list[Progress] | None = None) -> tuple[bytes, int]:
+    """Run epochs whose held-back losses are `losses`; the state is the number of the epoch."""
+    done: list[float] = []
+
+    def judge() -> Evaluation:
+        done.append(losses[len(done)])
+        return Evaluation(samples=1, accuracy=0.5, loss=done[-1], class_accuracy=())
+
+    report = seen.append if seen is not None else lambda _: None
+    best = run_epochs(
+        epochs=len(losses),
+        patience=patience,
+        train=lambda _epoch: 0.0,
+        judge=judge,
+        save=lambda: str(len(done)).encode(),
+        report=report,
+    )
+    return best.state, best.epochs
+
+
+def test_best_epoch_is_kept_and_reported() -> None:
+    seen: list[Progress] = []
+    assert run([3, 1, 2], patience=9, seen=seen) == (b"2", 3)
+    assert [(line.done, line.total, line.values["validation_loss"]) for line in seen] == [
+        (1, 3, 3),
+        (2, 3, 1),
+        (3, 3, 2),
+    ]
+
+
+def test_it_stops_when_nothing_gets_better() -> None:
+    assert run([3, 1, 2, 2, 0], patience=2) == (b"2", 4)
+
+
+def test_divergence_is_told() -> None:
+    with pytest.raises(Diverged, match="epoch 2"):
+        run([1, float("nan")], patience=9)

@@ -1,0 +1,143 @@
+"""What is told of a model that cannot be compiled: the operator, the module, and what to write instead."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from coterie.compile.advice import ADVICE, advise
+from coterie.compile.compiled import compile_model
+from coterie.compile.errors import (
+    BatchBecameConstant,
+    DataDependent,
+    ExportFailed,
+    NoGradient,
+    PackedSequences,
+    UnsupportedOperator,
+)
+from coterie.compile.lower import LOWERINGS
+from coterie.compile.program import export_module
+
+
+class Odd(nn.Module):
+    """Does `take` before a layer."""
+
+    def __init__(self, take: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.take = take
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.take(x))
+        return logits
+
+
+def compiling(take: Callable[[Tensor], Tensor]) -> Callable[[], object]:
+    """A model that does `take` in its module ``encoder.layers.0``, after something to learn."""
+    model = nn.Sequential()
+    model.add_module("stem", nn.Linear(4, 4))
+    model.add_module("encoder", nn.Module())
+    encoder = nn.Sequential()
+    encoder.add_module("layers", nn.Sequential(Odd(take)))
+    model.encoder = encoder
+    return lambda: compile_model(export_module(model, (torch.ones(3, 4),)), batch_size=2)
+
+
+@pytest.mark.parametrize(
+    ("take", "operator", "advice"),
+    [
+        (lambda x: x * x.nonzero().sum(), "nonzero", "torch.where"),
+        (lambda x: x * x[x > 0].sum(), "index", "depends on the data"),
+        (lambda x: x * torch.unique(x).sum(), "unique", "mask"),
+        (lambda x: x * x.max().item(), "item", "keep it a tensor"),
+        (lambda x: x @ torch.linalg.inv(torch.eye(4)), "linalg_inv", "buffer"),
+        (lambda x: torch.fft.rfft(x).abs() @ torch.ones(3, 4), "fft", "cosines"),
+        (lambda x: x * torch.lgamma(x), "lgamma", "polynomial"),
+        (lambda x: x * torch.bucketize(x, torch.arange(3.0)), "bucketize", "boundaries"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_operator_is_named_with_its_module_and_advice(
+    take: Callable[[Tensor], Tensor], operator: str, advice: str
+) -> None:
+    with pytest.raises(UnsupportedOperator, match=advice) as caught:
+        compiling(take)()
+    assert operator in str(caught.value.fields["operator"])
+    assert caught.value.fields["module"] == "encoder.layers.0"
+
+
+def branching(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+def test_branch_on_data_is_named_with_its_line() -> None:
+    with pytest.raises(DataDependent, match=r"torch\.where") as caught:
+        compiling(branching)()
+    assert caught.value.fields["module"] == "encoder.layers.0"
+    assert "test_errors.py" in str(caught.value.fields["line"])
+    assert "if x.sum() > 0:" in str(caught.value.fields["line"])
+
+
+@pytest.mark.parametrize(
+    "take", [lambda x: x * torch.ones(len(x), 1), lambda x: x if x.shape[0] > 3 else -x], ids=["len", "branch"]
+)
+def test_batch_that_became_constant_is_told(take: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(BatchBecameConstant, match=r"x\.shape\[0\]"):
+        compiling(take)()
+
+
+def test_shapes_that_do_not_fit_are_told_with_module_and_line() -> None:
+    with pytest.raises(ExportFailed, match="reduction dim") as caught:
+        compiling(lambda x: x @ torch.ones(5, 4))()
+    assert caught.value.fields["module"] == "encoder.layers.0"
+    assert "torch.ones(5, 4)" in str(caught.value.fields["line"])
+
+
+def test_dtype_that_does_not_fit_is_told() -> None:
+    with pytest.raises(UnsupportedOperator, match=r"torch\.float16; compute in float32") as caught:
+        compiling(lambda x: x.half().float())()
+    assert caught.value.fields["module"] == "encoder.layers.0"
+
+
+def test_missing_gradient_is_told() -> None:
+    with pytest.raises(NoGradient, match=r"floor_divide.*detach"):
+        compiling(lambda x: x * torch.floor_divide(x, 0.3))()
+
+
+def test_write_into_a_part_is_refused_with_advice() -> None:
+    def write(x: Tensor) -> Tensor:
+        y = x.clone()
+        y[:, 1] *= 2
+        return y
+
+    with pytest.raises(UnsupportedOperator, match=r"torch\.where or torch\.slice_scatter"):
+        compiling(write)()
+
+
+def test_advice_is_for_what_is_not_lowered() -> None:
+    lowered = {name.partition(".")[0] for name in LOWERINGS}
+    assert ADVICE.keys().isdisjoint(lowered - {"as_strided"})
+    assert advise("aten.nonzero.default") == advise("torch.ops.aten.nonzero.default") == ADVICE["nonzero"]
+    assert advise("aten.relu_.default") is None
+
+
+class Packed(nn.Module):
+    """Reads sequences without what fills them up, as tutorials do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.LSTM(4, 3, batch_first=True)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        hidden: Tensor = self.encoder(packed)[1][0]
+        return hidden[-1]
+
+
+def test_packed_sequences_are_refused_with_what_to_write_instead() -> None:
+    with pytest.raises(PackedSequences, match=r"takes packed sequences.*lengths - 1\]") as caught:
+        export_module(Packed(), (torch.zeros(2, 5, 4), torch.tensor([5, 3])))
+    assert caught.value.fields["module"] == "encoder"

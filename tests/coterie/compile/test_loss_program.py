@@ -1,0 +1,275 @@
+"""Losses of one's own follow PyTorch, with weights, a teacher and a proximal term as any; others are refused."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from coterie.compile.compiled import CompiledModel, compile_model
+from coterie.compile.errors import LossMismatch, UnsafeUpload, UnsupportedLoss, UnsupportedOperator
+from coterie.compile.loss_program import LossProgram, criterion
+from coterie.compile.losses import judge
+from coterie.compile.program import export_loss, export_module
+from coterie.compile.recipe import Recipe
+from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.recipe.loss.custom import Custom
+from coterie.compile.upload import load_criterion
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import evaluate
+from coterie.evaluation.train_step import Batch, DeviceSteps
+from coterie_agent.ingest.row import RowCheck
+from coterie_agent.store.database import Database
+from coterie_agent.store.samples import Samples, StoredRow
+from coterie_agent.training.predictor import Predictor
+from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_learning.local import StepWeights
+
+BATCH, FEATURES, CLASSES = 6, 5, 4
+SHARE, PULL, CLIP = 0.3, 0.1, 0.5
+WEIGHTS = StepWeights(0.05, 0.8, clip_norm=CLIP, proximal_weight=PULL, distillation_weight=SHARE)
+
+
+def focal(output: Tensor, target: Tensor) -> Tensor:
+    """Lin et al. 2017, arXiv 1708.02002, equation 4."""
+    surprise = functional.cross_entropy(output, target, reduction="none")
+    return (1 - torch.exp(-surprise)) ** 2 * surprise
+
+
+def huber(output: Tensor, target: Tensor) -> Tensor:
+    return functional.huber_loss(output, target, reduction="none", delta=0.5).mean(dim=1)
+
+
+def contrastive(output: Tensor, target: Tensor) -> Tensor:
+    """Hadsell, Chopra and LeCun 2006, equation 4: of two embeddings, which belong together where the target is 1."""
+    apart = (output[:, 0] - output[:, 1]).square().sum(dim=1)
+    short = torch.clamp(1 - torch.sqrt(apart + 1e-6), min=0)
+    return torch.where(target == 1, apart, short.square())
+
+
+def weighted_labels(output: Tensor, target: Tensor) -> Tensor:
+    found = functional.binary_cross_entropy_with_logits(output, target, reduction="none", pos_weight=torch.tensor(3.0))
+    return found.mean(dim=1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss with the task of its model, and targets and a teacher's word for `n` samples."""
+
+    kind: Custom
+    function: Callable[[Tensor, Tensor], Tensor]
+    shape: tuple[int, ...]
+    targets: Callable[[np.random.Generator, int], np.ndarray]
+    teacher: Callable[[np.random.Generator, int], np.ndarray]
+    taught: Callable[[Tensor, Tensor], Tensor]
+    """The plain loss of the task, by which the teacher teaches."""
+
+
+CASES = {
+    "focal": Case(
+        Custom("classes"),
+        focal,
+        (CLASSES,),
+        lambda rng, n: rng.integers(0, CLASSES, n),
+        lambda rng, n: rng.dirichlet(np.ones(CLASSES), n),
+        functional.cross_entropy,
+    ),
+    "huber": Case(
+        Custom(),
+        huber,
+        (CLASSES,),
+        lambda rng, n: rng.normal(size=(n, CLASSES)).astype(np.float32),
+        lambda rng, n: rng.normal(size=(n, CLASSES)),
+        functional.mse_loss,
+    ),
+    "contrastive": Case(
+        Custom(),
+        contrastive,
+        (2, CLASSES),
+        lambda rng, n: rng.integers(0, 2, n),
+        lambda rng, n: rng.normal(size=(n, 2, CLASSES)),
+        functional.mse_loss,
+    ),
+    "weighted labels": Case(
+        Custom("labels"),
+        weighted_labels,
+        (CLASSES,),
+        lambda rng, n: rng.integers(0, 2, (n, CLASSES)).astype(np.float32),
+        lambda rng, n: rng.random((n, CLASSES)),
+        functional.binary_cross_entropy_with_logits,
+    ),
+}
+
+
+def body(shape: tuple[int, ...]) -> nn.Module:
+    torch.manual_seed(0)
+    width = int(np.prod(shape))
+    return nn.Sequential(nn.Linear(FEATURES, 8), nn.Tanh(), nn.Linear(8, width), nn.Unflatten(1, shape))
+
+
+@functools.cache
+def compiled(name: str) -> tuple[nn.Module, CompiledModel]:
+    case = CASES[name]
+    module, rng = body(case.shape), np.random.default_rng(0)
+    program = export_loss(case.function, torch.zeros(2, *case.shape), torch.from_numpy(case.targets(rng, 2)))
+    exported = export_module(module, (torch.zeros(2, FEATURES),))
+    recipe = Recipe(loss=case.kind, clipping=True)
+    return module, compile_model(exported, recipe, batch_size=BATCH, loss_program=program)
+
+
+def batch_of(case: Case, model: CompiledModel, seed: int) -> Batch:
+    rng, count = np.random.default_rng(seed), BATCH - seed % 3
+    x = rng.normal(size=(count, FEATURES)).astype(np.float32)
+    targets, teacher = case.targets(rng, count), case.teacher(rng, count).astype(np.float32)
+    return Batch(Dataset({model.spec.inputs[0].name: x}, targets), teacher)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def pair(request: pytest.FixtureRequest) -> tuple[Case, nn.Module, CompiledModel]:
+    case = CASES[request.param]
+    return case, *compiled(request.param)
+
+
+def test_steps_equal_pytorch(pair: tuple[Case, nn.Module, CompiledModel]) -> None:
+    case, module, model = pair
+    steps, anchors = DeviceSteps(model.train_step, model.spec), [p.detach().clone() for p in module.parameters()]
+    reference = torch.optim.SGD(module.parameters(), lr=WEIGHTS.learning_rate, momentum=WEIGHTS.momentum)
+    training = steps.begin(model.parameters)
+    for number in range(50):
+        batch = batch_of(case, model, number)
+        training, loss, _ = steps.step(training, batch, WEIGHTS, model.parameters)
+        (x,), target = (torch.from_numpy(array) for array in batch.dataset.inputs.values()), batch.dataset.labels
+        output, teacher = module(x), torch.from_numpy(batch.teacher)
+        expected = (1 - SHARE) * case.function(output, torch.from_numpy(target)).mean()
+        expected = expected + SHARE * case.taught(output, teacher)
+        pull = sum(((tensor - anchor) ** 2).sum() for tensor, anchor in zip(module.parameters(), anchors, strict=True))
+        reference.zero_grad()
+        (expected + PULL / 2 * pull).backward()
+        nn.utils.clip_grad_norm_(list(module.parameters()), CLIP)
+        reference.step()
+        assert loss == pytest.approx(expected.item(), rel=1e-4)
+    for name, tensor in module.named_parameters():
+        theirs = tensor.detach().numpy()
+        assert np.linalg.norm(training.parameters[name] - theirs) < 1e-4 * np.linalg.norm(theirs)
+
+
+def test_a_model_is_judged_by_its_own_loss(pair: tuple[Case, nn.Module, CompiledModel]) -> None:
+    case, _, model = pair
+    (x,), target = batch_of(case, model, 0).dataset.inputs.values(), batch_of(case, model, 0).dataset.labels
+    found = evaluate(model.predict, model.parameters, Dataset({model.spec.inputs[0].name: x}, target), model.spec)
+    module = body(case.shape)
+    with torch.no_grad():
+        output = module(torch.from_numpy(x))
+        assert found.loss == pytest.approx(case.function(output, torch.from_numpy(target)).mean().item(), rel=1e-5)
+    match case.kind.task:
+        case "classes":
+            assert found.accuracy == pytest.approx((output.argmax(dim=1).numpy() == target).mean())
+        case "labels":
+            assert found.accuracy == pytest.approx(((output.numpy() > 0) == (target > 0.5)).mean())
+        case _:
+            assert found.accuracy is None
+
+
+def test_the_agent_trains_and_measures_by_it(tmp_path: Path) -> None:
+    _, model = compiled("contrastive")
+    rng, check, samples = np.random.default_rng(0), RowCheck.of_model(model.spec), Samples(Database(tmp_path / "store"))
+    rows = [check.row("here", rng.normal(size=FEATURES).tolist(), [float(number % 2)]) for number in range(BATCH)]
+    samples.add(rows, max_samples=100)
+    ids = samples.ids(samples.snapshot())
+    graph = train_graph(model.train_step, model.spec, threads=1)
+    weights = StepWeights(0.05, 0.5)
+    trainer = Trainer(
+        graph, model.spec, model.parameters, {}, samples=samples, train=ids, weights=lambda _: weights, seed=1
+    )
+    predictor = Predictor(model.predict, model.spec, model.parameters, {}, threads=1)
+    before = predictor.measure(samples, loss_of=ids, accuracy_of=ids, stop=lambda: False)
+    for _ in range(20):
+        trainer.step()
+    predictor.set_parameters(trainer.parameters())
+    after = predictor.measure(samples, loss_of=ids, accuracy_of=ids, stop=lambda: False)
+    assert before is not None and after is not None
+    assert after.loss < 0.8 * before.loss
+    assert after.accuracy is None
+    # What is to be predicted has no target.
+    assert predictor.outputs([StoredRow(0, rows[0].x, 0)]).shape == (1, 2, CLASSES)
+
+
+def test_a_sample_that_is_padded_has_no_part_in_the_gradient() -> None:
+    """The norm of nothing has no gradient, and what is padded is nothing."""
+    program = export_loss(lambda o, t: torch.log(o.square().sum(dim=1)) + 0 * t, torch.ones(2, 3), torch.ones(2))
+    output, target = torch.tensor([[1.0, 2, 3], [0, 0, 0]]), torch.zeros(2)
+    judged = judge(criterion(Custom(), program), output, target, torch.tensor([1.0, 0]), None)
+    assert judged.loss == torch.log(torch.tensor(14.0))
+    torch.testing.assert_close(judged.gradient, torch.tensor([[1 / 7, 2 / 7, 3 / 7], [0, 0, 0]]))
+
+
+def means(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).square().mean(dim=1) - (output - target).square().mean()
+
+
+def noisy(output: Tensor, target: Tensor) -> Tensor:
+    return functional.dropout((output - target).square(), 0.5, training=True).mean(dim=1)
+
+
+class Learning(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Linear(3, 1)
+
+    def forward(self, output: Tensor, target: Tensor) -> Tensor:
+        found: Tensor = self.scale((output - target).square()).squeeze(1)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (means, "depends on the others"),
+        (noisy, "differ from call to call"),
+        (Learning(), "takes a parameter"),
+        (lambda output, target: (output - target).square(), "reduction='none'"),
+        (lambda output, target: (output - target).square().mean(), "reduction='none'"),
+        (lambda output, target: torch.log(-(output - target).square().sum(dim=1)), "not finite"),
+    ],
+    ids=["of the batch", "random", "with a parameter", "a table", "a number", "not finite"],
+)
+def test_what_is_no_loss_is_refused(function: Callable[[Tensor, Tensor], Tensor], words: str) -> None:
+    with pytest.raises(UnsupportedLoss, match=words):
+        found = criterion(Custom(), export_loss(function, torch.zeros(2, 3), torch.ones(2, 3)))
+        assert isinstance(found, LossProgram)
+        found.check_samples()
+
+
+def test_a_loss_and_its_recipe_belong_together() -> None:
+    program = export_loss(huber, torch.zeros(2, 3), torch.zeros(2, 3))
+    with pytest.raises(UnsupportedLoss, match="there is none"):
+        criterion(Custom(), None)
+    with pytest.raises(UnsupportedLoss, match="cross_entropy"):
+        criterion(CrossEntropy(), program)
+    exported = export_module(nn.Linear(2, 4), (torch.zeros(2, 2),))
+    with pytest.raises(LossMismatch, match=r"\[batch, 3\]"):
+        compile_model(exported, Recipe(loss=Custom()), batch_size=2, loss_program=program)
+    with pytest.raises(LossMismatch, match="int64"):
+        compile_model(exported, Recipe(loss=Custom("classes")), batch_size=2, loss_program=program)
+
+
+def test_an_operator_that_cannot_be_compiled_stands_in_the_loss() -> None:
+    program = export_loss(lambda o, t: torch.fft.rfft(o - t).abs().mean(dim=1), torch.zeros(2, 4), torch.ones(2, 4))
+    exported = export_module(nn.Linear(2, 4), (torch.zeros(2, 2),))
+    with pytest.raises(UnsupportedOperator, match="cosines") as caught:
+        compile_model(exported, Recipe(loss=Custom()), batch_size=2, loss_program=program)
+    assert caught.value.fields["module"] == "loss"
+
+
+def test_a_file_is_guarded_as_a_models_is(tmp_path: Path) -> None:
+    torch.export.save(export_loss(huber, torch.zeros(2, 3), torch.zeros(2, 3)), tmp_path / "loss.pt2")
+    assert isinstance(load_criterion(Custom(), str(tmp_path / "loss.pt2")), LossProgram)
+    content = (tmp_path / "loss.pt2").read_bytes()
+    (tmp_path / "loss.pt2").write_bytes(content.replace(b"models/model.json", b"models/model.code"))
+    with pytest.raises(UnsafeUpload):
+        load_criterion(Custom(), str(tmp_path / "loss.pt2"))

@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie_learning.rollout import Standing
+from coterie_learning.rollout.at_once import AtOnce
+from coterie_learning.rollout.canary import Canary
+from coterie_learning.rollout.comparison import compare
+from coterie_wire.trial import Fit
+
+CANARY = Canary(share=0.1, reports=3, threshold=0.02, within_s=60)
+STANDING = Standing(group=4, reports=4, faults=0, excess=0.0, elapsed_s=10)
+
+
+@pytest.mark.parametrize(("available", "size"), [(3, 3), (10, 3), (30, 3), (31, 4), (100, 10), (2, 2)])
+def test_the_group_is_a_share_and_never_smaller_than_the_reports_it_needs(available: int, size: int) -> None:
+    assert CANARY.group_size(available) == size
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "promote"),
+        ({"excess": 0.02}, "promote"),
+        ({"excess": 0.021}, "worse"),
+        ({"reports": 3}, "wait"),
+        ({"reports": 3, "excess": 0.5}, "worse"),
+        ({"reports": 3, "elapsed_s": 60}, "promote"),
+        ({"reports": 2, "excess": 0.5}, "wait"),
+        ({"reports": 2, "excess": -1.0, "elapsed_s": 60}, "too_few_reports"),
+        ({"faults": 1}, "unusable"),
+        ({"faults": 4}, "unusable"),
+    ],
+)
+def test_it_promotes_what_is_no_worse_on_enough_devices(changes: dict[str, float], verdict: str) -> None:
+    assert CANARY.verdict(STANDING._replace(**changes)) == verdict
+
+
+def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
+    assert Canary(threshold=1).verdict(STANDING._replace(faults=4)) == "unusable"
+
+
+@given(
+    st.builds(
+        Standing,
+        group=st.integers(0, 9),
+        reports=st.integers(0, 9),
+        faults=st.just(0),
+        excess=st.floats(-1, 1),
+        elapsed_s=st.floats(0, 100),
+    ),
+    st.floats(0, 1),
+)
+def test_a_better_candidate_is_never_judged_worse(standing: Standing, better_by: float) -> None:
+    better = standing._replace(excess=standing.excess - better_by)
+    if CANARY.verdict(standing) == "promote":
+        assert CANARY.verdict(better) == "promote"
+    if standing.elapsed_s >= CANARY.within_s:
+        assert CANARY.verdict(standing) != "wait"
+
+
+def test_devices_count_once_and_their_differences_cancel_out() -> None:
+    pairs = [(Fit(9.0, 0.9), Fit(9.0, 0.8)), (Fit(9.0, 0.5), Fit(9.0, 0.6))]
+    found = compare(pairs)
+    assert found is not None
+    assert (found.champion, found.candidate, found.excess, found.is_loss) == pytest.approx((0.3, 0.3, 0.0, False))
+
+
+def test_where_nothing_is_right_losses_are_compared_by_their_share() -> None:
+    found = compare([(Fit(2.0), Fit(2.0)), (Fit(4.0), Fit(5.0))])
+    assert found is not None
+    assert found.is_loss
+    assert found.excess == pytest.approx(7 / 6 - 1)
+    assert compare([(Fit(0.0), Fit(0.0))]).excess == 0  # type: ignore[union-attr]
+    assert compare([]) is None
+
+
+def test_at_once_asks_nobody() -> None:
+    assert not AtOnce().is_staged()

@@ -1,0 +1,197 @@
+"""Codecs: laws that every kind keeps, and what int8 promises of its rounding."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from coterie_learning.codec import Codec
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int8 import SMALLEST_CHANNEL, Int8
+from coterie_learning.device_plan import CODEC
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Float32, Tensors, encode_tensors, read_header
+
+CODECS: tuple[Codec, ...] = (*(kind() for kind in CODEC.kinds.values()), Int8(granularity="tensor"))
+every_codec = pytest.mark.parametrize("codec", CODECS, ids=repr)
+
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+moderate = st.floats(-1e3, 1e3, width=32, allow_subnormal=False)
+shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
+
+
+def updates(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Tensors]:
+    return st.dictionaries(
+        st.text("abc.", min_size=1, max_size=4), hnp.arrays(np.float32, shapes, elements=numbers), max_size=3
+    )
+
+
+def specs_of(update: Tensors) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in update.items())
+
+
+def random_update(shapes: Mapping[str, tuple[int, ...]], *, scale: float = 0.01) -> Tensors:
+    source = np.random.default_rng(7)
+    return {name: (source.standard_normal(shape) * scale).astype(np.float32) for name, shape in shapes.items()}
+
+
+DIGITS_CNN = {
+    "conv1.weight": (16, 1, 3, 3),
+    "conv1.bias": (16,),
+    "conv2.weight": (32, 16, 3, 3),
+    "conv2.bias": (32,),
+    "fc1.weight": (64, 256),
+    "fc1.bias": (64,),
+    "fc2.weight": (10, 64),
+    "fc2.bias": (10,),
+}
+"""22,090 parameters."""
+WIDE = {"wide": (3, SMALLEST_CHANNEL)}
+
+
+@every_codec
+@given(update=updates(finite), seed=st.integers(0, 2**53))
+@settings(max_examples=50)
+def test_an_update_comes_back_within_one_step_and_the_residual_is_the_rest(
+    codec: Codec, update: Tensors, seed: int
+) -> None:
+    encoded = codec.encode(update, seed=seed)
+    decoded = codec.decode(encoded.payload, expected=specs_of(update))
+    assert list(decoded) == list(update)
+    for name, tensor in update.items():
+        assert decoded[name].dtype == np.float32
+        assert decoded[name].shape == encoded.residual[name].shape == tensor.shape
+        largest = np.abs(tensor).max(initial=0).astype(np.float64)
+        rest = tensor.astype(np.float64) - decoded[name]
+        # 1/127 is one step; the largest float32 saturates at 127/128 of itself; subnormal steps are coarse.
+        assert np.all(np.abs(rest) <= largest * 1.01 / 127 + 1e-43)
+        np.testing.assert_allclose(encoded.residual[name], rest, rtol=0, atol=largest * 1e-6 + 1e-44)
+
+
+@every_codec
+def test_the_same_update_and_seed_give_the_same_bytes(codec: Codec) -> None:
+    update = random_update(DIGITS_CNN)
+    backwards = dict(reversed(update.items()))
+    assert codec.encode(update, seed=3).payload == codec.encode(backwards, seed=3).payload
+
+
+@every_codec
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_an_update_that_is_not_finite_does_not_leave(codec: Codec, number: float) -> None:
+    with pytest.raises(WireError) as caught:
+        codec.encode({"a": np.array([0, number], np.float32)}, seed=0)
+    assert caught.value.code == "update.not_finite"
+
+
+def refusal(codec: Codec, payload: bytes, expected: tuple[TensorSpec, ...]) -> str:
+    with pytest.raises(WireError) as caught:
+        codec.decode(payload, expected=expected)
+    return caught.value.code
+
+
+@every_codec
+def test_a_payload_that_does_not_fit_is_refused(codec: Codec) -> None:
+    update = random_update(WIDE)
+    payload = codec.encode(update, seed=0).payload
+    assert refusal(codec, payload[:-1], specs_of(update)) == "update.malformed"
+    assert refusal(codec, payload + b"\0", specs_of(update)) == "update.malformed"
+    assert refusal(codec, payload, (TensorSpec("wide", "float32", (SMALLEST_CHANNEL, 3)),)) == "update.wrong_shape"
+    assert refusal(codec, payload, ()) == "update.wrong_shape"
+
+
+@every_codec
+def test_another_codecs_payload_is_refused(codec: Codec) -> None:
+    update = random_update(WIDE)
+    for other in CODECS:
+        if other != codec:
+            assert refusal(codec, other.encode(update, seed=0).payload, specs_of(update)) == "update.wrong_codec"
+    assert refusal(codec, encode_tensors(update), specs_of(update)) == "update.wrong_codec"
+
+
+@every_codec
+@given(st.binary(max_size=100))
+@settings(max_examples=50)
+def test_arbitrary_bytes_raise_only_wire_errors(codec: Codec, payload: bytes) -> None:
+    with pytest.raises(WireError):
+        codec.decode(payload, expected=(TensorSpec("a", "float32", (2,)),))
+
+
+def test_float32_refuses_numbers_that_are_not_finite() -> None:
+    codec = Float32Codec()
+    payload = codec.pack({"a": np.array([np.nan], np.float32)})
+    assert refusal(codec, payload, (TensorSpec("a", "float32", (1,)),)) == "update.not_finite"
+
+
+@pytest.mark.parametrize("scale", [np.nan, np.inf, -np.inf, -1e-9, 3.4e38])
+def test_int8_refuses_a_scale_that_could_stand_for_such_numbers(scale: float) -> None:
+    codec = Int8()
+    payload = codec.pack({"code.a": np.array([-128], np.int8), "scale": np.array([scale], np.float32)})
+    assert refusal(codec, payload, (TensorSpec("a", "float32", (1,)),)) == "update.not_finite"
+
+
+def test_a_parameter_may_be_called_scale() -> None:
+    update: Tensors = {"scale": np.ones(2, np.float32), "code.scale": np.zeros(3, np.float32)}
+    decoded = Int8().decode(Int8().encode(update, seed=0).payload, expected=specs_of(update))
+    np.testing.assert_allclose(decoded["scale"], 1, rtol=1e-6)
+    np.testing.assert_array_equal(decoded["code.scale"], 0)
+
+
+@pytest.mark.parametrize("granularity", ["tensor", "channel"])
+def test_int8_is_unbiased(granularity: str) -> None:
+    codec = CODEC.parse({"kind": "int8", "granularity": granularity})
+    update = random_update(WIDE)
+    specs = specs_of(update)
+    draws = [codec.decode(codec.encode(update, seed=seed).payload, expected=specs)["wide"] for seed in range(500)]
+    step = np.abs(update["wide"]).max() / 127
+    # The standard deviation of one draw is at most half a step; of the mean of 500, a 45th of it.
+    assert np.abs(np.mean(draws, axis=0, dtype=np.float64) - update["wide"]).max() < 5 * step / 2 / np.sqrt(500)
+
+
+def test_int8_codes_zero_and_the_largest_magnitude_exactly() -> None:
+    update: Tensors = {"a": np.array([0, -2.54, 0, 2.54], np.float32), "zeros": np.zeros((2, 2), np.float32)}
+    for seed in range(20):
+        decoded = Int8().decode(Int8().encode(update, seed=seed).payload, expected=specs_of(update))
+        np.testing.assert_allclose(decoded["a"], update["a"], rtol=1e-6)
+        np.testing.assert_array_equal(decoded["zeros"], 0)
+
+
+def test_a_channels_scale_is_its_own() -> None:
+    wide: Float32 = np.ones((2, SMALLEST_CHANNEL), np.float32)
+    wide[0] *= 1e-4
+    update = {"wide": wide}
+    decoded = Int8().decode(Int8().encode(update, seed=0).payload, expected=specs_of(update))
+    np.testing.assert_allclose(decoded["wide"], wide, rtol=1e-5)
+
+
+@given(channels=st.integers(0, 40), width=st.integers(0, 2 * SMALLEST_CHANNEL))
+@settings(max_examples=50)
+def test_scales_add_at_most_a_thirty_second_to_the_codes(channels: int, width: int) -> None:
+    header = read_header(Int8().encode({"a": np.ones((channels, width), np.float32)}, seed=0).payload)
+    (scales,) = header.specs["scale"].shape
+    assert scales == 1 or scales * 4 <= channels * width / 32
+
+
+@pytest.mark.parametrize("granularity", ["tensor", "channel"])
+def test_int8_takes_at_most_27_percent_of_float32_on_a_small_cnn(granularity: str) -> None:
+    update = random_update(DIGITS_CNN)
+    plain = Float32Codec().encode(update, seed=0).payload
+    coded = CODEC.parse({"kind": "int8", "granularity": granularity}).encode(update, seed=0).payload
+    assert len(coded) <= 0.27 * len(plain)
+    assert len(coded) <= 0.27 * 4 * sum(tensor.size for tensor in update.values())
+
+
+def test_error_feedback_lets_what_is_below_one_step_arrive() -> None:
+    codec = Int8(granularity="tensor")
+    update: Tensors = {"a": np.array([1.0, 0.001], np.float32)}
+    residual: Tensors = {"a": np.zeros(2, np.float32)}
+    arrived = np.zeros(2)
+    for seed in range(200):
+        encoded = codec.encode({"a": update["a"] + residual["a"]}, seed=seed)
+        arrived += codec.decode(encoded.payload, expected=specs_of(update))["a"]
+        residual = encoded.residual
+    # What has not arrived is the residual: less than one step, however many updates were sent.
+    np.testing.assert_allclose(arrived, 200 * update["a"].astype(np.float64), atol=1.1 / 127)

@@ -1,0 +1,98 @@
+"""A device's watch over its model: when it tells, when it asks, and for what."""
+
+import msgspec
+import numpy as np
+
+from coterie_learning.drift.page_hinkley import PageHinkley
+from coterie_learning.drift.window import Window
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.watch import Watch, begin_watch
+
+CARTEL = Cartel(cool_down_batches=3, report_batches=4)
+OLD = np.repeat([0, 1], 10)
+NEW = np.repeat([0, 1, 2], [7, 7, 6])
+
+
+def well(watch: Watch, labels: np.ndarray, cartel: Cartel = CARTEL) -> Watch:
+    return watch.observe(cartel, labels, labels)
+
+
+def badly(watch: Watch, labels: np.ndarray, cartel: Cartel = CARTEL) -> Watch:
+    """Class 2 is taken for class 0."""
+    return watch.observe(cartel, labels, np.where(labels == 2, 0, labels))
+
+
+def test_a_model_that_does_well_asks_for_nothing() -> None:
+    watch = begin_watch(CARTEL, 3)
+    assert watch.asks_for(CARTEL) == ()
+    for _ in range(4):
+        watch = well(watch, NEW)
+        assert watch.asks_for(CARTEL) == ()
+        assert not watch.drifting
+
+
+def test_a_new_class_is_asked_for_once_and_again_after_the_cool_down() -> None:
+    watch = well(begin_watch(CARTEL, 3), OLD)
+    watch = badly(watch, NEW)
+    assert watch.asks_for(CARTEL) == (), "the mean over two batches is still low"
+    asked = []
+    for _ in range(5):
+        watch = badly(watch, NEW)
+        asked.append(watch.asks_for(CARTEL))
+        if asked[-1]:
+            watch = watch.asked()
+    assert asked == [(2,), (), (), (2,), ()]
+
+
+def test_a_limit_of_one_never_asks() -> None:
+    isolated = msgspec.structs.replace(CARTEL, detector=Window(limit=1.0))
+    watch = begin_watch(isolated, 3)
+    for _ in range(5):
+        watch = watch.observe(isolated, NEW, (NEW + 1) % 3)
+        assert watch.asks_for(isolated) == ()
+
+
+def test_drift_without_a_troubled_class_asks_for_nothing() -> None:
+    labels = np.repeat([0, 1], 10)
+    predicted = labels.copy()
+    predicted[[0, 1, 2, 10, 11, 12]] = 2
+    watch = begin_watch(CARTEL, 3).observe(CARTEL, labels, predicted).observe(CARTEL, labels, predicted)
+    assert watch.drifting
+    assert watch.asks_for(CARTEL) == ()
+
+
+def test_an_alarm_that_sounds_once_lasts_for_the_recent_batches() -> None:
+    cartel = msgspec.structs.replace(CARTEL, detector=PageHinkley(threshold=3.0))
+    watch = begin_watch(cartel, 3)
+    for _ in range(5):
+        watch = well(watch, OLD, cartel)
+    watch = badly(watch, NEW, cartel)
+    assert watch.drifting
+    watch = well(watch, NEW, cartel)
+    assert watch.drifting
+    assert not well(watch, NEW, cartel).drifting
+
+
+def test_metadata_are_told_at_first_when_they_move_and_every_few_batches() -> None:
+    watch = begin_watch(CARTEL, 3)
+    assert not watch.wants_to_tell(CARTEL)
+    told = []
+    for labels in (OLD, OLD, OLD, OLD, OLD, NEW, NEW, NEW):
+        watch = well(watch, labels)
+        told.append(watch.wants_to_tell(CARTEL))
+        if told[-1]:
+            watch = watch.told_now(CARTEL)
+    # At first; after four batches; and with 18 of 160 samples new, 0.058 bits, but not with 12 of 140, 0.044 bits.
+    assert told == [True, False, False, False, True, False, False, True]
+
+
+def test_a_stored_watch_goes_on_as_it_was() -> None:
+    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).told_now(CARTEL), NEW), NEW).asked()
+    assert msgspec.json.decode(msgspec.json.encode(watch), type=Watch) == watch
+
+
+def test_other_settings_begin_the_detector_anew() -> None:
+    watch = badly(badly(begin_watch(CARTEL, 3), NEW), NEW)
+    other = msgspec.structs.replace(CARTEL, detector=Window(batches=3))
+    assert watch.drifting
+    assert badly(watch, NEW, other).drift == Window(batches=3).begin().observe(6, 20).state
