@@ -12,7 +12,7 @@ from coterie_wire.conditions import Requirements
 from coterie_wire.structs import from_values
 
 
-class CompanySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PeersSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the owner lets the device have to do with other devices, through the platform."""
 
     tell: Telling = "counts"
@@ -30,7 +30,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     policy: Requirements = Requirements()
     """What the owner asks before the device trains. A plan can ask for more, never for less."""
-    company: CompanySettings = CompanySettings()
+    peers: PeersSettings = PeersSettings()
     """What other devices may learn from this one, and it from them."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
@@ -109,7 +109,7 @@ TEMPLATE = """\
 # unknown = "refuse"           # or "allow": when the device cannot tell
 
 # What this device may have to do with others of its federation; samples never leave it.
-[company]
+[peers]
 # tell = "counts"              # of its data: "counts" by class, "rounded" counts, only "classes", or "nothing"
 # help_others = true           # send parts of its model to devices that ask for help
 # ask = true                   # ask for help when its own model fails

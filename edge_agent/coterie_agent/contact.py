@@ -14,8 +14,8 @@ from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
 from coterie_agent.sharing import Telling, share_counts
 from coterie_agent.situation import Now, Situation
-from coterie_agent.store.company import CompanyStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
 from coterie_wire.conditions import Conditions
 from coterie_wire.message import Message
@@ -62,7 +62,7 @@ class Contact:
 
     situation: Situation
     samples: Samples
-    company: CompanyStore
+    peers: PeersStore
     journal: Journal
     capabilities: Capabilities
     https: Caller
@@ -134,7 +134,7 @@ class Contact:
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
             # Before anybody acts on the answer: a round must not begin with an own model that is to go.
-            if directive.withdrawn and self.company.give_up(directive.withdrawn):
+            if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the own model came from a version that was rolled back, and is what it was before")
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)

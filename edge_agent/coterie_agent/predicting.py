@@ -82,7 +82,7 @@ def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldMode
     manifest = held_manifest(store)
     model = Model(manifest, blobs)
     edition = own_edition(store, manifest.version)
-    own = read_parameters(store.company.own_tensors(), manifest.model) if edition else None
+    own = read_parameters(store.peers.own_tensors(), manifest.model) if edition else None
     parameters = model.parameters() if own is None else own
     predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
     return HeldModel(manifest, edition, predictor)
@@ -90,5 +90,5 @@ def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldMode
 
 def own_edition(store: Store, version: str | None) -> int:
     """How often the device has changed its own parameters of `version`; 0: it predicts with the version itself."""
-    own = store.company.own()
+    own = store.peers.own()
     return own.edition if own is not None and own.base == version else 0

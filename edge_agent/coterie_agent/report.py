@@ -5,9 +5,9 @@ import time
 import msgspec
 
 from coterie_agent.home import Home, is_running
-from coterie_agent.store.company import CompanyStatus, Helped
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import Helped, PeersStatus
 from coterie_agent.store.work import Finished
 from coterie_wire.conditions import Reason
 
@@ -49,7 +49,7 @@ def make_report(home: Home, store: Store) -> Report:
         class_counts=store.samples.class_counts(),
         status=status,
         outcomes=store.work.outcomes()[:10],
-        helped=store.company.outcomes()[:10],
+        helped=store.peers.outcomes()[:10],
         sent=store.journal.sent_totals(),
         waits=_waits(running, status),
     )
@@ -77,8 +77,8 @@ def status_lines(report: Report) -> list[str]:
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
             lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
     lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_TOLD_OUTCOMES]]
-    if status is not None and status.company is not None:
-        lines.append(_company_line(status.company))
+    if status is not None and status.peers is not None:
+        lines.append(_peers_line(status.peers))
     lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
     return lines
@@ -101,13 +101,13 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.link_problem)
         elif status.progress is None and status.wait is not None and status.wait not in waits:
             waits.append(status.wait)
-        if status.company is not None and status.company.wait is not None:
-            waits.append(status.company.wait)
+        if status.peers is not None and status.peers.wait is not None:
+            waits.append(status.peers.wait)
     return tuple(waits)
 
 
-def _company_line(company: CompanyStatus) -> str:
-    error = "" if company.error is None else f", {company.error:.1%} of the newest wrong"
-    drifting = ", and its model has begun to fail" if company.drifting else ""
-    needs = f", needs help with classes {', '.join(map(str, company.needs))}" if company.needs else ""
-    return f"between rounds of {company.federation}: {company.batches} batches judged{error}{drifting}{needs}"
+def _peers_line(peers: PeersStatus) -> str:
+    error = "" if peers.error is None else f", {peers.error:.1%} of the newest wrong"
+    drifting = ", and its model has begun to fail" if peers.drifting else ""
+    needs = f", needs help with classes {', '.join(map(str, peers.needs))}" if peers.needs else ""
+    return f"between rounds of {peers.federation}: {peers.batches} batches judged{error}{drifting}{needs}"

@@ -9,7 +9,6 @@ from datetime import date
 from functools import partial
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.company.companion import Companion
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
@@ -20,6 +19,7 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
+from coterie_agent.peers.thread import PeersThread
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
@@ -119,17 +119,17 @@ class Runner:
         return Contact(
             situation=self.situation,
             samples=self.store.samples,
-            company=self.store.company,
+            peers=self.store.peers,
             journal=self.store.journal,
             capabilities=capabilities(),
             https=link,
             open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
             check_in_s=identity.check_in_s,
-            tell=self.config.company.tell,
+            tell=self.config.peers.tell,
         )
 
-    def _companion(self, identity: Identity, link: HttpLink) -> Companion:
-        return Companion(
+    def _companion(self, identity: Identity, link: HttpLink) -> PeersThread:
+        return PeersThread(
             identity=identity,
             config=self.config,
             store=self.store,
@@ -187,5 +187,5 @@ def _status(now: Now) -> Status:
         wait=now.directive.wait if now.directive else None,
         progress=now.progress,
         version=now.version,
-        company=now.company,
+        peers=now.peers,
     )

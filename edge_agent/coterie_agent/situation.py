@@ -7,8 +7,8 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.policy import blocks_network
-from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.journal import Link
+from coterie_agent.store.peers import PeersStatus
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Directive, Progress
@@ -39,7 +39,7 @@ class Now(msgspec.Struct, frozen=True):
     """Digest of the plan that the device knows to hold between rounds."""
     asking: str | None = None
     """The help request in hand."""
-    company: CompanyStatus | None = None
+    peers: PeersStatus | None = None
     """What the device does between rounds."""
     ending: AgentError | None = None
     """Why the agent must end, if something cannot be waited out."""
@@ -74,8 +74,8 @@ class Situation:
     def hold(self, version: str, model: ModelSpec) -> None:
         self._replace(version=version, model=model)
 
-    def keep_company(self, *, standing: str | None, asking: str | None, company: CompanyStatus | None) -> None:
-        self._replace(standing=standing, asking=asking, company=company)
+    def tell_peers(self, *, standing: str | None, asking: str | None, peers: PeersStatus | None) -> None:
+        self._replace(standing=standing, asking=asking, peers=peers)
 
     def lose_model(self) -> None:
         """A part of the version turned out to be damaged; the platform sends it again when it is told of none."""

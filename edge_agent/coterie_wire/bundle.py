@@ -78,7 +78,7 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - every tensor of `inputs`, and `target`, each with a leading batch axis;
     - ``sample_weight`` float32 [batch_size];
     - each of `scalars`: float32 []. ``learning_rate`` and ``proximal_weight`` are always among them, ``step`` is the
-      number of steps done before, the others are those that `coterie_learning.local.StepWeights` names;
+      number of steps done before, the others are those that `coterie_learning.local.StepScalars` names;
     - where ``distillation_weight`` is one of them, ``teacher`` float32 [batch_size, *output]: the teacher's
       probabilities, or its values;
     - ``seed`` int64 [], at least 0 and below 2**52, where the model is `seeded`: the same seed drops the same elements;

@@ -4,7 +4,7 @@ from coterie_agent.contact import Contact
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.store.own_model import Own, OwnTensors
+from coterie_agent.store.personal_model import Own, PersonalTensors
 from coterie_wire.messages import Capabilities, Directive
 
 
@@ -17,7 +17,7 @@ class Noted(Situation):
         self.own: Own | None = None
 
     def direct(self, directive: Directive, *, at: float) -> None:
-        self.own = self._store.company.own()
+        self.own = self._store.peers.own()
         super().direct(directive, at=at)
         self.stop()
 
@@ -34,13 +34,13 @@ def no_socket(_on_wake: object, _on_close: object) -> object:
 
 
 def test_an_own_model_that_is_to_go_has_gone_before_a_round_can_begin_with_it(store: Store) -> None:
-    store.company.adopt(OwnTensors("v4", b"of four"))
-    store.company.adopt(OwnTensors("v5", b"of five"))
+    store.peers.adopt(PersonalTensors("v4", b"of four"))
+    store.peers.adopt(PersonalTensors("v5", b"of five"))
     situation = Noted(store)
     contact = Contact(
         situation=situation,
         samples=store.samples,
-        company=store.company,
+        peers=store.peers,
         journal=store.journal,
         capabilities=Capabilities(cores=1, memory_bytes=1, machine="any", agent="any"),
         https=Answering(),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_learning.local.prox import Prox
 from coterie_learning.local.sgd import Sgd
 
@@ -16,4 +16,4 @@ def test_prox_without_its_proximal_term_is_sgd(step: int) -> None:
 
 
 def test_prox_holds_every_step_by_mu() -> None:
-    assert Prox(learning_rate=0.3, mu=0.5).weights(7) == StepWeights(learning_rate=0.3, proximal_weight=0.5)
+    assert Prox(learning_rate=0.3, mu=0.5).weights(7) == StepScalars(learning_rate=0.3, proximal_weight=0.5)

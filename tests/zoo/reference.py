@@ -22,13 +22,13 @@ from coterie.compile.recipe.optimiser.adamw import AdamW
 from coterie.compile.recipe.optimiser.sgd import Sgd
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.train_step import Batch
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.contract import at_length
 from coterie_wire.length import Length
 from tests.zoo.entry import Entry
 
 Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
-Build = Callable[[list[Tensor], StepWeights], torch.optim.Optimizer]
+Build = Callable[[list[Tensor], StepScalars], torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Paired:
     momentum: float = 0.0
     weight_decay: float = 0.0
 
-    def weights(self, entry: Entry) -> StepWeights:
+    def weights(self, entry: Entry) -> StepScalars:
         """Those of a step, with a teacher and a proximal term."""
-        return StepWeights(
+        return StepScalars(
             entry.learning_rate * self.share,
             self.momentum,
             self.weight_decay,
@@ -123,7 +123,7 @@ def loss_of(kind: Loss, output: Tensor, target: Tensor, teacher: Tensor, share: 
 class InPyTorch:
     """A model and its optimiser."""
 
-    def __init__(self, module: nn.Module, paired: Paired, weights: StepWeights, loss: Loss | None = None) -> None:
+    def __init__(self, module: nn.Module, paired: Paired, weights: StepScalars, loss: Loss | None = None) -> None:
         self.module, self.weights, self.loss = module, weights, loss or CrossEntropy()
         self.parameters = dict(module.named_parameters())
         self.anchors = {name: tensor.detach().clone() for name, tensor in self.parameters.items()}

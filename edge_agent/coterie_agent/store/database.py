@@ -40,10 +40,10 @@ CREATE TABLE sent (
 );
 """
 _COMPANY = """
-CREATE TABLE own_model (
+CREATE TABLE personal_model (
     one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, edition INTEGER NOT NULL, tensors BLOB NOT NULL
 );
-CREATE TABLE company (name TEXT PRIMARY KEY, content BLOB NOT NULL);
+CREATE TABLE peers (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 CREATE TABLE kept_portion (transfer TEXT PRIMARY KEY, content BLOB NOT NULL, payload BLOB NOT NULL, assignment TEXT);
 CREATE TABLE helped (name TEXT PRIMARY KEY, outcome TEXT NOT NULL, sentence TEXT NOT NULL, at REAL NOT NULL);
 """
@@ -63,7 +63,7 @@ _TARGETS = """
 ALTER TABLE sample ADD COLUMN target BLOB NOT NULL DEFAULT x'';
 """
 _FORMER = """
-CREATE TABLE former_own_model (one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, tensors BLOB NOT NULL);
+CREATE TABLE former_personal_model (one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, tensors BLOB NOT NULL);
 """
 _SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER)
 """What each version adds to the one before."""

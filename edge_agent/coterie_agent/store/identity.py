@@ -8,7 +8,7 @@ from coterie_wire.messages import Enrolled
 
 _OF_THE_PLATFORM = (
     *("identity", "work", "checkpoint", "spool", "residual", "held_model", "status"),
-    *("own_model", "company", "kept_portion", "helped", "said"),
+    *("personal_model", "peers", "kept_portion", "helped", "said"),
 )
 
 

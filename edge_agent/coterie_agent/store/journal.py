@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from coterie_agent.store.company import CompanyStatus
 from coterie_agent.store.database import Database
+from coterie_agent.store.peers import PeersStatus
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Progress
 from coterie_wire.structs import from_json
@@ -28,7 +28,7 @@ class Status(msgspec.Struct, frozen=True):
     progress: Progress | None
     version: str | None
     """Model version that the device holds."""
-    company: CompanyStatus | None = None
+    peers: PeersStatus | None = None
     """What the device does between rounds; None: nothing."""
 
 

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coterie_agent.home import Home
-from coterie_agent.store.company import CompanyStore
 from coterie_agent.store.database import Database
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
-from coterie_agent.store.teaching import TeachingStore
+from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.store.work import WorkStore
 
 
@@ -21,8 +21,8 @@ class Store:
     identity: IdentityStore
     samples: Samples
     work: WorkStore
-    company: CompanyStore
-    teaching: TeachingStore
+    peers: PeersStore
+    teaching: TeacherProbabilitiesStore
     journal: Journal
 
 
@@ -37,8 +37,8 @@ def open_store(home: Home) -> Iterator[Store]:
             identity=IdentityStore(durable, home),
             samples=Samples(durable),
             work=WorkStore(durable),
-            company=CompanyStore(durable),
-            teaching=TeachingStore(durable),
+            peers=PeersStore(durable),
+            teaching=TeacherProbabilitiesStore(durable),
             journal=Journal(hints),
         )
     finally:

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_agent.store.own_model import OwnTensors, write_own
+from coterie_agent.store.personal_model import PersonalTensors, write_own
 from coterie_agent.store.samples import Snapshot
 from coterie_learning.stopping import Watched
 from coterie_wire.bundle import SignedManifest
@@ -81,7 +81,7 @@ class WorkStore:
             cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?)", row)
 
     def spool(
-        self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes, own: OwnTensors | None = None
+        self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes, own: PersonalTensors | None = None
     ) -> None:
         """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update.
 

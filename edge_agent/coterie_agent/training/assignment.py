@@ -10,7 +10,7 @@ import msgspec
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.opened import Store
-from coterie_agent.store.own_model import OwnTensors
+from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Snapshot
 from coterie_agent.store.work import Checkpoint, TrainingProgress
 from coterie_agent.training.batches import Split, split, steps_per_epoch
@@ -121,22 +121,22 @@ class Training:
             self._save(trainer, before, run)
             return False
         update = part.end(received, trained)
-        own = self._with_late_portions(trained) if local.keeps_own() else None
+        own = self._with_late_portions(trained) if local.is_personal() else None
         self._spool(received, update, own, trainer, before, after, samples=len(parts.train), total=total)
         return True
 
     def _start(self, received: Parameters, part: Customised) -> Tensors:
         """What was received, with what other devices have taught this one since its last update; or the own model."""
-        portions = self.store.company.portions_for(self.assignment.assignment)
-        if self.plan.local.keeps_own():
-            own = read_parameters(self.store.company.own_tensors(), self.model.manifest.model)
+        portions = self.store.peers.portions_for(self.assignment.assignment)
+        if self.plan.local.is_personal():
+            own = read_parameters(self.store.peers.own_tensors(), self.model.manifest.model)
             if own is not None:
                 return part.go_on(own, received)
         return part.begin(with_portions(received, self.model.manifest.model, portions, self._known()))
 
     def _with_late_portions(self, trained: Tensors) -> Tensors:
         """The own model after the round, with what other devices have taught it meanwhile."""
-        late = self.store.company.portions_after(self.assignment.assignment)
+        late = self.store.peers.portions_after(self.assignment.assignment)
         return with_portions(trained, self.model.manifest.model, late, self._known())
 
     def _known(self) -> list[int]:
@@ -248,5 +248,5 @@ class Training:
             pair=manifest.pair,
             payload=update.payload,
             residual=update.residual,
-            own=None if own is None else OwnTensors(manifest.version, encode_tensors(dict(own))),
+            own=None if own is None else PersonalTensors(manifest.version, encode_tensors(dict(own))),
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coterie_agent.store.company import KeptPortion
+from coterie_agent.store.peers import KeptPortion
 from coterie_agent.training.model import Parameters
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.help.cartel import Cartel

@@ -13,7 +13,7 @@ import numpy as np
 from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
-from coterie_agent.store.teaching import TeachingStore
+from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.heads import renormalise
 from coterie_learning.teacher import Teacher, restore_weights
@@ -34,7 +34,7 @@ class Teaching:
     """Of the device, whose samples it must take and whose classes it must know."""
     blobs: BlobCache
     samples: Samples
-    store: TeachingStore
+    store: TeacherProbabilitiesStore
     fetch: Callable[[], bool]
     """Have the teacher on the device; False if training must pause before."""
     own_parts: Collection[BlobRef]

@@ -13,7 +13,7 @@ from coterie_agent.training.batches import Batch, batch_ids, make_batch
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_agent.training.steps import Steps
-from coterie_learning.local import StepWeights, step_seed
+from coterie_learning.local import StepScalars, step_seed
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import (
     DISTILLATION,
@@ -46,7 +46,7 @@ class Trainer:
         start: Tensors | None = None,
         samples: Samples,
         train: Sequence[int],
-        weights: Callable[[int], StepWeights],
+        weights: Callable[[int], StepScalars],
         seed: int,
         still: frozenset[str] = frozenset(),
         teacher: Callable[[Sequence[int]], Float32] | None = None,

@@ -15,7 +15,7 @@ STEP = "step"
 """The scalar that counts the steps done before; no weight of a plan."""
 
 
-class StepWeights(msgspec.Struct, frozen=True):
+class StepScalars(msgspec.Struct, frozen=True):
     """The scalars of one optimisation step, each an input of the train step graphs that have it."""
 
     learning_rate: float
@@ -47,7 +47,7 @@ class StepWeights(msgspec.Struct, frozen=True):
 @cache
 def _defaults() -> Sequence[tuple[str, object]]:
     """Of the weights, by name; every step asks, and reading a struct.s fields is slow."""
-    return [(field.name, field.default) for field in msgspec.structs.fields(StepWeights)]
+    return [(field.name, field.default) for field in msgspec.structs.fields(StepScalars)]
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class Local(Kind, frozen=True):
         """Passes over the device's samples in one round."""
         raise NotImplementedError
 
-    def weights(self, step: int) -> StepWeights:
+    def weights(self, step: int) -> StepScalars:
         """The scalars of optimisation step `step` (0-based) of a round."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class Local(Kind, frozen=True):
         """Seconds back from now within which samples must have come to be learned from; None: all are."""
         return None
 
-    def keeps_own(self) -> bool:
+    def is_personal(self) -> bool:
         """Whether the device goes on with the model that it trained, rather than with each version that it receives.
 
         The output rows of classes that are new to it begin as the version has them.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from coterie_learning.local import Local, Scope, StepWeights, Stopping
+from coterie_learning.local import Local, Scope, StepScalars, Stopping
 
 DAY_S = 86_400.0
 
@@ -47,8 +47,8 @@ class Distill(Local, frozen=True, tag="distill"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepWeights:  # noqa: ARG002 - every step weighs the same
-        return StepWeights(
+    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+        return StepScalars(
             learning_rate=self.learning_rate, momentum=self.momentum, distillation_weight=1 - self.lambda_d
         )
 
@@ -61,7 +61,7 @@ class Distill(Local, frozen=True, tag="distill"):
     def period_s(self) -> float:
         return self.period_days * DAY_S
 
-    def keeps_own(self) -> bool:
+    def is_personal(self) -> bool:
         return True
 
     def alone(self) -> "Distill":

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.local import Local, StepWeights
+from coterie_learning.local import Local, StepScalars
 
 
 class Sgd(Local, frozen=True, tag="sgd"):
@@ -23,8 +23,8 @@ class Sgd(Local, frozen=True, tag="sgd"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepWeights:  # noqa: ARG002 - every step weighs the same
-        return StepWeights(
+    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+        return StepScalars(
             learning_rate=self.learning_rate,
             momentum=self.momentum,
             weight_decay=self.weight_decay,

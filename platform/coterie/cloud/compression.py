@@ -15,7 +15,7 @@ from coterie.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epoc
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
 from coterie.evaluation.train_step import Batch, DeviceSteps, decode_training, encode_training
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_learning.selection import derive_seed
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import DISTILLATION
@@ -95,7 +95,7 @@ def compress(
     held_back = dataset.take(rows.validation)
     steps = DeviceSteps(student.train_step, student.model, student.frozen, seed=course.seed)
     predict = open_session(student.predict)
-    weights = StepWeights(
+    weights = StepScalars(
         learning_rate=course.learning_rate,
         momentum=course.momentum if "momentum" in student.model.scalars else 0.0,
         distillation_weight=1 - course.label_weight if DISTILLATION in student.model.scalars else 0.0,

@@ -105,8 +105,8 @@ class NewLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cloud_after: Quality | None
     device_before: Quality | None
     device_after: Quality | None
-    strangeness_before: float
-    strangeness_after: float
+    cross_entropy_gap_before: float
+    cross_entropy_gap_after: float
     """Cross entropy of the members' mean output and the device model's, on the cloud data held back, in nats."""
 
 

@@ -176,8 +176,8 @@ class _Workshop(NamedTuple):
             cloud_after=self._cloud_quality(cloud),
             device_before=self._device_quality(before),
             device_after=self._device_quality(device),
-            strangeness_before=self._strangeness(before, wanted, seed),
-            strangeness_after=self._strangeness(device, wanted, seed),
+            cross_entropy_gap_before=self._cross_entropy_gap(before, wanted, seed),
+            cross_entropy_gap_after=self._cross_entropy_gap(device, wanted, seed),
         )
 
     def _base(self) -> Line:
@@ -197,7 +197,7 @@ class _Workshop(NamedTuple):
         session = open_session(self.student.predict)
         return _quality(predict_logits(session, parameters, self.held_out, self.student.frozen), self.held_out)
 
-    def _strangeness(self, parameters: Tensors, wanted: Float32, seed: int) -> float:
+    def _cross_entropy_gap(self, parameters: Tensors, wanted: Float32, seed: int) -> float:
         rows = split(len(self.dataset.labels), share=self.merge.validation_share, seed=seed).validation
         session = open_session(self.student.predict)
         logits = predict_logits(session, parameters, self.dataset.take(rows), self.student.frozen)

@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.evaluation.datasets import Dataset, Targets
 from coterie.evaluation.train_step import Batch
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensors import Array
 
@@ -26,10 +26,10 @@ def made_up_batch(model: ModelSpec, *, whole: int = 0) -> Batch:
     return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, targets), teacher)
 
 
-def made_up_weights(model: ModelSpec) -> StepWeights:
+def made_up_weights(model: ModelSpec) -> StepScalars:
     """Those of the train step's scalars that a plan sets, each in use."""
     tried = {"momentum": 0.9, "weight_decay": 0.01, "clip_norm": 1.0, "distillation_weight": 0.5}
-    return StepWeights(
+    return StepScalars(
         learning_rate=0.01,
         proximal_weight=0.01,
         **{name: value for name, value in tried.items() if name in model.scalars},

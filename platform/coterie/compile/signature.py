@@ -16,7 +16,7 @@ from coterie.compile.lengths import dynamic_axes, find_length, shape_of_longest,
 from coterie.compile.loss_program import Criterion
 from coterie.compile.passes.copying import copy_graph
 from coterie.compile.recipe.loss.next_token import NextToken
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
 from coterie_wire.contract import LOSSES, TARGET
 from coterie_wire.length import Length
@@ -38,7 +38,7 @@ IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
 
 
 RESERVED = frozenset({TARGET, LOSSES, "loss", "correct", "sample_weight", "teacher", "seed", "step"}) | frozenset(
-    StepWeights.__struct_fields__
+    StepScalars.__struct_fields__
 )
 """What the graphs take or give beside samples."""
 

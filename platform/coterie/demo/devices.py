@@ -26,12 +26,12 @@ local_api = false
 checkpoint_s = 0.5
 processor_share = 0.1  # so that there is training to be interrupted
 """
-KEEPS_COMPANY = """\
+ASKS_PEERS = """\
 conditions_file = "conditions.json"
 """
-KEEPS_NO_COMPANY = f"""\
-{KEEPS_COMPANY}
-[company]
+ASKS_NO_PEERS = f"""\
+{ASKS_PEERS}
+[peers]
 ask = false
 help_others = false
 """
@@ -51,12 +51,12 @@ class _Predicted(msgspec.Struct, frozen=True):
     predictions: list[_Prediction]
 
 
-class _Company(msgspec.Struct, frozen=True):
+class _Peers(msgspec.Struct, frozen=True):
     batches: int
 
 
 class _Status(msgspec.Struct, frozen=True):
-    company: _Company | None
+    peers: _Peers | None
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ class DemoDevice:
         if not Home(self._home).local_api.exists():
             return 0
         status = self._local("GET", "/status", _Report).status
-        return 0 if status is None or status.company is None else status.company.batches
+        return 0 if status is None or status.peers is None else status.peers.batches
 
     def meet(self, samples: Samples) -> None:
         """Hand the running agent more samples. Raises AgentFailed."""

@@ -39,7 +39,7 @@ class Newcomer(msgspec.Struct, frozen=True):
 
     digit: int
     helped: Recovery | None
-    """The one that keeps company; None: it had not recovered when the demo ended."""
+    """The one whose peers help it; None: it had not recovered when the demo ended."""
     alone: Recovery | None
     helper: str | None
     """Who helped it; None: nobody, or what came was undone."""

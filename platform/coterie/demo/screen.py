@@ -38,7 +38,7 @@ class Screen:
         self._title = "Coterie"
         self._doing = ""
         self._view = View()
-        self._company: Sequence[MemberRow] = ()
+        self._peers: Sequence[MemberRow] = ()
         self._holdings: Mapping[str, str] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
@@ -75,9 +75,9 @@ class Screen:
         self._doing = sentence
         self._refresh()
 
-    def show(self, view: View, company: Sequence[MemberRow]) -> None:
+    def show(self, view: View, peers: Sequence[MemberRow]) -> None:
         """Bring the tables up to date."""
-        self._view, self._company = view, company
+        self._view, self._peers = view, peers
         self._refresh()
 
     def _refresh(self) -> None:
@@ -88,8 +88,8 @@ class Screen:
         parts: list[RenderableType] = [Text(self._doing, style="cyan")] if self._doing else []
         if self._view.devices:
             parts.append(_devices(self._view, self._holdings))
-        if self._company:
-            parts.append(_company(self._company))
+        if self._peers:
+            parts.append(_peers(self._peers))
         if self._view.rounds:
             parts.append(_rounds(self._view.rounds[-5:], self._rounds_wanted))
         return Panel(Group(*parts), title=self._title, title_align="left", border_style="dim")
@@ -106,7 +106,7 @@ def _devices(view: View, holdings: Mapping[str, str]) -> Table:
     return table
 
 
-def _company(members: Sequence[MemberRow]) -> Table:
+def _peers(members: Sequence[MemberRow]) -> Table:
     table = Table(box=None, expand=True, header_style="dim")
     for heading in ("outside of rounds", "digits it sees", "accuracy on them", "does"):
         table.add_column(heading, no_wrap=True, overflow="ellipsis")

@@ -18,11 +18,11 @@ from coterie.child.run import run_child
 from coterie.config.env import child_environment
 from coterie.demo.api import POLL_S, Api
 from coterie.demo.baselines import Baselines, Start, measure_baselines, read_start
-from coterie.demo.company import COMPANY, PLAN, Cast, Company, make_cast, make_stream
 from coterie.demo.devices import GOOD, METERED, ON_BATTERY, DemoDevice
 from coterie.demo.digits import CLASSES, Deal, Samples, deal, together
 from coterie.demo.export import JOB as EXPORT
 from coterie.demo.export import ExportArguments, Exported
+from coterie.demo.peers import PEERS, PLAN, Cast, Peers, make_cast, make_stream
 from coterie.demo.report import Accuracy, Newcomer, Report, UpdateBytes
 from coterie.demo.scenario import Act, write_script
 from coterie.demo.screen import Screen, counted, size
@@ -83,7 +83,7 @@ class Demo:
             ]
             everything, rng = together(dealt.devices), np.random.default_rng(self.seed)
             cast = make_cast(everything, home=self.state / "devices", environment=environment, rng=rng)
-            joining = {FLEET: fleet, COMPANY: cast.everybody}
+            joining = {FLEET: fleet, PEERS: cast.everybody}
             stack.callback(_stop, [device for devices in joining.values() for device in devices])
             ending = threading.Event()
             tokens = {tag: api.enrolment_token(uses=len(devices), tag=tag) for tag, devices in joining.items()}
@@ -106,11 +106,11 @@ class Demo:
             joined.result()
             self.screen.holdings({device.name: _favourites(device.samples) for device in fleet})
             federation = self._federate(api, pair, dealt)
-            company = pool.submit(self._company, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
-            view = _Director(self, fleet, company).follow(lambda: api.view(federation, tag=FLEET))
+            peers = pool.submit(self._peers, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
+            view = _Director(self, fleet, peers).follow(lambda: api.view(federation, tag=FLEET))
             self.screen.doing("What it is compared with is still being trained" if not baselines.done() else "")
             compared = baselines.result()
-            yield _report(view, start, compared, company.result().outcome(), time.monotonic() - started)
+            yield _report(view, start, compared, peers.result().outcome(), time.monotonic() - started)
 
     def _publish_pair(self, api: Api, files: Exported, cloud: str, samples: int) -> str:
         pair = _submit_pair(api, "digits", files)
@@ -138,17 +138,17 @@ class Demo:
         self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
         return federation
 
-    def _company(
+    def _peers(
         self, api: Api, files: Exported, cloud: str, cast: Cast, held_out: Samples, stream: Sequence[Samples]
-    ) -> Company:
+    ) -> Peers:
         """Devices that learn outside of rounds, on a pair of their own, which no round changes."""
-        pair = _submit_pair(api, COMPANY, files)
+        pair = _submit_pair(api, PEERS, files)
         api.wait_for_jobs(pair, until=lambda found: found.state == "ready")
         api.bootstrap(pair, dataset=cloud, seed=self.seed)
         api.wait_for_jobs(pair, until=lambda found: found.device_champion is not None)
-        federation = api.create_federation(name=COMPANY, pair=pair, plan=PLAN, device_tag=COMPANY)
+        federation = api.create_federation(name=PEERS, pair=pair, plan=PLAN, device_tag=PEERS)
         api.start_federation(federation)
-        return Company(
+        return Peers(
             helped=cast.helped,
             alone=cast.alone,
             helpers=cast.helpers,
@@ -177,11 +177,11 @@ class Demo:
 
 @dataclass
 class _Director:
-    """Plays the script while the rounds go by, and from halfway the company's story."""
+    """Plays the script while the rounds go by, and from halfway the peers' story."""
 
     demo: Demo
     fleet: Sequence[DemoDevice]
-    company: "Future[Company]"
+    peers: "Future[Peers]"
     _script: list[Act] = field(init=False)
     _round: int = 0
     _told: set[int] = field(default_factory=set)
@@ -192,17 +192,17 @@ class _Director:
         self._script = list(write_script(devices=len(self.fleet), rounds=self.demo.rounds, seed=self.demo.seed))
 
     def follow(self, look: Callable[[], View]) -> View:
-        """Until the federation has had its rounds and the company's story is over; the last view."""
+        """Until the federation has had its rounds and the peers' story is over; the last view."""
         while True:
             view = look()
-            company = self.company.result() if self.company.done() else None
-            self.demo.screen.show(view, () if company is None else company.rows())
+            peers = self.peers.result() if self.peers.done() else None
+            self.demo.screen.show(view, () if peers is None else peers.rows())
             self._tell(view)
-            if view.is_finished and company is not None and company.is_over:
+            if view.is_finished and peers is not None and peers.is_over:
                 return view
             self._act(view)
-            if company is not None and self._is_halfway(view):
-                company.step()
+            if peers is not None and self._is_halfway(view):
+                peers.step()
             time.sleep(POLL_S)
 
     def _tell(self, view: View) -> None:

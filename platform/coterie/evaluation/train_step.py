@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, open_session
-from coterie_learning.local import StepWeights, step_seed
+from coterie_learning.local import StepScalars, step_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, at_length, carried, train_outputs, version_names
 from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensors
@@ -81,7 +81,7 @@ class DeviceSteps:
         return Training(parameters, {slot.name: np.zeros(slot.shape, np.float32) for slot in self._model.slots})
 
     def step(
-        self, training: Training, batch: Batch, weights: StepWeights, anchors: Tensors | None = None
+        self, training: Training, batch: Batch, weights: StepScalars, anchors: Tensors | None = None
     ) -> StepOutcome:
         """One optimisation step; `anchors` are the proximal term's centre, by default where the parameters are.
 

@@ -198,11 +198,11 @@ def _publish_group(round_: Round, line: NewLine, before: Mapping[str, Versions],
     """
     is_new = line.name not in before
     had = before[BASE] if is_new else before[line.name]
-    fits = line.strangeness_after <= line.strangeness_before + ROUNDING
+    fits = line.cross_entropy_gap_after <= line.cross_entropy_gap_before + ROUNDING
     figures = {
         "models": line.models,
-        "strangeness_before": line.strangeness_before,
-        "strangeness": line.strangeness_after if fits else line.strangeness_before,
+        "cross_entropy_gap_before": line.cross_entropy_gap_before,
+        "cross_entropy_gap": line.cross_entropy_gap_after if fits else line.cross_entropy_gap_before,
     }
     if fits:
         _publish(round_, line, had, kept, figures, now)

@@ -13,9 +13,9 @@ from coterie.fleet.status import DeviceStatus, status_of
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent, Update
-from coterie.seeding.company import keep_company
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
+from coterie.seeding.peers import add_help_between
 from coterie.seeding.rollouts import try_versions
 from coterie_learning.plan import parse_plan, plan_document
 from coterie_wire.conditions import Reason
@@ -84,7 +84,7 @@ def make_federation(
         try_versions(federation, champion=base, candidate=candidate, members=members, random=random)
     elif is_running:
         _open_round(federation, task.rounds + 1, base, members, random, now)
-    keep_company(federation, members, random=random, now=now)
+    add_help_between(federation, members, random=random, now=now)
     return federation
 
 

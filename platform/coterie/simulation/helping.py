@@ -17,7 +17,7 @@ from coterie.simulation.learner import Terms
 from coterie.simulation.ledger import What
 from coterie.simulation.outcome import Ending, HelpOutcome
 from coterie.simulation.world import World
-from coterie_agent.company.reading import found_in
+from coterie_agent.peers.reading import found_in
 from coterie_agent.sharing import share_profile
 from coterie_learning.guard import Judgement, judge
 from coterie_learning.help.cartel import Cartel

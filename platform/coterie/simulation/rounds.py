@@ -64,7 +64,7 @@ class Rounds:
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
         """A device that keeps no model of its own follows the newest version."""
-        if not self._plan.local.keeps_own() and device.day.is_ready(self._world.clock.now_s):
+        if not self._plan.local.is_personal() and device.day.is_ready(self._world.clock.now_s):
             self._download(device)
 
     def _download(self, device: Device) -> int:
@@ -82,7 +82,7 @@ class Rounds:
         for what, size_bytes in sizes.items():
             self._world.ledger.count(what, size_bytes)
         self._held[device.number] = version
-        if first or not self._plan.local.keeps_own():
+        if first or not self._plan.local.is_personal():
             self._adopt(device, version.learner)
         return sum(sizes.values())
 
@@ -185,7 +185,7 @@ class Rounds:
             seed=seed,
             steps_allowed=allowed,
         )
-        own = trained.parameters if local.keeps_own() else learner.parameters
+        own = trained.parameters if local.is_personal() else learner.parameters
         device.learner = replace(learner, parameters=own, received=received, seen=seen)
         payload, update = self._encode(device, base, trained.parameters, seen, seed)
         world.ledger.count("updates", len(payload))
@@ -200,7 +200,7 @@ class Rounds:
         That has the version's rows for classes that are new to the device.
         """
         learner, local = cast(NeuralLearner, device.learner), self._plan.local
-        if local.keeps_own() and learner.seen:
+        if local.is_personal() and learner.seen:
             new = sorted(set(seen) - set(learner.seen))
             return begin_rows(learner.parameters, base.learner.parameters, base.learner.graphs.spec, local.scope(), new)
         start = replace(base.learner, seen=seen)

@@ -63,7 +63,7 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 def _standing(slug: str, plan: bytes) -> Standing | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
-    has_own = device_plan.alone_every_s is not None or device_plan.local.keeps_own()
+    has_own = device_plan.alone_every_s is not None or device_plan.local.is_personal()
     if isinstance(device_plan.help, NoHelp) and not has_own:
         return None
     content = msgspec.json.encode(device_plan)

@@ -116,7 +116,7 @@ def test_the_cloud_model_learns_from_good_devices_and_the_device_model_from_it(p
     assert base.cloud_after.accuracy > base.cloud_before.accuracy
     assert base.device_after.accuracy > base.device_before.accuracy
     assert all(share is not None and 0 <= share <= 1 for share in base.device_after.class_accuracy)
-    assert base.strangeness_after < base.strangeness_before
+    assert base.cross_entropy_gap_after < base.cross_entropy_gap_before
     assert (base.models, sum(judged.kept for judged in result.judged)) == (3, 3)
 
 
@@ -174,7 +174,7 @@ def test_two_behaviours_become_two_groups_that_keep_their_names(pair: Path, tmp_
     names = [judged.line for judged in split.judged]
     assert len(set(names)) == 2 and names == names[:2] * 3
     assert split.lines[0].name == "" and {line.name for line in split.lines[1:]} == set(names)
-    assert all(line.strangeness_after < line.strangeness_before for line in split.lines[1:])
+    assert all(line.cross_entropy_gap_after < line.cross_entropy_gap_before for line in split.lines[1:])
     own = Line(names[1], str(pair / "cloud"), str(pair / "device"))
     former = [msgspec.structs.replace(model, line=names[1] if index % 2 else "") for index, model in enumerate(models)]
     again = merge(

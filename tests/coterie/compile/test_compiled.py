@@ -22,13 +22,13 @@ from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.bundle import Head
 from tests.zoo.reference import OPTIMISERS, InPyTorch
 
 BATCH = 8
 CLASSES = 10
-WEIGHTS = StepWeights(learning_rate=0.05, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
+WEIGHTS = StepScalars(learning_rate=0.05, momentum=0.5, proximal_weight=0.1, distillation_weight=0.3)
 
 
 def compiled(module: nn.Module, example: Tensor) -> CompiledModel:
@@ -101,13 +101,13 @@ def test_batch_without_weight_changes_nothing(small: CompiledModel) -> None:
     assert results["loss"] == 0
     for name, tensor in small.parameters.items():
         np.testing.assert_array_equal(results[f"next.param.{name}"], tensor)
-    assert steps.step(steps.begin(small.parameters), some_batch(3), StepWeights(0.0)).correct <= 3
+    assert steps.step(steps.begin(small.parameters), some_batch(3), StepScalars(0.0)).correct <= 3
 
 
 def test_proximal_term_pulls_to_the_anchor(small: CompiledModel) -> None:
     steps = DeviceSteps(small.train_step, small.spec)
     origin = {name: np.zeros_like(tensor) for name, tensor in small.parameters.items()}
-    weights = StepWeights(learning_rate=0.001, proximal_weight=1000.0)
+    weights = StepScalars(learning_rate=0.001, proximal_weight=1000.0)
     after = steps.step(steps.begin(small.parameters), some_batch(), weights, origin).training.parameters
     assert all(np.abs(tensor).max() < 0.01 for tensor in after.values())
 

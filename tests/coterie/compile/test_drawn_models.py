@@ -14,7 +14,7 @@ from coterie.compile.recipe.optimiser.sgd import Sgd
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from tests.zoo.drawn import OUTPUTS, entries
 from tests.zoo.entry import Entry
 from tests.zoo.reference import compiled, loss_of
@@ -55,7 +55,7 @@ def follows_pytorch(entry: Entry) -> None:
         error.add_note(str(module))
         raise
     batch, steps = batch_of(entry, model), DeviceSteps(model.train_step, model.spec)
-    ours = steps.step(steps.begin(model.parameters), batch, StepWeights(FAR, distillation_weight=SHARE))
+    ours = steps.step(steps.begin(model.parameters), batch, StepScalars(FAR, distillation_weight=SHARE))
     found = {name: (model.parameters[name] - after) / FAR for name, after in ours.training.parameters.items()}
     loss, near = in_pytorch(entry, module, batch)
     module.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in model.parameters.items()}, strict=False)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from tests.zoo.gallery import GALLERY, Case
 from tests.zoo.reference import compiled
 
@@ -55,7 +55,7 @@ def test_operators_equal_pytorch(group: str) -> None:
     labels = np.arange(BATCH)
     dataset = Dataset({model.spec.inputs[0].name: samples.numpy()}, labels)
     steps = DeviceSteps(model.train_step, model.spec)
-    after = steps.step(steps.begin(model.parameters), Batch(dataset), StepWeights(1.0)).training.parameters
+    after = steps.step(steps.begin(model.parameters), Batch(dataset), StepScalars(1.0)).training.parameters
     logits = predict_logits(open_session(model.predict), model.parameters, dataset)
     with in_double_precision():  # what the operators make themselves, as well
         reference = module.double()

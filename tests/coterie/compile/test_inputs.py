@@ -19,7 +19,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.batches import make_inputs
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 
 BATCH, CLASSES = 4, 3
 
@@ -81,7 +81,7 @@ def test_a_data_set_of_several_inputs_trains_as_in_pytorch(module: Kiosk, model:
     np.savez(tmp_path / "data.npz", **samples(BATCH - 1, 1), y=y)
     dataset = read_model_dataset(tmp_path / "data.npz", model.spec)
     steps = DeviceSteps(model.train_step, model.spec)
-    after = steps.step(steps.begin(model.parameters), Batch(dataset), StepWeights(1.0)).training.parameters
+    after = steps.step(steps.begin(model.parameters), Batch(dataset), StepScalars(1.0)).training.parameters
     output = module(*(torch.from_numpy(array) for array in dataset.inputs.values()))
     module.zero_grad()
     loss = nn.functional.cross_entropy(output, torch.from_numpy(y))

@@ -28,11 +28,11 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 
 BATCH, FEATURES, CLASSES = 6, 5, 4
 SHARE, PULL, CLIP = 0.3, 0.1, 0.5
-WEIGHTS = StepWeights(0.05, 0.8, clip_norm=CLIP, proximal_weight=PULL, distillation_weight=SHARE)
+WEIGHTS = StepScalars(0.05, 0.8, clip_norm=CLIP, proximal_weight=PULL, distillation_weight=SHARE)
 
 
 def focal(output: Tensor, target: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def test_the_agent_trains_and_measures_by_it(tmp_path: Path) -> None:
     samples.add(rows, max_samples=100)
     ids = samples.ids(samples.snapshot())
     graph = train_graph(model.train_step, model.spec, threads=1)
-    weights = StepWeights(0.05, 0.5)
+    weights = StepScalars(0.05, 0.5)
     trainer = Trainer(
         graph, model.spec, model.parameters, {}, samples=samples, train=ids, weights=lambda _: weights, seed=1
     )

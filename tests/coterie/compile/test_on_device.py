@@ -23,11 +23,11 @@ from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_agent.training.update import make_update
 from coterie_learning.device_plan import parse_device_plan
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_learning.updates import split_update
 
 COUNT, STEPS = 10, 7
-WEIGHTS = StepWeights(0.01, clip_norm=0.7, proximal_weight=0.1)
+WEIGHTS = StepScalars(0.01, clip_norm=0.7, proximal_weight=0.1)
 PLAN = b"""{"local": {"kind": "sgd"}, "codec": {"kind": "int8"}, "privacy": {"kind": "clip"}, "requirements": {},
            "help": {"kind": "none"}}"""
 

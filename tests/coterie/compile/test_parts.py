@@ -17,7 +17,7 @@ from coterie.compile.recipe.trains.named import Named
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepWeights, step_seed
+from coterie_learning.local import StepScalars, step_seed
 
 BATCH, CLASSES = 6, 3
 PLAIN = Sgd(momentum="none")
@@ -66,7 +66,7 @@ def test_running_statistics_equal_pytorchs_also_for_short_batches() -> None:
     training = steps.begin(model.parameters)
     for number in range(30):
         batch = batch_of(model, BATCH - number % 3, number)
-        training, loss, _ = steps.step(training, batch, StepWeights(0.05))
+        training, loss, _ = steps.step(training, batch, StepScalars(0.05))
         inputs, target = tensors_of(batch)
         optimiser.zero_grad()
         expected = functional.cross_entropy(module(inputs), target)
@@ -127,7 +127,7 @@ def kept(model: CompiledModel, seed: int, steps: int = 0) -> np.ndarray:
         ones[row] = 1
         training = session.begin(model.parameters)._replace(steps=steps)
         dataset = Dataset({model.spec.inputs[0].name: ones}, np.zeros(BATCH, np.int64))
-        after = session.step(training, Batch(dataset), StepWeights(1.0)).training.parameters["1.weight"]
+        after = session.step(training, Batch(dataset), StepScalars(1.0)).training.parameters["1.weight"]
         found.append(np.any(after != model.parameters["1.weight"], axis=0))
     return np.array(found)
 
@@ -167,9 +167,9 @@ def test_what_is_dropped_on_the_way_is_dropped_on_the_way_back() -> None:
     model = compiled(Attentive(), 3, 4, recipe=Recipe(optimiser=PLAIN))
     steps, batch, rate = DeviceSteps(model.train_step, model.spec, seed=3), batch_of(model), 1e-3
     start = steps.begin(model.parameters)
-    after = steps.step(start, batch, StepWeights(rate))
+    after = steps.step(start, batch, StepScalars(rate))
     # The same seed drops the same elements, so that the loss falls by the gradient's square.
-    moved = steps.step(start._replace(parameters=after.training.parameters), batch, StepWeights(rate))
+    moved = steps.step(start._replace(parameters=after.training.parameters), batch, StepScalars(rate))
     squares = sum(
         float(np.sum(((model.parameters[name] - tensor) / rate) ** 2))
         for name, tensor in after.training.parameters.items()
@@ -199,7 +199,7 @@ def test_a_frozen_backbone_is_int8_and_close() -> None:
     logits = predict_logits(open_session(model.predict), model.parameters, batch.dataset, model.frozen)
     np.testing.assert_allclose(logits, module(tensors_of(batch)[0]).detach().numpy(), atol=0.03)
     steps = DeviceSteps(model.train_step, model.spec, model.frozen)
-    after = steps.step(steps.begin(model.parameters), batch, StepWeights(0.1)).training.parameters
+    after = steps.step(steps.begin(model.parameters), batch, StepScalars(0.1)).training.parameters
     assert after.keys() == {"4.weight", "4.bias"}
 
 
@@ -234,7 +234,7 @@ def test_adapters_begin_as_the_backbone_and_learn_in_a_hundredth() -> None:
     steps = DeviceSteps(model.train_step, model.spec, model.frozen)
     training, losses = steps.begin(model.parameters), []
     for _ in range(60):
-        training, loss, _ = steps.step(training, batch, StepWeights(0.2))
+        training, loss, _ = steps.step(training, batch, StepScalars(0.2))
         losses.append(loss)
     assert losses[-1] < losses[0] / 2
     assert any(np.any(training.parameters[name]) for name in ("0.weight.lora_b", "2.weight.lora_b"))
@@ -247,7 +247,7 @@ def test_adapters_step_as_in_pytorch() -> None:
     start = {**model.parameters, "0.weight.lora_b": np.full((4, 2), 0.3, np.float32)}
     batch = batch_of(model)
     steps = DeviceSteps(model.train_step, model.spec, model.frozen)
-    after = steps.step(steps.begin(start), batch, StepWeights(0.5)).training.parameters
+    after = steps.step(steps.begin(start), batch, StepScalars(0.5)).training.parameters
     down, up = (torch.from_numpy(start[f"0.weight.lora_{end}"].copy()).requires_grad_() for end in "ab")
     inputs, target = tensors_of(batch)
     hidden = torch.tanh(module[0](inputs) + 1.5 * inputs @ down.T @ up.T)

@@ -25,7 +25,7 @@ from coterie.compile.recipe.optimiser.adamw import AdamW
 from coterie.compile.recipe.optimiser.sgd import Sgd
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.errors import WireError
 
 BATCH, FEATURES, CLASSES, LENGTH, VOCABULARY = 6, 5, 4, 3, 7
@@ -115,26 +115,26 @@ TASKS = {
         ),
     ),
 }
-OPTIMISERS: dict[str, tuple[Optimiser, StepWeights, Callable[[list[Tensor]], torch.optim.Optimizer]]] = {
+OPTIMISERS: dict[str, tuple[Optimiser, StepScalars, Callable[[list[Tensor]], torch.optim.Optimizer]]] = {
     "sgd": (
         Sgd(momentum="none", weight_decay=True),
-        StepWeights(0.1, weight_decay=0.01),
+        StepScalars(0.1, weight_decay=0.01),
         lambda tensors: torch.optim.SGD(tensors, lr=0.1, weight_decay=0.01),
     ),
-    "momentum": (Sgd(), StepWeights(0.05, 0.8), lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.8)),
+    "momentum": (Sgd(), StepScalars(0.05, 0.8), lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.8)),
     "nesterov": (
         Sgd(momentum="nesterov"),
-        StepWeights(0.05, 0.8),
+        StepScalars(0.05, 0.8),
         lambda tensors: torch.optim.SGD(tensors, lr=0.05, momentum=0.8, nesterov=True),
     ),
     "adam": (
         Adam(weight_decay=True),
-        StepWeights(0.01, weight_decay=0.01),
+        StepScalars(0.01, weight_decay=0.01),
         lambda tensors: torch.optim.Adam(tensors, lr=0.01, weight_decay=0.01),
     ),
     "adamw": (
         AdamW(beta1=0.8),
-        StepWeights(0.01, weight_decay=0.1),
+        StepScalars(0.01, weight_decay=0.1),
         lambda tensors: torch.optim.AdamW(tensors, lr=0.01, betas=(0.8, 0.999), weight_decay=0.1),
     ),
 }
@@ -166,7 +166,7 @@ def test_hundred_steps_equal_pytorch(task: str, optimiser: str) -> None:
     module, model = compiled(given, Recipe(loss=given.loss, optimiser=kind, clipping=True))
     steps, reference = DeviceSteps(model.train_step, model.spec), build(list(module.parameters()))
     anchors = [tensor.detach().clone() for tensor in module.parameters()]
-    weights = StepWeights(
+    weights = StepScalars(
         weights.learning_rate, weights.momentum, weights.weight_decay, CLIP, PULL, distillation_weight=SHARE
     )
     training = steps.begin(model.parameters)
@@ -194,7 +194,7 @@ def test_gradient_is_that_of_double_precision(task: str) -> None:
     after = DeviceSteps(model.train_step, model.spec).step(
         DeviceSteps(model.train_step, model.spec).begin(model.parameters),
         batch,
-        StepWeights(1.0, distillation_weight=SHARE),
+        StepScalars(1.0, distillation_weight=SHARE),
     )
     double = module.double()
     inputs, target = (torch.from_numpy(array) for array in (*batch.dataset.inputs.values(), batch.dataset.labels))
@@ -221,7 +221,7 @@ def test_hits_are_shares_of_what_a_sample_has() -> None:
     weights = {name: np.zeros_like(tensor) for name, tensor in model.parameters.items()}
     weights["head.bias"][2] = 1  # always says 2
     batch = Batch(Dataset({model.spec.inputs[0].name: words}, np.array([[2, 1, 0], [0, 2, 0]])))
-    assert steps.step(steps.begin(weights), batch, StepWeights(0.0)).correct == pytest.approx(1.5)
+    assert steps.step(steps.begin(weights), batch, StepScalars(0.0)).correct == pytest.approx(1.5)
 
 
 def test_weight_that_the_graph_has_not_is_refused() -> None:
@@ -229,15 +229,15 @@ def test_weight_that_the_graph_has_not_is_refused() -> None:
     _, model = compiled(given, Recipe(loss=given.loss, optimiser=Adam(), distillation=False))
     steps = DeviceSteps(model.train_step, model.spec)
     for weights in (
-        StepWeights(0.1, momentum=0.5),
-        StepWeights(0.1, distillation_weight=0.5),
-        StepWeights(0.1, 0, 0, 1),
+        StepScalars(0.1, momentum=0.5),
+        StepScalars(0.1, distillation_weight=0.5),
+        StepScalars(0.1, 0, 0, 1),
     ):
         with pytest.raises(WireError, match="compiled without") as caught:
             steps.step(steps.begin(model.parameters), batch_of(given, model, 0), weights)
         assert caught.value.code == "plan.does_not_fit"
     assert "teacher" not in {value.name for value in steps._session.get_inputs()}
-    assert math.isfinite(steps.step(steps.begin(model.parameters), batch_of(given, model, 0), StepWeights(0.1)).loss)
+    assert math.isfinite(steps.step(steps.begin(model.parameters), batch_of(given, model, 0), StepScalars(0.1)).loss)
 
 
 @pytest.mark.parametrize(

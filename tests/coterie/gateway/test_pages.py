@@ -23,7 +23,7 @@ from coterie.rollouts.models import Rollout, Trial
 from coterie.transfer.advancing import sweep
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import create_webhook, try_webhook
-from tests.coterie.transfer.company import KNOWS_2, Member, make_company
+from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
 from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -121,7 +121,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
     rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
     Trial.objects.create(rollout=rollout, device=delivering.row)
-    make_company()
+    make_peers()
     asking, helping = Member("asking"), Member("helping")
     for member in (asking, helping):
         member.check_in(now)

@@ -7,16 +7,16 @@ from coterie.fleet.services import pin_device
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import publish_version, roll_back
-from tests.coterie.transfer.company import Member, make_company
+from tests.coterie.transfer.peers import Member, make_peers
 from tests.coterie.world import START, fleet_of, keep, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def company() -> Federation:
+def peers() -> Federation:
     """Devices that have models of their own; its pair has two versions, the second in use."""
-    federation = make_company()
+    federation = make_peers()
     first = champion(federation.pair_id, Role.DEVICE)
     assert first is not None
     child_of(first)
@@ -43,18 +43,18 @@ def rolled_back(federation: Federation) -> str:
     return str(left.pk)
 
 
-def test_devices_with_models_of_their_own_hear_of_it_at_every_check_in(company: Federation) -> None:
+def test_devices_with_models_of_their_own_hear_of_it_at_every_check_in(peers: Federation) -> None:
     member = Member("member")
     assert member.check_in(later(1)).withdrawn == ()
-    left = rolled_back(company)
+    left = rolled_back(peers)
     for seconds in (3, 20):
         assert member.check_in(later(seconds)).withdrawn == (left,)
 
 
-def test_a_device_that_is_to_hold_the_version_all_the_same_does_not(company: Federation) -> None:
+def test_a_device_that_is_to_hold_the_version_all_the_same_does_not(peers: Federation) -> None:
     member = Member("member")
     member.check_in(later(1))
-    left = rolled_back(company)
+    left = rolled_back(peers)
     pin_device(device=member.row, version=left)
     assert member.check_in(later(3)).withdrawn == ()
 

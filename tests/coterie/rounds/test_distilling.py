@@ -105,10 +105,15 @@ def finds(
                 "device_before": Quality(0.9, 1.0),
                 "device_after": Quality(accuracy, 1.0),
             }
-            strangeness = 0.5 if name in better_for or not name else 1.5
+            cross_entropy_gap = 0.5 if name in better_for or not name else 1.5
             counts = {"models": len(lines), "cloud_epochs": 3, "device_epochs": 4}
             return NewLine(
-                name=name, **blobs, **counts, **measured, strangeness_before=1.0, strangeness_after=strangeness
+                name=name,
+                **blobs,
+                **counts,
+                **measured,
+                cross_entropy_gap_before=1.0,
+                cross_entropy_gap_after=cross_entropy_gap,
             )
 
         by_payload = {model.update.sha256: model for model in arguments.models}

@@ -8,7 +8,7 @@ from coterie.rounds.models import Update
 from coterie.rounds.traffic import Day, departures_of, traffic_by_day
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import ReportedDay, Transfer
-from tests.coterie.transfer.company import KNOWS_2, Member, make_company
+from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
 from tests.coterie.world import START, ScriptedDevice, later, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ DAY_S = 24 * 3600.0
 
 
 def test_updates_portions_and_profiles_leave_a_device() -> None:
-    company = make_company()
+    peers = make_peers()
     target, helper = Member("target"), Member("helper")
     for member in (target, helper):
         member.check_in(later(0))
@@ -44,7 +44,7 @@ def test_updates_portions_and_profiles_leave_a_device() -> None:
     ]
     update, portion, profile = found
     assert (update.at, update.size_bytes) == (later(DAY_S + 1), Update.objects.get().size_bytes)
-    assert (portion.federation, portion.size_bytes) == (company.pk, Transfer.objects.get().size_bytes)
+    assert (portion.federation, portion.size_bytes) == (peers.pk, Transfer.objects.get().size_bytes)
     assert (profile.at, profile.size_bytes > 0) == (later(1), True)
     assert [one.kind for one in departures_of(helper.row, since=later(DAY_S))] == ["update"]
     assert [one.kind for one in departures_of(target.row, since=START)] == ["profile"], "a request tells a profile"
@@ -56,11 +56,11 @@ def test_updates_portions_and_profiles_leave_a_device() -> None:
 
 
 def test_the_api_tells_it() -> None:
-    make_company()
+    make_peers()
     member = Member("member")
     member.tell(KNOWS_2, later(0))
     ReportedDay.objects.update(latest_at="2100-01-01T00:00Z")  # of the last month, whenever this runs
     api = APIClient()
     api.force_authenticate(create_operator(username="ada").operator)
     (told,) = api.get(f"/api/devices/{member.row.pk}/departures/").json()
-    assert (told["kind"], told["count"], told["federation_slug"], told["target"]) == ("profile", 1, "company", None)
+    assert (told["kind"], told["count"], told["federation_slug"], told["target"]) == ("profile", 1, "peers", None)

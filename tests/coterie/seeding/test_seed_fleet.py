@@ -39,9 +39,9 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     overview = api.get("/api/overview/").json()
     assert overview["devices"] > 250 and overview["rounds"] and overview["traffic"] and overview["repairs"] >= 2
     fleet = ("devices", "federations", "rounds", "assignments", "pairs", "versions", "jobs", "audit")
-    company = ("groups", "splits", "memberships", "help-requests", "transfers", "profiles")
+    peers = ("groups", "splits", "memberships", "help-requests", "transfers", "profiles")
     office = ("enrolment-tokens", "tokens", "webhooks", "webhook-deliveries")
-    for path in (*fleet, *company, *office, "rollouts"):
+    for path in (*fleet, *peers, *office, "rollouts"):
         assert api.get(f"/api/{path}/").json()["results"], path
     assert set(Rollout.objects.values_list("state", flat=True)) == {"measuring", "promoted", "rolled_back"}
     told = api.get(f"/api/devices/{Transfer.objects.all()[0].helper_id}/departures/").json()

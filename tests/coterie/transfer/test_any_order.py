@@ -14,7 +14,7 @@ from coterie.transfer.advancing import sweep
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.transitions import STEPS, State
 from coterie_wire.errors import WireError
-from tests.coterie.transfer.company import FAILS_2, KNOWS_2, Member, make_company, portion
+from tests.coterie.transfer.peers import FAILS_2, KNOWS_2, Member, make_peers, portion
 from tests.coterie.world import START
 
 MEMBERS = 4
@@ -37,10 +37,10 @@ EVENTS = st.lists(
 
 
 class Story:
-    """A company under way, and what its members were told."""
+    """A peers under way, and what its members were told."""
 
     def __init__(self) -> None:
-        make_company(match_s=6.0, deliver_s=12.0, judge_s=20.0)
+        make_peers(match_s=6.0, deliver_s=12.0, judge_s=20.0)
         self.members = [Member(f"member-{number}") for number in range(MEMBERS)]
         self.serves: dict[int, str] = {}
         self.portions: dict[int, str] = {}

@@ -13,7 +13,7 @@ from coterie.transfer.files import portion_of
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import Profile
-from tests.coterie.transfer.company import FAILS_2, KNOWS_2, Member, make_company, portion
+from tests.coterie.transfer.peers import FAILS_2, KNOWS_2, Member, make_peers, portion
 from tests.coterie.world import later
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def members() -> list[Member]:
     """One that will ask, and three that know class 2, the first the best; all are there and have told."""
-    make_company()
+    make_peers()
     made = [Member(f"member-{number}") for number in range(4)]
     for number, member in enumerate(made):
         member.digest = member.check_in(later(0)).standing.digest
@@ -204,7 +204,7 @@ def test_where_nobody_knows_the_class_the_search_ends_when_its_time_is_over(memb
     ids=["knows", "drifts", "unwilling", "does not tell how well", "never saw it", "withdrew"],
 )
 def test_who_is_asked(told: Profile, helps: bool) -> None:
-    make_company()
+    make_peers()
     target, other = Member("target"), Member("other")
     for member in (target, other):
         member.check_in(later(0))
@@ -216,7 +216,7 @@ def test_who_is_asked(told: Profile, helps: bool) -> None:
 
 
 def test_a_busy_helper_is_passed_over_and_asked_once_it_is_free() -> None:
-    make_company()
+    make_peers()
     first, second, helper = Member("first"), Member("second"), Member("helper")
     for member in (first, second, helper):
         member.check_in(later(0))
@@ -331,7 +331,7 @@ def test_what_cannot_be_is_refused(members: list[Member]) -> None:
 @pytest.mark.parametrize(("portion_kind", "problem"), [("head_and_units", "no layer"), ("learner", "share one")])
 def test_a_plan_whose_portions_the_pair_cannot_give_is_refused(portion_kind: str, problem: str) -> None:
     with pytest.raises(CoterieError, match=problem) as caught:
-        make_company(portion=portion_kind)
+        make_peers(portion=portion_kind)
     assert caught.value.code == "federations.plan_does_not_fit"
 
 

@@ -11,7 +11,7 @@ from coterie.transfer.advancing import sweep
 from coterie.transfer.models import DeviceProfile, ReportedDay
 from coterie.transfer.tidying import tidy
 from coterie_wire.helping import Profile
-from tests.coterie.transfer.company import KNOWS_2, SLUG, Member, make_company
+from tests.coterie.transfer.peers import KNOWS_2, SLUG, Member, make_peers
 from tests.coterie.world import later
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def test_strangers_see_nothing(path: str) -> None:
 
 
 def test_who_helped_whom_with_what_and_whether_it_helped(api: APIClient) -> None:
-    federation = make_company()
+    federation = make_peers()
     target, helper, other = Member("target"), Member("helper"), Member("other")
     for member in (target, helper, other):
         member.check_in(later(0))
@@ -57,7 +57,7 @@ def test_who_helped_whom_with_what_and_whether_it_helped(api: APIClient) -> None
 
 
 def test_whose_data_are_like_a_devices(api: APIClient) -> None:
-    make_company()
+    make_peers()
     own, near, far, gone = (Member(name) for name in ("own", "near", "far", "gone"))
     for member, counts in ((own, (2, 2)), (near, (10, 9)), (far, (1, 99)), (gone, (2, 2))):
         member.tell(Profile(batch=5, classes=(0, 2), counts=counts, hits=counts), later(0))
@@ -71,7 +71,7 @@ def test_whose_data_are_like_a_devices(api: APIClient) -> None:
 
 
 def test_each_days_reports_are_counted_and_forgotten_in_the_end() -> None:
-    make_company()
+    make_peers()
     member = Member("member")
     for seconds in (0, 1, 24 * 3600):
         member.tell(KNOWS_2, later(seconds))

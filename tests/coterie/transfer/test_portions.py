@@ -15,7 +15,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from coterie_wire.helping import OfferPortion
-from tests.coterie.transfer.company import KNOWS_2, Member, make_company, portion
+from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers, portion
 from tests.coterie.world import later
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def helper() -> Member:
     """It has been told to serve."""
-    make_company()
+    make_peers()
     target, helper = Member("target"), Member("helper")
     for member in (target, helper):
         member.check_in(later(0))

@@ -14,9 +14,9 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.model import fetch_model, parts
-from coterie_agent.store.company import KeptPortion
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.store.own_model import OwnTensors
+from coterie_agent.store.peers import KeptPortion
+from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Row
 from coterie_agent.training.assignment import Training
 from coterie_agent.training.customised import Customised
@@ -33,8 +33,8 @@ from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, predict_graph, samples
-from tests.coterie_agent.company.world import GOOD, plan, rows
 from tests.coterie_agent.fake_platform import PLAN
+from tests.coterie_agent.peers.world import GOOD, plan, rows
 
 FLOAT32 = {**PLAN, "codec": {"kind": "float32"}}
 DISTILL = {"kind": "distill", "epochs": 3, "learning_rate": 0.5, "head": "all"}
@@ -159,7 +159,7 @@ def test_the_next_round_goes_on_with_the_own_model(tmp_path: Path, bundle: Bundl
     with device(tmp_path, bundle) as one:
         assert one.train(far)
         first = codec.decode(one.update()[1], expected=SPEC.parameters)
-        own = read_parameters(one.store.company.own_tensors(), SPEC)
+        own = read_parameters(one.store.peers.own_tensors(), SPEC)
         assert own is not None
         for name, tensor in received.items():
             np.testing.assert_allclose(own[name], tensor + first[name], atol=1e-6)
@@ -172,20 +172,20 @@ def test_the_next_round_goes_on_with_the_own_model(tmp_path: Path, bundle: Bundl
 
 def test_what_others_taught_it_during_a_round_is_not_lost(tmp_path: Path, bundle: Bundle) -> None:
     with device(tmp_path, bundle) as one:
-        company = one.store.company
-        before = company.adopt(OwnTensors("v1", encode_tensors(parameters(0))))
+        peers = one.store.peers
+        before = peers.adopt(PersonalTensors("v1", encode_tensors(parameters(0))))
 
         def meanwhile(asked: int) -> None:
             if asked == 3:
                 kept = KeptPortion("t-1", msgspec.json.encode(plan()), (2,), rows(GOOD))
-                company.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=b"with it")
+                peers.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=b"with it")
 
         assert one.train({**DISTILL, "lambda_d": 1}, halt=meanwhile)
-        own = read_parameters(company.own_tensors(), SPEC)
+        own = read_parameters(peers.own_tensors(), SPEC)
         assert own is not None
         row, taught = own["weight"][2], GOOD["weight"][2]
         assert np.vdot(row, taught) == pytest.approx(np.linalg.norm(row) * np.linalg.norm(taught))
-        assert company.own() == ("v1", 3)
+        assert peers.own() == ("v1", 3)
 
 
 def test_only_classes_that_are_new_to_it_begin_as_they_were_received() -> None:

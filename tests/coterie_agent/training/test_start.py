@@ -3,10 +3,10 @@
 import msgspec
 import numpy as np
 
-from coterie_agent.store.company import KeptPortion
+from coterie_agent.store.peers import KeptPortion
 from coterie_agent.training.start import with_portions
 from tests.coterie_agent.bundles import SPEC, parameters
-from tests.coterie_agent.company.world import GOOD, plan, rows
+from tests.coterie_agent.peers.world import GOOD, plan, rows
 
 
 def test_a_kept_portion_replaces_its_rows_and_nothing_else() -> None:

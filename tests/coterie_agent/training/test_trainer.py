@@ -9,14 +9,14 @@ from coterie_agent.store.opened import Store
 from coterie_agent.training.batches import batch_ids, make_batch, split
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_learning.local import StepWeights
+from coterie_learning.local import StepScalars
 from coterie_wire.tensors import Tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, train_step_graph
 
-WEIGHTS = StepWeights(learning_rate=0.3, momentum=0.5, proximal_weight=0.1)
+WEIGHTS = StepScalars(learning_rate=0.3, momentum=0.5, proximal_weight=0.1)
 
 
-def trainer(store: Store, weights: StepWeights = WEIGHTS) -> Trainer:
+def trainer(store: Store, weights: StepScalars = WEIGHTS) -> Trainer:
     return Trainer(
         train_graph(train_step_graph(), SPEC, threads=1),
         SPEC,
@@ -83,7 +83,7 @@ def test_the_memory_of_training_is_the_most_that_was_seen_before_a_checkpoint_an
 
 
 def test_a_loss_that_is_not_finite_ends_training(stocked: Store) -> None:
-    training = trainer(stocked, StepWeights(learning_rate=1e38))
+    training = trainer(stocked, StepScalars(learning_rate=1e38))
     with pytest.raises(AgentError, match="learning rate") as caught:
         for _ in range(50):
             training.step()
@@ -106,7 +106,7 @@ def test_training_makes_the_measured_loss_smaller(stocked: Store) -> None:
     ids = stocked.samples.ids(stocked.samples.snapshot())
     predictor = Predictor(predict_graph(), SPEC, parameters(), {}, threads=1)
     before = predictor.measure(stocked.samples, loss_of=ids, accuracy_of=ids, stop=lambda: False)
-    training = trainer(stocked, StepWeights(learning_rate=0.5))
+    training = trainer(stocked, StepScalars(learning_rate=0.5))
     for _ in range(60):
         training.step()
     predictor.set_parameters(training.parameters())

@@ -1,4 +1,4 @@
-/** Three that keep company. */
+/** Three devices that are peers. */
 export function Mark({ size = 20 }: { size?: number }) {
   return (
     <svg viewBox="0 0 16 16" width={size} height={size} aria-hidden="true">

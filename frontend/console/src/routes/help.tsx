@@ -18,7 +18,7 @@ import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
 import { tableSearch } from "../table/search";
 
-const Company = lazy(() => import("../help/Company"));
+const HelpGraph = lazy(() => import("../help/HelpGraph"));
 
 export const Route = createFileRoute("/help")({
   component: Help,
@@ -69,7 +69,7 @@ function Helped({ transfers }: { transfers: readonly Transfer[] }) {
       <Totals transfers={transfers} />
       <Panel title="Who helped whom" tools={<ExportCsv path="/api/transfers/" query={{}} />}>
         <Suspense fallback={<Loading height={320} />}>
-          <Company transfers={transfers} />
+          <HelpGraph transfers={transfers} />
         </Suspense>
       </Panel>
     </>

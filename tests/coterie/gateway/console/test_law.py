@@ -37,7 +37,7 @@ from coterie_wire.messages import Progress as DeviceProgress
 from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
 from tests.coterie.conftest import CAPABILITIES
 from tests.coterie.rollouts.world import TERMS, World, report
-from tests.coterie.transfer.company import KNOWS_2, Member, make_company
+from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
 from tests.coterie.world import (
     ON_BATTERY,
     START,
@@ -158,7 +158,7 @@ def test_holds_for_each_step_of_a_round(keeps_law) -> None:
 
 
 def test_holds_for_each_step_of_a_help_request(keeps_law) -> None:
-    make_company()
+    make_peers()
     now = timezone.now()
     target, *others = members = [Member(name) for name in ("target", "nearest", "next")]
     for member in members:

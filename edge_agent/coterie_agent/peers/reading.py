@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from coterie_agent.company.own_model import OwnModel
+from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.sharing import ClassFound
-from coterie_agent.store.company import Reading
+from coterie_agent.store.peers import Reading
 from coterie_agent.store.samples import Samples, Snapshot, StoredRow
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.profile import Counts
@@ -55,7 +55,7 @@ def watch_of(reading: Reading, cartel: Cartel, classes: int) -> Watch:
     return begin_watch(cartel, classes)
 
 
-def judge_batch(own: OwnModel, rows: Sequence[StoredRow], reading: Reading, cartel: Cartel) -> Reading:
+def judge_batch(own: PersonalModel, rows: Sequence[StoredRow], reading: Reading, cartel: Cartel) -> Reading:
     """The reading after a batch on which the own model has not trained.
 
     Raises AgentError ``data.does_not_fit`` or ``model.broken``.

@@ -1,4 +1,4 @@
-"""The thread that keeps company: it reads the device's samples between rounds, and helps and is helped."""
+"""The thread between rounds: it reads the device's samples between rounds, and helps and is helped."""
 
 import logging
 import random
@@ -22,7 +22,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
 if TYPE_CHECKING:
-    from coterie_agent.company.membership import Membership
+    from coterie_agent.peers.membership import Membership
 
 log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.5
@@ -30,7 +30,7 @@ _LOOK_EVERY_S = 0.5
 
 
 @dataclass(kw_only=True)
-class Companion:
+class PeersThread:
     """What it does next follows from the store, the samples and the situation, so it can end at any moment."""
 
     identity: Identity
@@ -46,7 +46,7 @@ class Companion:
     """On the monotonic clock: until then the platform is not called."""
     _member: "Membership | None" = None
     _unfit: tuple[str, str] | None = None
-    """Plan and version with which the device cannot keep company."""
+    """Plan and version with which the device cannot help or be helped."""
 
     def run(self) -> None:
         """Until the situation says stop."""
@@ -68,7 +68,7 @@ class Companion:
             if self._member is None:
                 return False
             reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
-            return (reachable and self._keep_company(self._member, now)) or self._member.learn(now)
+            return (reachable and self._tell_peers(self._member, now)) or self._member.learn(now)
         except StoreFailed:
             raise  # nothing could be written down about it
         except (AgentError, WireError) as error:
@@ -78,16 +78,16 @@ class Companion:
     def _stand(self, directive: Directive) -> None:
         """Know what the platform says that holds between rounds."""
         if not directive.stands:
-            if self.store.company.standing() is not None:
-                self.store.company.forget()
+            if self.store.peers.standing() is not None:
+                self.store.peers.forget()
                 log.info("nothing holds between rounds any more")
-        elif directive.standing is not None and directive.standing != self.store.company.standing():
-            self.store.company.stand(directive.standing)
-            log.info("keeps company in %s", directive.standing.federation)
+        elif directive.standing is not None and directive.standing != self.store.peers.standing():
+            self.store.peers.stand(directive.standing)
+            log.info("learns with its peers in %s", directive.standing.federation)
 
     def _join(self, now: Now) -> "Membership | None":
         """What the device takes part in, on the version that it holds; None where there is nothing, or no version."""
-        standing = self.store.company.standing()
+        standing = self.store.peers.standing()
         if standing is None or now.version is None or _is_withdrawn(now):
             return None
         if self._member is not None and self._member.is_current(standing, now.version):
@@ -95,7 +95,7 @@ class Companion:
         if self._unfit == (standing.digest, now.version):
             return None
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
-        from coterie_agent.company.membership import join
+        from coterie_agent.peers.membership import join
 
         held = self.store.work.held_model()
         assert held is not None, "the situation holds what the store holds"
@@ -110,14 +110,14 @@ class Companion:
             situation=self.situation,
         )
 
-    def _keep_company(self, member: "Membership", now: Now) -> bool:
-        done = member.keep_company(now)
+    def _tell_peers(self, member: "Membership", now: Now) -> bool:
+        done = member.tell_peers(now)
         if done:
             self._backoff = Backoff()
         return done
 
     def _failed(self, error: AgentError | WireError) -> None:
-        """Wait out what passes; keep no company with a version or a plan that cannot be used."""
+        """Wait out what passes; do nothing with a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
             self.situation.end(error)
         elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
@@ -128,18 +128,18 @@ class Companion:
             self._quiet_until = time.monotonic() + delay_s
             log.warning("%s; trying again", error.detail)
         else:
-            standing, version = self.store.company.standing(), self.situation.now.version
+            standing, version = self.store.peers.standing(), self.situation.now.version
             self._unfit = (standing.digest if standing else "", version or "")
             self._member = None
-            log.error("this device keeps no company with its model: %s [%s]", error.detail, error.code)
+            log.error("this device cannot learn with its peers: %s [%s]", error.detail, error.code)
 
     def _tell(self) -> None:
         """Let the other threads and the owner know."""
-        standing, asked = self.store.company.standing(), self.store.company.asked()
-        self.situation.keep_company(
+        standing, asked = self.store.peers.standing(), self.store.peers.asked()
+        self.situation.tell_peers(
             standing=standing.digest if standing else None,
             asking=asked.request if asked else None,
-            company=self._member.status() if self._member else None,
+            peers=self._member.status() if self._member else None,
         )
 
 

@@ -19,7 +19,7 @@ from coterie_wire.messages import CheckIn, Directive, UploadState
 from coterie_wire.version import PROTOCOL
 from tests.coterie.world import START, make_device, make_pair, make_version
 
-SLUG = "company"
+SLUG = "peers"
 CARTEL = {
     "kind": "cartel",
     "portion": "head",
@@ -34,7 +34,7 @@ KNOWS_2 = Profile(batch=5, classes=(0, 2), counts=(10, 10), hits=(9, 9))
 FAILS_2 = Profile(batch=7, classes=(0, 2), counts=(8, 4), hits=(8, 0), drifting=True)
 
 
-def make_company(slug: str = SLUG, **settings: object) -> Federation:
+def make_peers(slug: str = SLUG, **settings: object) -> Federation:
     """A running federation whose devices learn alone and help one another."""
     pair = make_pair(slug)
     make_version(pair)
@@ -56,7 +56,7 @@ def portion(seed: int = 0, *, classes: int = 1) -> bytes:
 
 @dataclass
 class Member:
-    """A device of the company."""
+    """A device of the peers."""
 
     name: str
     digest: str | None = None

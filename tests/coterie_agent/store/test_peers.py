@@ -1,4 +1,4 @@
-"""What the store keeps of the company a device keeps, and how an older store grows into it."""
+"""What the store keeps of the peers a device keeps, and how an older store grows into it."""
 
 import sqlite3
 from contextlib import closing
@@ -8,10 +8,10 @@ import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
-from coterie_agent.store.company import KeptPortion, Reading
 from coterie_agent.store.database import _FIRST, SCHEMA_VERSION, Database
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.store.own_model import OwnTensors
+from coterie_agent.store.peers import KeptPortion, Reading
+from coterie_agent.store.personal_model import PersonalTensors
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
 from coterie_wire.messages import Assignment
 from tests.coterie_agent.bundles import Bundle
@@ -20,10 +20,10 @@ ASK = AskHelp("00000000-0000-0000-0000-000000000001", "digits", (2,), Profile(ba
 
 
 def keep(store: Store, transfer: str) -> None:
-    before = store.company.own() or store.company.adopt(OwnTensors("v1", b"before"))
+    before = store.peers.own() or store.peers.adopt(PersonalTensors("v1", b"before"))
     verdict = GiveVerdict(transfer, True, 0.5, 0.9, 8)
     kept = KeptPortion(transfer, b"{}", (2,), b"bytes")
-    assert store.company.judge(verdict, kept, before=before, tensors=b"tensors") == store.company.own()
+    assert store.peers.judge(verdict, kept, before=before, tensors=b"tensors") == store.peers.own()
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         connection.commit()
     with open_store(home) as store:
         assert store.journal.measured("train_step_s") == 0.5
-        store.company.adopt(OwnTensors("v1", b"tensors"))
-        assert store.company.own() == ("v1", 1)
+        store.peers.adopt(PersonalTensors("v1", b"tensors"))
+        assert store.peers.own() == ("v1", 1)
 
 
 def test_a_newer_store_is_left_alone(home: Home) -> None:
@@ -56,47 +56,47 @@ def test_a_newer_store_is_left_alone(home: Home) -> None:
 
 
 def test_a_verdict_and_the_model_that_it_changes_are_one_step(store: Store) -> None:
-    store.company.adopt(OwnTensors("v1", b"before"))
-    store.company.ask(ASK, Reading(judged=8, trained=4))
+    store.peers.adopt(PersonalTensors("v1", b"before"))
+    store.peers.ask(ASK, Reading(judged=8, trained=4))
     keep(store, "t-1")
-    assert store.company.own() == ("v1", 2)
-    assert store.company.own_tensors() == b"tensors"
-    assert store.company.verdict() is not None
-    store.company.end_request("kept", "it helped", now=1.0)
-    assert (store.company.asked(), store.company.verdict()) == (None, None)
-    assert store.company.has_ended(ASK.request)
-    assert store.company.reading() == Reading(judged=8, trained=4)
+    assert store.peers.own() == ("v1", 2)
+    assert store.peers.own_tensors() == b"tensors"
+    assert store.peers.verdict() is not None
+    store.peers.end_request("kept", "it helped", now=1.0)
+    assert (store.peers.asked(), store.peers.verdict()) == (None, None)
+    assert store.peers.has_ended(ASK.request)
+    assert store.peers.reading() == Reading(judged=8, trained=4)
 
 
 def test_portions_start_one_update_that_counts_and_no_other(store: Store, work_in_hand: str) -> None:
     keep(store, "t-1")
     keep(store, "t-2")
-    first = store.company.portions_for(work_in_hand)
+    first = store.peers.portions_for(work_in_hand)
     assert [portion.transfer for portion in first] == ["t-1", "t-2"]
     keep(store, "t-3")
-    assert store.company.portions_for(work_in_hand) == first, "an assignment that goes on starts from the same"
+    assert store.peers.portions_for(work_in_hand) == first, "an assignment that goes on starts from the same"
     store.work.finish("dropped", "", now=1.0)
-    assert len(store.company.portions_for("another")) == 3, "an update that did not count took nothing with it"
+    assert len(store.peers.portions_for("another")) == 3, "an update that did not count took nothing with it"
 
 
 def test_what_an_accepted_update_carried_is_not_carried_again(store: Store, work_in_hand: str) -> None:
     keep(store, "t-1")
-    store.company.portions_for(work_in_hand)
+    store.peers.portions_for(work_in_hand)
     keep(store, "t-2")
     store.work.finish("accepted", "", now=1.0)
-    assert [portion.transfer for portion in store.company.portions_for("another")] == ["t-2"]
+    assert [portion.transfer for portion in store.peers.portions_for("another")] == ["t-2"]
 
 
 def test_a_portion_under_way_is_read_in_pieces(store: Store) -> None:
-    store.company.serve(OfferPortion("t-9", "0" * 64, 10), b"0123456789")
-    assert [store.company.read_served(offset, 4) for offset in (0, 4, 8, 12)] == [b"0123", b"4567", b"89", b""]
-    store.company.end_serving("t-9", "served", "done", now=1.0)
-    assert store.company.serving() is None
+    store.peers.serve(OfferPortion("t-9", "0" * 64, 10), b"0123456789")
+    assert [store.peers.read_served(offset, 4) for offset in (0, 4, 8, 12)] == [b"0123", b"4567", b"89", b""]
+    store.peers.end_serving("t-9", "served", "done", now=1.0)
+    assert store.peers.serving() is None
 
 
 def test_where_nothing_stands_the_model_stays(store: Store) -> None:
-    store.company.adopt(OwnTensors("v1", b"tensors"))
-    store.company.ask(ASK, Reading(judged=8, trained=4))
-    store.company.forget()
-    assert (store.company.asked(), store.company.reading()) == (None, None)
-    assert store.company.own() == ("v1", 1)
+    store.peers.adopt(PersonalTensors("v1", b"tensors"))
+    store.peers.ask(ASK, Reading(judged=8, trained=4))
+    store.peers.forget()
+    assert (store.peers.asked(), store.peers.reading()) == (None, None)
+    assert store.peers.own() == ("v1", 1)

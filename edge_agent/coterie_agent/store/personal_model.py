@@ -1,4 +1,4 @@
-"""The rows of the device's own model, which both the company it keeps and its rounds change."""
+"""The rows of the device's personal model, which both its peers and its rounds change."""
 
 import sqlite3
 from collections.abc import Collection
@@ -14,7 +14,7 @@ class Own(NamedTuple):
     """Grows with every change of them."""
 
 
-class OwnTensors(NamedTuple):
+class PersonalTensors(NamedTuple):
     """The parameters themselves."""
 
     base: str
@@ -24,17 +24,18 @@ class OwnTensors(NamedTuple):
 
 def find_own(cursor: sqlite3.Cursor) -> Own | None:
     """None: the device predicts with the version that it holds."""
-    row = cursor.execute("SELECT base, edition FROM own_model").fetchone()
+    row = cursor.execute("SELECT base, edition FROM personal_model").fetchone()
     return Own(*row) if row else None
 
 
-def write_own(cursor: sqlite3.Cursor, own: OwnTensors) -> None:
+def write_own(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
     """Predict with `own` from now on; what it was before it went on to another version is kept beside it."""
     cursor.execute(
-        "INSERT OR REPLACE INTO former_own_model SELECT 1, base, tensors FROM own_model WHERE base != ?", (own.base,)
+        "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors FROM personal_model WHERE base != ?",
+        (own.base,),
     )
     cursor.execute(
-        "INSERT INTO own_model VALUES (1, ?, 1, ?)"
+        "INSERT INTO personal_model VALUES (1, ?, 1, ?)"
         " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
         own,
     )
@@ -42,7 +43,7 @@ def write_own(cursor: sqlite3.Cursor, own: OwnTensors) -> None:
 
 def drop_own(cursor: sqlite3.Cursor) -> None:
     """Predict with the version that the device holds, and know of nothing before it."""
-    for table in ("own_model", "former_own_model", "kept_portion"):
+    for table in ("personal_model", "former_personal_model", "kept_portion"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
@@ -54,11 +55,11 @@ def give_up_own(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
     own = find_own(cursor)
     if own is None or own.base not in withdrawn:
         return False
-    former = cursor.execute("SELECT base, tensors FROM former_own_model").fetchone()
+    former = cursor.execute("SELECT base, tensors FROM former_personal_model").fetchone()
     if former is None or former[0] in withdrawn:
         drop_own(cursor)
         return True
-    write_own(cursor, OwnTensors(*former))
-    cursor.execute("DELETE FROM former_own_model")
+    write_own(cursor, PersonalTensors(*former))
+    cursor.execute("DELETE FROM former_personal_model")
     cursor.execute("DELETE FROM kept_portion")
     return True

@@ -10,7 +10,7 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home
 from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
-from coterie_agent.store.own_model import OwnTensors
+from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.training.model import read_parameters
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
@@ -27,7 +27,7 @@ from coterie_wire.helping import (
 )
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
-from tests.coterie_agent.company.world import (
+from tests.coterie_agent.peers.world import (
     CARTEL,
     GOOD,
     Device,
@@ -54,19 +54,19 @@ def new_device(home: Home, joined: Store, bundle: Bundle) -> Callable[..., Devic
     def make(**settings: object) -> Device:
         half = {"weight": GOOD["weight"].copy(), "bias": GOOD["bias"].copy()}
         half["weight"][2] = -half["weight"][2]
-        joined.company.adopt(OwnTensors("v1", encode_tensors(half)))
+        joined.peers.adopt(PersonalTensors("v1", encode_tensors(half)))
         return Device(home, joined, bundle, settings)
 
     return make
 
 
 def own_parameters(device: Device) -> dict[str, np.ndarray]:
-    own = read_parameters(device.store.company.own_tensors(), SPEC)
+    own = read_parameters(device.store.peers.own_tensors(), SPEC)
     assert own is not None
     return dict(own)
 
 
-def test_a_device_in_good_company_from_drift_to_recovery(new_device: Callable[..., Device]) -> None:
+def test_a_device_with_helpful_peers_from_drift_to_recovery(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(NO_TRAINING)
     device.take(KNOWN, KNOWN)
@@ -83,11 +83,11 @@ def test_a_device_in_good_company_from_drift_to_recovery(new_device: Callable[..
     assert device.link.named(ReportMerged)[0].transfer == verdict.transfer == "t-1"
     assert (verdict.kept, verdict.accuracy_before, verdict.accuracy_after, verdict.samples) == (True, 0.5, 1.0, 8)
     assert device.situation.now.asking is None
-    assert [helped.outcome for helped in device.store.company.outcomes()] == ["kept"]
+    assert [helped.outcome for helped in device.store.peers.outcomes()] == ["kept"]
     held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
     assert held.edition == 2
     device.take(NEW)
-    assert device.situation.now.company.error == pytest.approx(0.25)  # the batch before help is among the newest
+    assert device.situation.now.peers.error == pytest.approx(0.25)  # the batch before help is among the newest
 
 
 def test_help_that_does_not_help_is_undone(new_device: Callable[..., Device]) -> None:
@@ -120,8 +120,8 @@ def test_killed_at_any_moment_it_is_helped_once(new_device: Callable[..., Device
     device.direct(NO_TRAINING, help=news)
     device.live()
     assert {verdict.kept for verdict in device.link.named(GiveVerdict)} == {True}
-    assert [helped.outcome for helped in device.store.company.outcomes()] == ["kept"]
-    assert device.store.company.own().edition == 2
+    assert [helped.outcome for helped in device.store.peers.outcomes()] == ["kept"]
+    assert device.store.peers.own().edition == 2
 
 
 def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[..., Device]) -> None:
@@ -133,8 +133,8 @@ def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[
     (declined,) = device.link.named(DeclineTransfer)
     assert (declined.transfer, declined.reason.code) == ("t-1", "update.malformed")
     assert device.link.named(GiveVerdict) == []
-    assert device.store.company.asked() is not None, "another helper may come"
-    assert device.store.company.own().edition == 1
+    assert device.store.peers.asked() is not None, "another helper may come"
+    assert device.store.peers.own().edition == 1
 
 
 def test_what_the_platform_has_forgotten_is_asked_again_and_what_it_has_ended_is_not(
@@ -149,7 +149,7 @@ def test_what_the_platform_has_forgotten_is_asked_again_and_what_it_has_ended_is
     assert first == again
     device.direct(NO_TRAINING, help=device.ask_news("unmatched", reason=Reason("transfer.all_tried", "nobody came")))
     device.live()
-    (ended,) = device.store.company.outcomes()
+    (ended,) = device.store.peers.outcomes()
     assert (ended.outcome, ended.sentence) == ("unanswered", "class 2: nobody came")
     assert device.situation.now.asking is None
 
@@ -171,7 +171,7 @@ def test_it_asks_on_battery_but_not_without_a_network(new_device: Callable[..., 
     device.situation.judge(Conditions(), (ON_BATTERY, OFFLINE))
     device.take(NEW, NEW)
     assert device.link.sent == []
-    assert device.situation.now.company.needs == (2,)
+    assert device.situation.now.peers.needs == (2,)
     device.situation.judge(Conditions(), (ON_BATTERY,))
     device.live()
     assert len(device.link.named(AskHelp)) == 1
@@ -219,14 +219,14 @@ def test_an_owner_who_lets_nothing_be_told_is_told_why_nobody_helps(new_device: 
     device.direct(NO_TRAINING)
     device.take(NEW, NEW)
     assert device.link.sent == []
-    assert device.situation.now.company.wait.code == "help.withheld"
+    assert device.situation.now.peers.wait.code == "help.withheld"
 
 
 def test_what_was_told_is_withdrawn_when_the_owner_wants_nothing_told(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(NO_TRAINING)
     device.take(KNOWN)
-    device.config = type(device.config)(company=type(device.config.company)(tell="nothing"))
+    device.config = type(device.config)(peers=type(device.config.peers)(tell="nothing"))
     device.start()
     device.direct(NO_TRAINING)
     device.live()
@@ -245,7 +245,7 @@ def test_it_helps_with_the_rows_of_its_own_model_and_once(new_device: Callable[.
     terms = Terms(SPEC, (0, 1), CARTEL, NO_TRAINING.codec, NO_TRAINING.privacy)
     portion = decode_portion(terms, bytes(device.link.uploaded))
     np.testing.assert_array_equal(portion["rows"], own_parameters(device)["weight"][:2])
-    assert [helped.outcome for helped in device.store.company.outcomes()] == ["served"]
+    assert [helped.outcome for helped in device.store.peers.outcomes()] == ["served"]
     device.direct(NO_TRAINING, serve=serve(NO_TRAINING, (0, 1)))
     device.live()
     assert len(device.link.named(OfferPortion)) == 1
@@ -255,13 +255,13 @@ def test_an_upload_that_broke_off_goes_on_after_a_restart_with_the_same_bytes(
     new_device: Callable[..., Device],
 ) -> None:
     device = new_device()
-    device.config = type(device.config)(company=device.config.company, chunk_bytes=1024)
+    device.config = type(device.config)(peers=device.config.peers, chunk_bytes=1024)
     device.start()
     device.direct(NO_TRAINING, serve=serve(NO_TRAINING))
     device.companion.step()
-    offer = device.store.company.serving()
+    offer = device.store.peers.serving()
     if offer is None:  # the whole portion went in one piece
-        assert device.store.company.has_ended("t-9")
+        assert device.store.peers.has_ended("t-9")
         return
     device.start()
     device.direct(NO_TRAINING, serve=serve(NO_TRAINING))
@@ -290,10 +290,10 @@ def test_alone_it_learns_each_batch_after_judging_it_and_only_when_it_may(new_de
     device.direct(alone)
     device.situation.judge(Conditions(), (ON_BATTERY,))
     device.take(NEW, NEW)
-    assert device.store.company.own().edition == 1
+    assert device.store.peers.own().edition == 1
     device.situation.judge(Conditions(), ())
     device.live()
-    assert device.store.company.own().edition > 1
+    assert device.store.peers.own().edition > 1
     for _ in range(60):
         device.take(NEW)
     own = own_parameters(device)
@@ -307,10 +307,10 @@ def test_with_help_a_batch_is_judged_before_it_is_learned(new_device: Callable[.
     device.direct(plan())
     device.store.samples.add([*batch(KNOWN), *batch(KNOWN)], max_samples=1000)
     device.companion.step()
-    reading = device.store.company.reading()
+    reading = device.store.peers.reading()
     assert (reading.batches, reading.trained) == (1, 0)
     device.live()
-    assert device.store.company.reading().trained == 8
+    assert device.store.peers.reading().trained == 8
 
 
 def test_a_new_version_is_taken_unless_the_own_parameters_do_better(new_device: Callable[..., Device]) -> None:
@@ -323,7 +323,7 @@ def test_a_new_version_is_taken_unless_the_own_parameters_do_better(new_device: 
     device.start()
     device.direct(NO_TRAINING)
     device.live()
-    assert device.store.company.own().base == "v2"
+    assert device.store.peers.own().base == "v2"
     np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
 
 
@@ -340,9 +340,9 @@ def test_between_rounds_it_learns_all_but_the_newest_batch(new_device: Callable[
     device = new_device()
     device.direct(BETWEEN_ROUNDS)
     device.take(KNOWN, KNOWN, KNOWN)
-    reading = device.store.company.reading()
+    reading = device.store.peers.reading()
     assert (reading.judged, reading.trained) == (12, 8)
-    assert device.store.company.own().edition == 3
+    assert device.store.peers.own().edition == 3
 
 
 def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
@@ -353,7 +353,7 @@ def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
     device.take(KNOWN, KNOWN, NEW)
     learned = own_parameters(device)
     receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
-    assert device.store.company.own().base == "v2"
+    assert device.store.peers.own().base == "v2"
     np.testing.assert_array_equal(own_parameters(device)["weight"], learned["weight"])
     receive(device, 3, GOOD)
     np.testing.assert_array_equal(own_parameters(device)["weight"], GOOD["weight"])
@@ -370,7 +370,7 @@ def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: C
     device.start()
     device.direct(keeps)
     device.live()
-    assert device.store.company.own().base == "v2"
+    assert device.store.peers.own().base == "v2"
     np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
 
 
@@ -382,10 +382,10 @@ def test_a_version_that_was_rolled_back_takes_with_it_what_was_learned_on_it(new
     receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
     device.take(KNOWN, KNOWN)
     assert np.abs(own_parameters(device)["weight"] - before["weight"]).max() > 0
-    device.store.company.give_up({"v2"})
+    device.store.peers.give_up({"v2"})
     device.direct(BETWEEN_ROUNDS, withdrawn=("v2",))
     device.live()
-    assert device.store.company.own().base == "v1", "with the version that is to go it makes no new one"
+    assert device.store.peers.own().base == "v1", "with the version that is to go it makes no new one"
     receive(device, 1, GOOD)
     np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
 
@@ -394,7 +394,7 @@ def test_what_a_round_makes_of_the_own_model_is_not_undone(new_device: Callable[
     device = new_device()
     device.direct(plan())
     device.take(KNOWN)
-    device.store.company.adopt(OwnTensors("v1", encode_tensors(GOOD)))
+    device.store.peers.adopt(PersonalTensors("v1", encode_tensors(GOOD)))
     device.take(KNOWN)
     moved = np.abs(own_parameters(device)["weight"] - GOOD["weight"]).max()
     assert 0 < moved < 1, "it went on from there"
@@ -405,8 +405,8 @@ def test_another_federation_begins_with_its_own_version(new_device: Callable[...
     device.direct(NO_TRAINING)
     device.live()
     elsewhere = msgspec.structs.replace(standing(plan()), federation="elsewhere")
-    device.store.company.stand(elsewhere)
-    assert device.store.company.own() is None
+    device.store.peers.stand(elsewhere)
+    assert device.store.peers.own() is None
 
 
 def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[..., Device]) -> None:
@@ -415,9 +415,9 @@ def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[
     device.take(KNOWN)
     device.direct(None)
     device.take(NEW, NEW)
-    assert device.situation.now.company is None
-    assert device.store.company.own() is not None
-    assert device.store.company.standing() is None
+    assert device.situation.now.peers is None
+    assert device.store.peers.own() is not None
+    assert device.store.peers.standing() is None
 
 
 def test_a_refusal_that_lasts_ends_a_request(new_device: Callable[..., Device]) -> None:
@@ -428,8 +428,8 @@ def test_a_refusal_that_lasts_ends_a_request(new_device: Callable[..., Device]) 
     device.situation.judge(Conditions(), ())
     device.link.fault = refused("transfer.no_help", 409)
     device.companion.step()
-    assert device.store.company.asked() is None
-    assert [helped.outcome for helped in device.store.company.outcomes()] == ["unanswered"]
+    assert device.store.peers.asked() is None
+    assert [helped.outcome for helped in device.store.peers.outcomes()] == ["unanswered"]
 
 
 def test_a_credential_that_has_ended_ends_the_agent(new_device: Callable[..., Device]) -> None:
@@ -446,12 +446,12 @@ def test_help_is_judged_on_samples_that_the_own_model_has_not_trained_on(new_dev
     device = new_device()
     device.direct(plan())
     device.take(NEW, NEW)
-    reading = device.store.company.reading()
+    reading = device.store.peers.reading()
     assert (reading.judged, reading.trained) == (8, 4), "the newest batch is kept while the request is in hand"
     device.direct(plan(), help=device.ask_news("delivered", rows(GOOD)))
     device.live()
     assert device.link.named(GiveVerdict)[0].samples == 4
-    assert device.store.company.reading().trained == 8
+    assert device.store.peers.reading().trained == 8
 
 
 def test_who_recovers_alone_withdraws_the_request(new_device: Callable[..., Device]) -> None:
@@ -461,5 +461,5 @@ def test_who_recovers_alone_withdraws_the_request(new_device: Callable[..., Devi
     device.direct(NO_TRAINING, help=device.ask_news("asked"))
     device.take(KNOWN, KNOWN, KNOWN)
     assert len(device.link.named(WithdrawHelp)) == 1
-    assert [helped.outcome for helped in device.store.company.outcomes()] == ["withdrawn"]
+    assert [helped.outcome for helped in device.store.peers.outcomes()] == ["withdrawn"]
     assert device.link.named(ReportProfile)[-1].profile.drifting is False

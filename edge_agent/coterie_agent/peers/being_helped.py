@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.company.helping import named
-from coterie_agent.company.own_model import OwnModel
-from coterie_agent.company.reading import found_in
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.peers.helping import named
+from coterie_agent.peers.personal_model import PersonalModel
+from coterie_agent.peers.reading import found_in
 from coterie_agent.sharing import Telling, share_profile
-from coterie_agent.store.company import CompanyStore, KeptPortion, Outcome, Reading
+from coterie_agent.store.peers import KeptPortion, Outcome, PeersStore, Reading
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.start import terms_of
 from coterie_learning.device_plan import DevicePlan
@@ -44,7 +44,7 @@ class BeingHelped:
     """The side of a transfer that asked for it."""
 
     link: HttpLink
-    store: CompanyStore
+    store: PeersStore
     portions: BlobCache
     tell: Telling
     now: Callable[[], float]
@@ -104,7 +104,7 @@ class BeingHelped:
         self,
         portion: Portion,
         ask: AskHelp,
-        own: OwnModel,
+        own: PersonalModel,
         plan: DevicePlan,
         newest: Sequence[StoredRow],
         known: Sequence[int],

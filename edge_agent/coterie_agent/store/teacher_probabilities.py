@@ -7,7 +7,7 @@ from coterie_agent.store.database import Database
 _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
-class TeachingStore:
+class TeacherProbabilitiesStore:
     """The words of one version of the cloud model; a sample that goes takes them along."""
 
     def __init__(self, database: Database) -> None:

@@ -9,10 +9,10 @@ from typing import Self
 
 import msgspec
 
-from coterie_agent.company.own_model import OwnModel
-from coterie_agent.company.reading import next_batch
 from coterie_agent.errors import AgentError
-from coterie_agent.store.company import Reading
+from coterie_agent.peers.personal_model import PersonalModel
+from coterie_agent.peers.reading import next_batch
+from coterie_agent.store.peers import Reading
 from coterie_agent.store.samples import Samples
 from coterie_agent.training.customised import Customised
 from coterie_agent.training.graph import Graph
@@ -27,10 +27,10 @@ _AT_A_TIME_S = 0.5
 
 
 @dataclass
-class Alone:
+class LocalTraining:
     """The train step of one version, ready for batches."""
 
-    own: OwnModel
+    own: PersonalModel
     received: Parameters
     """Of the version: where classes that are new to the device begin."""
     graph: Graph
@@ -40,7 +40,7 @@ class Alone:
     """Seconds between two trainings at least."""
 
     @classmethod
-    def of_plan(cls, plan: DevicePlan, own: OwnModel, samples: Samples, *, threads: int) -> Self | None:
+    def of_plan(cls, plan: DevicePlan, own: PersonalModel, samples: Samples, *, threads: int) -> Self | None:
         """None where the plan trains in rounds only. Raises AgentError ``bundle.*`` or ``model.*``."""
         if plan.alone_every_s is None:
             return None

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.demo.company import (
+from coterie.demo.digits import Samples, deal
+from coterie.demo.peers import (
     BATCH,
     BATCH_EVERY_S,
     FAMILIAR,
@@ -17,11 +18,10 @@ from coterie.demo.company import (
     NEW,
     NEW_IN_A_BATCH,
     WARM_UP_BATCHES,
-    Company,
+    Peers,
     make_stream,
     sentences_of,
 )
-from coterie.demo.digits import Samples, deal
 from coterie.demo.report import Accuracy, Newcomer, Recovery, Report, UpdateBytes
 from coterie.demo.view import HelpRow, TransferRow
 
@@ -66,7 +66,7 @@ class Stage:
         self.now_s, self.requests, self.said = 0.0, list[HelpRow](), list[str]()
         self.helped, self.alone = Scripted("newcomer", helped), Scripted("loner", alone)
         digits = deal(devices=1, seed=0)
-        self.company = Company(
+        self.peers = Peers(
             helped=self.helped,
             alone=self.alone,
             helpers=[Scripted("neighbour"), Scripted("stranger")],
@@ -79,15 +79,15 @@ class Stage:
 
     def play(self, *, batches: int) -> None:
         for _ in range(batches):
-            self.company.step()
+            self.peers.step()
             self.now_s += BATCH_EVERY_S
 
 
 def test_both_are_given_the_same_until_both_have_recovered() -> None:
     stage = Stage([0.7, 0.7, 0.7, 0.91], [0.7, 0.72, 0.75, 0.78, 0.85, 0.9])
     stage.play(batches=20)
-    outcome = stage.company.outcome()
-    assert stage.company.is_over
+    outcome = stage.peers.outcome()
+    assert stage.peers.is_over
     assert outcome.helped == Recovery(batches=3, seconds=3 * BATCH_EVERY_S)
     assert outcome.alone == Recovery(batches=5, seconds=5 * BATCH_EVERY_S)
     assert len(stage.helped.met) == len(stage.alone.met) == outcome.waited_batches == 5
@@ -106,8 +106,8 @@ def test_both_are_given_the_same_until_both_have_recovered() -> None:
 def test_a_device_that_recovers_no_sooner_is_told_of_as_it_is() -> None:
     stage = Stage([0.7], [0.7, 0.9])
     stage.play(batches=LONGEST_BATCHES + 2)
-    outcome = stage.company.outcome()
-    assert stage.company.is_over
+    outcome = stage.peers.outcome()
+    assert stage.peers.is_over
     assert (outcome.helped, outcome.alone) == (None, Recovery(1, BATCH_EVERY_S))
     assert (outcome.helper, outcome.portion_bytes) == (None, None)
     assert outcome.took(outcome.helped) == f"not within {LONGEST_BATCHES} batches"
@@ -129,10 +129,10 @@ def test_nobody_waits_for_ever_for_it_to_begin() -> None:
     stage = Stage([0.7], [0.7])
     stage.helped.judged = 0
     stage.play(batches=1)
-    assert not stage.company.is_over
+    assert not stage.peers.is_over
     stage.now_s += LONGEST_WARM_UP_S
-    assert stage.company.is_over
-    assert stage.company.outcome().waited_batches == 0
+    assert stage.peers.is_over
+    assert stage.peers.outcome().waited_batches == 0
 
 
 def test_what_becomes_of_the_request_is_told_once_and_awaited() -> None:
@@ -141,14 +141,14 @@ def test_what_becomes_of_the_request_is_told_once_and_awaited() -> None:
     for row in (request("asked"), request("requested", SERVING), request("delivered", DELIVERED)):
         stage.requests = [row]
         stage.play(batches=1)
-        assert not stage.company.is_over
+        assert not stage.peers.is_over
     stage.requests = [request("judged", KEPT)]
     stage.play(batches=1)
-    assert stage.company.is_over
-    assert (stage.company.outcome().helper, stage.company.outcome().portion_bytes) == ("neighbour", 13_905)
+    assert stage.peers.is_over
+    assert (stage.peers.outcome().helper, stage.peers.outcome().portion_bytes) == ("neighbour", 13_905)
     told = [sentence for sentence in stage.said if "before after" not in sentence]
     assert told[1:] == list(sentences_of(request("judged", KEPT)))
-    assert [row.name for row in stage.company.rows()] == ["newcomer", "loner", "neighbour", "stranger"]
+    assert [row.name for row in stage.peers.rows()] == ["newcomer", "loner", "neighbour", "stranger"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Beside the rounds: two devices meet a digit that they have never seen, and one of them keeps company.
+"""Beside the rounds: two devices meet a digit that they have never seen, and one of them asks its peers for help.
 
 Both see the same samples and learn by themselves under one plan; the owner of the other does not let it ask for help.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.demo.devices import KEEPS_COMPANY, KEEPS_NO_COMPANY, DemoDevice
+from coterie.demo.devices import ASKS_NO_PEERS, ASKS_PEERS, DemoDevice
 from coterie.demo.digits import Samples, draw, of_digits
 from coterie.demo.report import Newcomer, Recovery
 from coterie.demo.screen import size
@@ -32,7 +32,7 @@ LONGEST_BATCHES = 30
 BATCH_EVERY_S = 1.5
 TOLERANCE = 0.05
 """Accuracy by which a device that has recovered may lie below what it had before the new digit came."""
-COMPANY = "company"
+PEERS = "peers"
 """Tag of the devices, and name of their pair and of their federation."""
 PLAN: Document = {
     "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.005},
@@ -76,12 +76,12 @@ class Cast(NamedTuple):
 def make_cast(samples: Samples, *, home: Path, environment: Mapping[str, str], rng: np.random.Generator) -> Cast:
     """Devices that see what is drawn from `samples`; the two that are compared see the same."""
 
-    def device(name: str, sees: Samples, settings: str = KEEPS_COMPANY) -> DemoDevice:
+    def device(name: str, sees: Samples, settings: str = ASKS_PEERS) -> DemoDevice:
         return DemoDevice(name=name, home=home / name, samples=sees, environment=environment, settings=settings)
 
     helpers = [device(name, _of(samples, digits, rng)) for name, digits in HELPERS.items()]
     familiar = _of(samples, FAMILIAR, rng)
-    return Cast(device("newcomer", familiar), device("loner", familiar, KEEPS_NO_COMPANY), helpers)
+    return Cast(device("newcomer", familiar), device("loner", familiar, ASKS_NO_PEERS), helpers)
 
 
 def make_stream(samples: Samples, rng: np.random.Generator) -> Sequence[Samples]:
@@ -109,7 +109,7 @@ class _Learner:
 
 
 @dataclass(kw_only=True)
-class Company:
+class Peers:
     """The story, one step at a time."""
 
     helped: Member
@@ -118,7 +118,7 @@ class Company:
     stream: Sequence[Samples]
     held_out: Samples
     look: Callable[[], Sequence[HelpRow]]
-    """The company's help requests, oldest first."""
+    """The peers' help requests, oldest first."""
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     _learners: tuple[_Learner, _Learner] = field(init=False)
@@ -191,7 +191,7 @@ class Company:
         helps = {row.helper_name for row in self._request.transfers} if self._request else set()
         return [
             MemberRow(helped.member.name, _sees(self._given), helped.accuracy, asks),
-            MemberRow(alone.member.name, _sees(self._given), alone.accuracy, "learns by itself, and has no company"),
+            MemberRow(alone.member.name, _sees(self._given), alone.accuracy, "learns by itself, and asks nobody"),
             *(
                 MemberRow(
                     member.name, _named(HELPERS[member.name]), None, "helps" if member.name in helps else "learns"

@@ -8,18 +8,18 @@ from functools import partial
 import msgspec
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.company.alone import Alone
-from coterie_agent.company.being_helped import BeingHelped
-from coterie_agent.company.helping import Helping
-from coterie_agent.company.own_model import OwnModel, load_own_model
-from coterie_agent.company.reading import begin_reading, fair_samples, found_in, judge_batch, next_batch, watch_of
 from coterie_agent.config import Config
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.peers.being_helped import BeingHelped
+from coterie_agent.peers.helping import Helping
+from coterie_agent.peers.local_training import LocalTraining
+from coterie_agent.peers.personal_model import PersonalModel, load_personal_model
+from coterie_agent.peers.reading import begin_reading, fair_samples, found_in, judge_batch, next_batch, watch_of
 from coterie_agent.sharing import share_profile
 from coterie_agent.situation import Now, Situation
-from coterie_agent.store.company import CompanyStatus, Reading
 from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import PeersStatus, Reading
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
@@ -32,7 +32,7 @@ from coterie_wire.messages import Directive, Done
 
 log = logging.getLogger(__name__)
 WITHHELD = Reason(
-    "help.withheld", "the model fails, and the owner does not let the device ask for help (agent.toml, [company])"
+    "help.withheld", "the model fails, and the owner does not let the device ask for help (agent.toml, [peers])"
 )
 NOT_ASKED_YET = Reason("help.not_asked_yet", "the model fails, and the platform has not heard of it yet")
 
@@ -43,12 +43,12 @@ class Membership:
 
     standing: Standing
     plan: DevicePlan
-    own: OwnModel
+    own: PersonalModel
     config: Config
     store: Store
     link: HttpLink
     situation: Situation
-    alone: Alone | None
+    alone: LocalTraining | None
     """None where the plan trains in rounds only."""
     helping: Helping
     being_helped: BeingHelped
@@ -58,9 +58,9 @@ class Membership:
     def is_current(self, standing: Standing, version: str) -> bool:
         """Whether it is still this plan and this version, and no round has changed the own model."""
         same = standing.digest == self.standing.digest and version == self.own.version
-        return same and self.own.stored == self.store.company.own()
+        return same and self.own.stored == self.store.peers.own()
 
-    def keep_company(self, now: Now) -> bool:
+    def tell_peers(self, now: Now) -> bool:
         """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
         cartel = self.plan.help
         if not isinstance(cartel, Cartel):
@@ -79,21 +79,21 @@ class Membership:
             learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
             if learned is not None:
                 tensors = self.own.as_stored().tensors
-                stored = self.store.company.trained(learned, before=self.own.stored, tensors=tensors)
+                stored = self.store.peers.trained(learned, before=self.own.stored, tensors=tensors)
                 self.own.stored = stored or self.own.stored
                 return True
         return judges and self._judge(reading)
 
-    def status(self) -> CompanyStatus:
+    def status(self) -> PeersStatus:
         """For the owner."""
         cartel = self.plan.help
         reading = self._reading()
-        asked = self.store.company.asked()
+        asked = self.store.peers.asked()
         if not isinstance(cartel, Cartel) or not reading.watch:
-            return CompanyStatus(self.standing.federation, reading.batches, None, False, (), None)
+            return PeersStatus(self.standing.federation, reading.batches, None, False, (), None)
         watch = self._watch(reading, cartel)
         wanted = watch.asks_for(cartel)
-        return CompanyStatus(
+        return PeersStatus(
             federation=self.standing.federation,
             batches=reading.batches,
             error=round(watch.recent(cartel).error, 4),
@@ -110,10 +110,10 @@ class Membership:
         return news.reason
 
     def _be_helped(self, now: Now, cartel: Cartel) -> bool:
-        asked = self.store.company.asked()
+        asked = self.store.peers.asked()
         if asked is None:
             return False
-        verdict = self.store.company.verdict()
+        verdict = self.store.peers.verdict()
         if verdict is not None:
             self.being_helped.tell_verdict(verdict, asked)
             return True
@@ -143,7 +143,7 @@ class Membership:
 
     def _trainable(self, reading: Reading) -> int:
         """The newest sample to train on: while help or a version may come, the newest batch is kept to judge it on."""
-        if self.store.company.asked() is None and not self.plan.spares_newest:
+        if self.store.peers.asked() is None and not self.plan.spares_newest:
             return reading.judged
         kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
         return kept[0] - 1 if kept else reading.judged
@@ -161,13 +161,13 @@ class Membership:
 
     def _help(self, now: Now) -> bool:
         serve = now.directive.serve if now.directive else None
-        if serve is None or serve.digest != self.standing.digest or self.store.company.has_ended(serve.transfer):
+        if serve is None or serve.digest != self.standing.digest or self.store.peers.has_ended(serve.transfer):
             return False
         return self.helping.serve(serve, self.own, self.plan, stop=self.situation.is_offline)
 
     def _ask(self, cartel: Cartel) -> bool:
         reading = self._reading()
-        if not reading.watch or not self._may_ask() or self.store.company.asked() is not None:
+        if not reading.watch or not self._may_ask() or self.store.peers.asked() is not None:
             return False
         watch = self._watch(reading, cartel)
         classes = watch.asks_for(cartel)
@@ -183,7 +183,7 @@ class Membership:
         reading = self._reading()
         if not reading.watch:
             return False
-        watch, settings = self._watch(reading, cartel), self.config.company
+        watch, settings = self._watch(reading, cartel), self.config.peers
         if settings.tell == "nothing":
             if not watch.told:
                 return False
@@ -205,7 +205,7 @@ class Membership:
             if refusal.is_revoked or is_retryable(refusal):
                 raise
             log.warning("the platform takes no profile: %s [%s]", refusal.detail, refusal.code)
-        self.store.company.read_on(
+        self.store.peers.read_on(
             msgspec.structs.replace(reading, watch=msgspec.json.encode(told), told_drifting=watch.drifting)
         )
         return True
@@ -216,17 +216,17 @@ class Membership:
         rows = self.store.samples.load(ids)
         if not rows:
             return False
-        self.store.company.read_on(judge_batch(self.own, rows, reading, self.plan.help))
+        self.store.peers.read_on(judge_batch(self.own, rows, reading, self.plan.help))
         return True
 
     def _reading(self) -> Reading:
-        return self.store.company.reading() or begin_reading(self.store.samples)
+        return self.store.peers.reading() or begin_reading(self.store.samples)
 
     def _watch(self, reading: Reading, cartel: Cartel) -> Watch:
         return watch_of(reading, cartel, self.own.spec.classes)
 
     def _may_ask(self) -> bool:
-        return self.config.company.ask and self.config.company.tell != "nothing"
+        return self.config.peers.ask and self.config.peers.tell != "nothing"
 
     def _must_stop(self) -> bool:
         return self.situation.now.stopping or bool(self.situation.now.blockers)
@@ -248,11 +248,11 @@ def join(
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
     """
     plan = parse_device_plan(standing.plan)
-    reading, spec = store.company.reading(), manifest.model
+    reading, spec = store.peers.reading(), manifest.model
     window = plan.help.recent_batches * spec.batch_size if isinstance(plan.help, Cartel) else 0
     newest = fair_samples(store.samples, reading, window) if reading is not None else []
-    model, keeps_own = Model(manifest, blobs), plan.local.keeps_own()
-    own = load_own_model(model, store.company, newest, keeps_own=keeps_own, threads=config.threads)
+    model, is_personal = Model(manifest, blobs), plan.local.is_personal()
+    own = load_personal_model(model, store.peers, newest, is_personal=is_personal, threads=config.threads)
     return Membership(
         standing=standing,
         plan=plan,
@@ -261,15 +261,15 @@ def join(
         store=store,
         link=link,
         situation=situation,
-        alone=Alone.of_plan(plan, own, store.samples, threads=config.threads),
+        alone=LocalTraining.of_plan(plan, own, store.samples, threads=config.threads),
         helping=Helping(
             link=link,
-            store=store.company,
+            store=store.peers,
             chunk_bytes=config.chunk_bytes,
-            willing=config.company.help_others,
+            willing=config.peers.help_others,
             now=time.time,
         ),
         being_helped=BeingHelped(
-            link=link, store=store.company, portions=portions, tell=config.company.tell, now=time.time
+            link=link, store=store.peers, portions=portions, tell=config.peers.tell, now=time.time
         ),
     )

@@ -33,7 +33,7 @@ SPLITS = (1, 2, 3)
 """How many groups each of a federation's splits found."""
 
 
-def keep_company(federation: Federation, members: Sequence[Device], *, random: Random, now: datetime) -> None:
+def add_help_between(federation: Federation, members: Sequence[Device], *, random: Random, now: datetime) -> None:
     """What the federation's plan has its members do between rounds, and the groups it divides them into."""
     plan = federation.parsed_plan()
     if isinstance(plan.help, Cartel):
@@ -242,7 +242,11 @@ def _line(round_: Round, name: str, role: Role, random: Random) -> None:
         parent=parent,
         origin=ModelVersion.Origin.SPLIT,
         parameters=parameters(parent.pair.model_spec(), random, round_.finished_at),
-        metrics={"models": 6, "strangeness_before": 0.61, "strangeness": round(random.uniform(0.31, 0.5), 3)},
+        metrics={
+            "models": 6,
+            "cross_entropy_gap_before": 0.61,
+            "cross_entropy_gap": round(random.uniform(0.31, 0.5), 3),
+        },
         created_at=round_.finished_at,
     )
     Alias.objects.create(

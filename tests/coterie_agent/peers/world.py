@@ -1,4 +1,4 @@
-"""A device's side of the company it keeps, in this process: a link that answers as it is told."""
+"""A device's side of the peers it keeps, in this process: a link that answers as it is told."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
-from coterie_agent.company.companion import Companion
 from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
+from coterie_agent.peers.thread import PeersThread
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
@@ -119,7 +119,7 @@ class Device:
 
     def __init__(self, home: Home, store: Store, bundle: Bundle, settings: dict[str, object]) -> None:
         self.home, self.store, self.bundle = home, store, bundle
-        self.config = msgspec.convert({"company": settings}, Config)
+        self.config = msgspec.convert({"peers": settings}, Config)
         self.link = Link()
         cache = BlobCache(home.blobs)
         for sha256, content in bundle.blobs.items():
@@ -132,7 +132,7 @@ class Device:
         self.situation = Situation()
         self.situation.judge(Conditions(charging="yes", network="wifi"), ())
         self.situation.hold(self.bundle.manifest.version, self.bundle.manifest.model)
-        self.companion = Companion(
+        self.companion = PeersThread(
             identity=self.store.identity.get(),
             config=self.config,
             store=self.store,
@@ -163,7 +163,7 @@ class Device:
 
     def ask_news(self, state: str, portion: bytes | None = None, **more: object) -> HelpNews:
         """How the platform says that the request in hand stands."""
-        asked = self.store.company.asked()
+        asked = self.store.peers.asked()
         assert asked is not None
         if portion is None:
             return HelpNews(asked.request, state, **more)

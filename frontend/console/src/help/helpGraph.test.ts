@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { companyOf } from "./company";
+import { helpGraphOf } from "./helpGraph";
 import type { Transfer } from "./queries";
 
 function transfer(helper: string, target: string, state: Transfer["state"]): Transfer {
@@ -7,7 +7,7 @@ function transfer(helper: string, target: string, state: Transfer["state"]): Tra
 }
 
 it("has each device once, and counts how the transfers of each pair ended", () => {
-  const { members, bonds } = companyOf([
+  const { members, bonds } = helpGraphOf([
     transfer("a", "b", "kept"),
     transfer("a", "b", "undone"),
     transfer("c", "b", "kept"),

@@ -1,4 +1,4 @@
-"""What a device knows of the company it keeps: its own model, what it has judged, whom it asked and whom it helped."""
+"""What a device knows of its peers: its personal model, what it has judged, whom it asked and whom it helped."""
 
 import sqlite3
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_agent.store.own_model import Own, OwnTensors, drop_own, find_own, give_up_own, write_own
+from coterie_agent.store.personal_model import Own, PersonalTensors, drop_own, find_own, give_up_own, write_own
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
 from coterie_wire.structs import from_json
@@ -55,7 +55,7 @@ class Helped(msgspec.Struct, frozen=True):
     at: float
 
 
-class CompanyStatus(msgspec.Struct, frozen=True):
+class PeersStatus(msgspec.Struct, frozen=True):
     """What the device does between rounds, for its owner."""
 
     federation: str
@@ -71,7 +71,7 @@ class CompanyStatus(msgspec.Struct, frozen=True):
     """Why it has not been helped yet; None: it needs no help."""
 
 
-class CompanyStore:
+class PeersStore:
     """Every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
@@ -92,7 +92,7 @@ class CompanyStore:
     def forget(self) -> None:
         """Nothing holds between rounds any more. The own model stays until another version comes."""
         with self._database.transaction() as cursor:
-            cursor.execute("DELETE FROM company")
+            cursor.execute("DELETE FROM peers")
 
     def own(self) -> Own | None:
         """Which parameters the device predicts with; None: those of the version that it holds."""
@@ -102,10 +102,10 @@ class CompanyStore:
     def own_tensors(self) -> bytes | None:
         """The parameters themselves, as safetensors."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT tensors FROM own_model").fetchone()
+            row = cursor.execute("SELECT tensors FROM personal_model").fetchone()
         return row[0] if row else None
 
-    def adopt(self, own: OwnTensors) -> Own:
+    def adopt(self, own: PersonalTensors) -> Own:
         """Predict with `own` from now on."""
         with self._database.transaction() as cursor:
             return _replace_own(cursor, own)
@@ -132,7 +132,7 @@ class CompanyStore:
             if find_own(cursor) != before:
                 return None
             _write(cursor, "reading", reading)
-            return _replace_own(cursor, OwnTensors(before.base, tensors))
+            return _replace_own(cursor, PersonalTensors(before.base, tensors))
 
     def asked(self) -> AskHelp | None:
         """The help request in hand."""
@@ -150,7 +150,7 @@ class CompanyStore:
             asked = _read(cursor, "asked", AskHelp)
             if asked is not None:
                 _record(cursor, Helped(asked.request, outcome, sentence, now))
-            cursor.execute("DELETE FROM company WHERE name IN ('asked', 'verdict')")
+            cursor.execute("DELETE FROM peers WHERE name IN ('asked', 'verdict')")
 
     def verdict(self) -> GiveVerdict | None:
         """What the device has found and not yet told."""
@@ -175,7 +175,7 @@ class CompanyStore:
                 " (SELECT transfer FROM kept_portion ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_PORTIONS,),
             )
-            return _replace_own(cursor, OwnTensors(before.base, tensors))
+            return _replace_own(cursor, PersonalTensors(before.base, tensors))
 
     def portions_for(self, assignment: str) -> tuple[KeptPortion, ...]:
         """The portions that the update of `assignment` starts from, oldest first: always the same for one assignment.
@@ -201,13 +201,13 @@ class CompanyStore:
         """Keep a portion for upload, so that the bytes stay the same however often it breaks off."""
         with self._database.transaction() as cursor:
             _write(cursor, "serving", offer)
-            cursor.execute("INSERT OR REPLACE INTO company VALUES ('served bytes', ?)", (payload,))
+            cursor.execute("INSERT OR REPLACE INTO peers VALUES ('served bytes', ?)", (payload,))
 
     def read_served(self, offset: int, size_bytes: int) -> bytes:
         """Up to `size_bytes` of the portion that is being uploaded, from `offset` on."""
         with self._database.reading() as cursor:
             row = cursor.execute(
-                "SELECT substr(content, ?, ?) FROM company WHERE name = 'served bytes'", (offset + 1, size_bytes)
+                "SELECT substr(content, ?, ?) FROM peers WHERE name = 'served bytes'", (offset + 1, size_bytes)
             ).fetchone()
         return bytes(row[0]) if row else b""
 
@@ -215,7 +215,7 @@ class CompanyStore:
         """The transfer has come to its end on this side."""
         with self._database.transaction() as cursor:
             _record(cursor, Helped(transfer, outcome, sentence, now))
-            cursor.execute("DELETE FROM company WHERE name IN ('serving', 'served bytes')")
+            cursor.execute("DELETE FROM peers WHERE name IN ('serving', 'served bytes')")
 
     def has_ended(self, name: str) -> bool:
         """Whether a transfer or a request ended here; an answer sent before the platform knew may still name it."""
@@ -238,7 +238,7 @@ class _Terms(msgspec.Struct, frozen=True):
     classes: tuple[int, ...]
 
 
-def _replace_own(cursor: sqlite3.Cursor, own: OwnTensors) -> Own:
+def _replace_own(cursor: sqlite3.Cursor, own: PersonalTensors) -> Own:
     write_own(cursor, own)
     found = find_own(cursor)
     assert found is not None, "it has just been written"
@@ -252,12 +252,12 @@ def _portions(cursor: sqlite3.Cursor, condition: str, value: str) -> tuple[KeptP
 
 
 def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
-    row = cursor.execute("SELECT content FROM company WHERE name = ?", (name,)).fetchone()
+    row = cursor.execute("SELECT content FROM peers WHERE name = ?", (name,)).fetchone()
     return from_json(row[0], kind) if row else None
 
 
 def _write(cursor: sqlite3.Cursor, name: str, value: msgspec.Struct) -> None:
-    cursor.execute("INSERT OR REPLACE INTO company VALUES (?, ?)", (name, msgspec.json.encode(value)))
+    cursor.execute("INSERT OR REPLACE INTO peers VALUES (?, ?)", (name, msgspec.json.encode(value)))
 
 
 def _record(cursor: sqlite3.Cursor, helped: Helped) -> None:

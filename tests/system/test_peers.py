@@ -44,7 +44,7 @@ def samples(count: int, classes: tuple[int, ...], *, seed: int) -> Samples:
     return images.astype(np.float32), labels
 
 
-class Company:
+class Peers:
     """A federation whose devices learn alone and help one another."""
 
     def __init__(self, site: Site, name: str, home: Path, stack: ExitStack) -> None:
@@ -81,30 +81,30 @@ class Company:
 
 
 @pytest.fixture
-def new_company(site: Site, tmp_path: Path) -> Iterator[Callable[[str], Company]]:
+def new_peers(site: Site, tmp_path: Path) -> Iterator[Callable[[str], Peers]]:
     """Makes one, by its name."""
     with ExitStack() as stack:
-        yield lambda name: Company(site, name, tmp_path, stack)
+        yield lambda name: Peers(site, name, tmp_path, stack)
 
 
 def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_middle(
-    new_company: Callable[[str], Company],
+    new_peers: Callable[[str], Peers],
 ) -> None:
-    company = new_company("company-kill")
-    helper = company.member("helper", (0, FAMILIAR, NEW))
-    target = company.member("target", (0, FAMILIAR))
+    peers = new_peers("peers-kill")
+    helper = peers.member("helper", (0, FAMILIAR, NEW))
+    target = peers.member("target", (0, FAMILIAR))
     x, _ = samples(20, (NEW,), seed=7)
     helper.set_conditions(OFFLINE)
-    eventually(lambda: not company.site.operator.get(f"/devices/{helper.id}/")["ready"])
-    company.meets_what_it_never_saw(target)
-    company.reaches("asked")
-    company.site.platform.kill_all()
+    eventually(lambda: not peers.site.operator.get(f"/devices/{helper.id}/")["ready"])
+    peers.meets_what_it_never_saw(target)
+    peers.reaches("asked")
+    peers.site.platform.kill_all()
     target.set_conditions(OFFLINE)
     helper.set_conditions(READY)
-    delivered = company.reaches("delivered")
-    company.site.platform.kill_all()
+    delivered = peers.reaches("delivered")
+    peers.site.platform.kill_all()
     target.set_conditions(READY)
-    judged = company.reaches("judged")
+    judged = peers.reaches("judged")
     assert judged["id"] == delivered["id"]
     (transfer,) = judged["transfers"]
     assert (transfer["state"], transfer["helper"]) == ("kept", helper.id)
@@ -119,17 +119,17 @@ def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_m
     assert {entry["what"] for entry in helper.status()["sent"]} >= {"portion", "offer-portion"}
 
 
-def test_a_helper_dies_while_serving_and_the_next_one_helps(new_company: Callable[[str], Company]) -> None:
-    company = new_company("company-death")
-    with Proxy(company.site.url) as proxy:
-        first = company.member("nearest", (0, FAMILIAR, NEW), url=proxy.url)
-        second = company.member("farther", (0, FAMILIAR, FAMILIAR, NEW, 4, 5))
-        target = company.member("target", (0, FAMILIAR))
+def test_a_helper_dies_while_serving_and_the_next_one_helps(new_peers: Callable[[str], Peers]) -> None:
+    peers = new_peers("peers-death")
+    with Proxy(peers.site.url) as proxy:
+        first = peers.member("nearest", (0, FAMILIAR, NEW), url=proxy.url)
+        second = peers.member("farther", (0, FAMILIAR, FAMILIAR, NEW, 4, 5))
+        target = peers.member("target", (0, FAMILIAR))
         proxy.holds_uploads_after = proxy.uploaded_bytes + 2048
-        company.meets_what_it_never_saw(target)
+        peers.meets_what_it_never_saw(target)
         eventually(lambda: proxy.uploaded_bytes == proxy.holds_uploads_after)
         first.kill()
-        judged = company.reaches("judged")
+        judged = peers.reaches("judged")
     states = {transfer["helper"]: transfer["state"] for transfer in judged["transfers"]}
     assert states == {first.id: "expired", second.id: "kept"}
     x, _ = samples(20, (NEW,), seed=7)

@@ -4,15 +4,15 @@ import { Background, Controls, MarkerType, ReactFlow } from "@xyflow/react";
 import { useMemo } from "react";
 import "@xyflow/react/dist/style.css";
 import classes from "../models/Lineage.module.css";
-import { companyOf } from "./company";
+import { helpGraphOf } from "./helpGraph";
 import type { Transfer } from "./queries";
 
 /** Who helped whom, as a graph; an arrow goes from the helper to the one that was helped. */
-export default function Company({ transfers }: { transfers: readonly Transfer[] }) {
+export default function HelpGraph({ transfers }: { transfers: readonly Transfer[] }) {
   const scheme = useComputedColorScheme("light");
   const navigate = useNavigate();
   const { nodes, edges } = useMemo(() => {
-    const { members, bonds } = companyOf(transfers);
+    const { members, bonds } = helpGraphOf(transfers);
     return {
       nodes: members.map(({ device, name, x, y }) => ({ id: device, position: { x, y }, data: { label: name } })),
       edges: bonds.map(({ helper, target, kept, undone, open }) => ({

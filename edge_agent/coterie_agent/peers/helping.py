@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coterie_agent.company.own_model import OwnModel
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
-from coterie_agent.store.company import CompanyStore
+from coterie_agent.peers.personal_model import PersonalModel
+from coterie_agent.store.peers import PeersStore
 from coterie_agent.training.start import terms_of
 from coterie_agent.upload import Delivery
 from coterie_learning.device_plan import DevicePlan
@@ -25,13 +25,13 @@ class Helping:
     """The helper's side of a transfer."""
 
     link: HttpLink
-    store: CompanyStore
+    store: PeersStore
     chunk_bytes: int
     willing: bool
     now: Callable[[], float]
     """Unix time."""
 
-    def serve(self, serve: Serve, own: OwnModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
+    def serve(self, serve: Serve, own: PersonalModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
         """Bring the portion to the platform, or decline; False if `stop` said so before, and it goes on where it was.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended.
@@ -55,7 +55,7 @@ class Helping:
             self.store.end_serving(serve.transfer, "declined", outcome.detail, now=self.now())
         return outcome != "stopped"
 
-    def _spool(self, serve: Serve, own: OwnModel, plan: DevicePlan) -> OfferPortion:
+    def _spool(self, serve: Serve, own: PersonalModel, plan: DevicePlan) -> OfferPortion:
         terms = terms_of(plan, own.spec, serve.classes)
         seed = int(hashlib.sha256(serve.transfer.encode()).hexdigest()[:12], 16)
         payload = encode_portion(terms, own.parameters, reference=own.model.parameters(), seed=seed)

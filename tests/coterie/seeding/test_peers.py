@@ -1,6 +1,6 @@
 import pytest
 
-from coterie.seeding.company import spread
+from coterie.seeding.peers import spread
 
 
 @pytest.mark.parametrize("size", range(3, 12))

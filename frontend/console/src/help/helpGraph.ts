@@ -20,7 +20,7 @@ const SPACING = 80;
 const WIDER = 2.2;
 
 /** Who helped whom: each device once, on an ellipse; each pair once, with how its transfers ended. */
-export function companyOf(transfers: readonly Transfer[]): { members: readonly Member[]; bonds: readonly Bond[] } {
+export function helpGraphOf(transfers: readonly Transfer[]): { members: readonly Member[]; bonds: readonly Bond[] } {
   const names = new Map<string, string>();
   const bonds = new Map<string, Bond>();
   for (const { helper, helper_name, target, target_name, state } of transfers) {

@@ -1,12 +1,12 @@
-"""The device's own model: the version it received, and what its own training and its company have made of it."""
+"""The device's own model: the version it received, and what its own training and its peers have made of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from coterie_agent.store.company import CompanyStore
-from coterie_agent.store.own_model import Own, OwnTensors
+from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.personal_model import Own, PersonalTensors
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
@@ -17,7 +17,7 @@ from coterie_wire.tensors import encode_tensors
 
 
 @dataclass
-class OwnModel:
+class PersonalModel:
     """A version's graphs with the device's own parameters."""
 
     model: Model
@@ -50,17 +50,17 @@ class OwnModel:
                 self.predictor.set_parameters(self.parameters)
         return predicted
 
-    def as_stored(self) -> OwnTensors:
+    def as_stored(self) -> PersonalTensors:
         """The own parameters for the store."""
-        return OwnTensors(self.version, encode_tensors(dict(self.parameters)))
+        return PersonalTensors(self.version, encode_tensors(dict(self.parameters)))
 
 
-def load_own_model(
-    model: Model, store: CompanyStore, newest: Sequence[StoredRow], *, keeps_own: bool, threads: int
-) -> OwnModel:
+def load_personal_model(
+    model: Model, store: PeersStore, newest: Sequence[StoredRow], *, is_personal: bool, threads: int
+) -> PersonalModel:
     """The own model, on the version that the device holds now.
 
-    Where the version is new to it and the plan's devices do not keep their own model anyway (`keeps_own`), the device
+    Where the version is new to it and the plan's devices do not keep their own model anyway (`is_personal`), the device
     keeps its own parameters only if they do better on its `newest` samples: no version makes a device's model worse,
     and none is refused for noise.
 
@@ -70,16 +70,16 @@ def load_own_model(
     predictor = Predictor(model.predict(), spec, received, model.frozen(), threads=threads)
     known, kept = store.own(), read_parameters(store.own_tensors(), spec)
     if known is None or kept is None:
-        adopted = store.adopt(OwnTensors(model.manifest.version, encode_tensors(dict(received))))
-        return OwnModel(model, predictor, received, adopted)
-    own = OwnModel(model, predictor, received, known)
-    if known.base == own.version or keeps_own or (newest and _does_better(own, newest, kept)):
+        adopted = store.adopt(PersonalTensors(model.manifest.version, encode_tensors(dict(received))))
+        return PersonalModel(model, predictor, received, adopted)
+    own = PersonalModel(model, predictor, received, known)
+    if known.base == own.version or is_personal or (newest and _does_better(own, newest, kept)):
         own.take(kept)
     if known.base != own.version:
         own.stored = store.adopt(own.as_stored())
     return own
 
 
-def _does_better(own: OwnModel, newest: Sequence[StoredRow], kept: Parameters) -> bool:
+def _does_better(own: PersonalModel, newest: Sequence[StoredRow], kept: Parameters) -> bool:
     labels = np.array([row.label for row in newest], np.int64)
     return judge(labels, own.predict(newest), own.predict(newest, kept)).kept
