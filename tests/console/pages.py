@@ -60,6 +60,7 @@ PAGES: Mapping[str, ConsolePage] = {
     "tokens": ConsolePage("/settings?tab=tokens", "No token yet"),
     "webhooks": ConsolePage("/settings?tab=webhooks", "No webhook yet"),
     "deliveries": ConsolePage("/settings?tab=deliveries", "Nothing was told"),
+    "glossary": ConsolePage("/glossary", None),
 }
 
 

@@ -6,12 +6,14 @@ from pathlib import Path
 from coterie.simulation.schema import schema_text as simulation_schema_text
 from coterie_learning.schema import schema_text
 from tests.contract.error_catalogue import ROOT, errors_page
+from tests.contract.glossary_page import glossary_page
 from tests.contract.kinds_page import kinds_page
 from tests.contract.openapi_page import console_page, openapi_page
 
 REFERENCE = ROOT / "docs" / "reference"
 
 PAGES: Mapping[Path, Callable[[], str]] = {
+    ROOT / "docs" / "glossary.md": glossary_page,
     REFERENCE / "errors.md": errors_page,
     REFERENCE / "kinds.md": kinds_page,
     REFERENCE / "console.schema.json": console_page,

@@ -12,6 +12,7 @@ import { Route as rootRouteImport } from './routes/__root'
 import { Route as IndexRouteImport } from './routes/index'
 import { Route as AuditRouteImport } from './routes/audit'
 import { Route as EnrolRouteImport } from './routes/enrol'
+import { Route as GlossaryRouteImport } from './routes/glossary'
 import { Route as HelpRouteImport } from './routes/help'
 import { Route as JobsRouteImport } from './routes/jobs'
 import { Route as PartsRouteImport } from './routes/parts'
@@ -39,6 +40,11 @@ const AuditRoute = AuditRouteImport.update({
 const EnrolRoute = EnrolRouteImport.update({
   id: '/enrol',
   path: '/enrol',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const GlossaryRoute = GlossaryRouteImport.update({
+  id: '/glossary',
+  path: '/glossary',
   getParentRoute: () => rootRouteImport,
 } as any)
 const HelpRoute = HelpRouteImport.update({
@@ -112,6 +118,7 @@ export interface FileRoutesByFullPath {
   '/': typeof IndexRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
+  '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
@@ -130,6 +137,7 @@ export interface FileRoutesByTo {
   '/': typeof IndexRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
+  '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
@@ -149,6 +157,7 @@ export interface FileRoutesById {
   '/': typeof IndexRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
+  '/glossary': typeof GlossaryRoute
   '/help': typeof HelpRoute
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
@@ -169,6 +178,7 @@ export interface FileRouteTypes {
     | '/'
     | '/audit'
     | '/enrol'
+    | '/glossary'
     | '/help'
     | '/jobs'
     | '/parts'
@@ -187,6 +197,7 @@ export interface FileRouteTypes {
     | '/'
     | '/audit'
     | '/enrol'
+    | '/glossary'
     | '/help'
     | '/jobs'
     | '/parts'
@@ -205,6 +216,7 @@ export interface FileRouteTypes {
     | '/'
     | '/audit'
     | '/enrol'
+    | '/glossary'
     | '/help'
     | '/jobs'
     | '/parts'
@@ -224,6 +236,7 @@ export interface RootRouteChildren {
   IndexRoute: typeof IndexRoute
   AuditRoute: typeof AuditRoute
   EnrolRoute: typeof EnrolRoute
+  GlossaryRoute: typeof GlossaryRoute
   HelpRoute: typeof HelpRoute
   JobsRoute: typeof JobsRoute
   PartsRoute: typeof PartsRoute
@@ -260,6 +273,13 @@ declare module '@tanstack/react-router' {
       path: '/enrol'
       fullPath: '/enrol'
       preLoaderRoute: typeof EnrolRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/glossary': {
+      id: '/glossary'
+      path: '/glossary'
+      fullPath: '/glossary'
+      preLoaderRoute: typeof GlossaryRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/help': {
@@ -360,6 +380,7 @@ const rootRouteChildren: RootRouteChildren = {
   IndexRoute: IndexRoute,
   AuditRoute: AuditRoute,
   EnrolRoute: EnrolRoute,
+  GlossaryRoute: GlossaryRoute,
   HelpRoute: HelpRoute,
   JobsRoute: JobsRoute,
   PartsRoute: PartsRoute,

@@ -69,6 +69,7 @@ EXAMPLES: Mapping[str, object] = {
     "loss_before": 0.52,
     "max_body_bytes": 1073741824,
     "mean_accuracy": 0.925,
+    "meaning": "The devices that take part in one round.",
     "members": 24,
     "metadata": {"samples": 120, "class_counts": [100, 20, 0]},
     "metrics": {"accuracy": 0.934, "updates": 10, "update_bytes": 123456},

@@ -119,6 +119,9 @@ function Person() {
         <Menu.Item component="a" href="/api/docs/">
           REST API
         </Menu.Item>
+        <Menu.Item component={Link} to="/glossary">
+          Glossary
+        </Menu.Item>
         <Menu.Item component={Link} to="/settings" search={{ tab: "password" } as never}>
           Password
         </Menu.Item>

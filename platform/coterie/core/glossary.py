@@ -1,0 +1,76 @@
+"""What the words of this project mean: the one place that docs, REST API and console take them from."""
+
+from typing import NamedTuple
+
+
+class Term(NamedTuple):
+    """A word, as it is used everywhere: code, API, console and docs."""
+
+    name: str
+    meaning: str
+
+
+GLOSSARY = (
+    Term("assignment", "The part of one device in one cohort: train from this version, deliver by then."),
+    Term("bundle", "What a device downloads: a signed manifest, graphs and parameters, each addressed by its SHA-256."),
+    Term("canary", "A roll-out that a small group of devices tries before every device gets the version."),
+    Term(
+        "champion",
+        "The version of a lineage that devices use now; it changes when one is published or rolled back.",
+    ),
+    Term("cohort", "The devices that take part in one round."),
+    Term("conditions", "What is true on a device now: charging, network, idle, temperature, hours."),
+    Term(
+        "cross-entropy gap",
+        "How much a model's cross-entropy against a target distribution exceeds that distribution's own entropy, "
+        "in nats; 0 where both agree.",
+    ),
+    Term("device", "One enrolled edge agent."),
+    Term("device state", "What an algorithm remembers on a device from round to round, such as a residual."),
+    Term("federation", "A set of devices that learn one task together, under one plan."),
+    Term("fleet", "The devices of one organisation."),
+    Term("group", "Devices that share one lineage after a split."),
+    Term("held-out data", "Samples that no model was trained on, by which versions are compared."),
+    Term("help request", "A device whose model fails after a drift of its data asks for help."),
+    Term("kind", "One algorithm that can fill a slot of a plan, with its hyperparameters."),
+    Term("lineage", "Versions that follow from one another. Each group has a lineage of its own."),
+    Term("local training", "Training between rounds, on new samples, without an assignment."),
+    Term("misfit", "Why a kind cannot work with a plan, a model or a fleet; the kind says so itself."),
+    Term(
+        "model pair",
+        "The cloud base model (large, the teacher) and the device model (small, the student) of a federation.",
+    ),
+    Term("model version", "One immutable set of parameters."),
+    Term("operator", "A person who runs the platform, with a role that says what they may do."),
+    Term("owner", "The person whose device it is; not the operator."),
+    Term("peers", "The devices with which a device exchanges portions of models, or models."),
+    Term("personal model", "A device's own parameters, where a plan lets it keep them between rounds."),
+    Term("plan", "What a federation does, as data: one kind in each slot."),
+    Term("policy", "What the plan and the owner ask of the conditions; the owner's can only be stricter."),
+    Term("portion", "The part of a helper's model that goes to the device that asked."),
+    Term("preset", "A published system as a plan: a file of kinds."),
+    Term(
+        "profile", "What a device tells of its data, never the data: class priors, error overall and per class, counts."
+    ),
+    Term("residual", "What a codec lost of an update; it is added to the device's next update (error feedback)."),
+    Term("round", "One collection of updates that ends in a new version, or is abandoned with a reason."),
+    Term("running statistics", "Means and variances that normalisation layers gather while they train."),
+    Term(
+        "server state", "What a merge remembers from round to round, stored beside a version and rolled back with it."
+    ),
+    Term("slot", "A question that a plan answers, such as how an update travels."),
+    Term("split", "The division of a federation's devices into groups."),
+    Term("step scalars", "The scalar inputs of one train step: learning rate, momentum, proximal weight and the like."),
+    Term(
+        "teacher probabilities",
+        "What the cloud model predicts for a device's samples, by which the device model learns too.",
+    ),
+    Term("train step", "One optimisation step of the device model (forward, loss, backward, update) as an ONNX graph."),
+    Term("transfer", "A portion on its way from a helper to the device that asked."),
+    Term(
+        "update",
+        "What a device uploads: the encoded difference of its parameters, what its algorithm sends besides, its sample "
+        "count and its metrics.",
+    ),
+)
+"""In the order of their names."""
