@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coterie.simulation.schema import schema_text as simulation_schema_text
 from coterie_learning.schema import schema_text
+from tests.contract.architecture_picture import architecture_picture
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.glossary_page import glossary_page
 from tests.contract.kinds_page import kinds_page
@@ -13,6 +14,7 @@ from tests.contract.openapi_page import console_page, openapi_page
 REFERENCE = ROOT / "docs" / "reference"
 
 PAGES: Mapping[Path, Callable[[], str]] = {
+    ROOT / "docs" / "images" / "architecture.svg": architecture_picture,
     ROOT / "docs" / "glossary.md": glossary_page,
     REFERENCE / "errors.md": errors_page,
     REFERENCE / "kinds.md": kinds_page,
