@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line on a source checkout; `coterie` is the same, installed."""
+"""Django's command line on a source checkout; what people use is `coterie`."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,6 @@ ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT / "platform"), str(ROOT / "edge_agent")]
 
 if __name__ == "__main__":
-    from coterie.cli import main
+    from coterie.cli.development import main
 
     main()

@@ -50,6 +50,12 @@ Raised by `coterie.sdk` itself; whatever else it raises has the code that the pl
 
 {sdk}
 
+## Of the `coterie` command
+
+Told on standard error; a command that a platform refuses tells the platform's code.
+
+{cli}
+
 ## Of the agent
 
 Told by `coterie-agent`, and as the reason why an assignment was given back.
@@ -138,6 +144,11 @@ def sdk_codes() -> tuple[str, ...]:
     return tuple(sorted(code for code in _literals() if re.fullmatch(r"sdk\.[a-z_]+", code)))
 
 
+def cli_codes() -> tuple[str, ...]:
+    """The codes that the command line gives of itself."""
+    return tuple(sorted(code for code in _literals() if re.fullmatch(r"cli\.[a-z_]+", code)))
+
+
 def rest_codes() -> tuple[str, ...]:
     """The codes that stand for exceptions of Django REST framework."""
     return tuple(sorted(text for text in _literals() if re.fullmatch(r"rest\.[a-z_]+", text)))
@@ -152,11 +163,13 @@ def errors_page() -> str:
     reasons = (f"- `{code}`" for code in codes_given("Reason", "_reason"))
     rest = (f"- `{code}`" for code in rest_codes())
     sdk = (f"- `{code}`" for code in sdk_codes())
+    cli = (f"- `{code}`" for code in cli_codes())
     sections = {
         "platform": platform,
         "wire": wire,
         "rest": rest,
         "sdk": sdk,
+        "cli": cli,
         "agent": agent,
         "exits": exits,
         "reasons": reasons,

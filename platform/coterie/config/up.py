@@ -1,6 +1,8 @@
 """``coterie up``: the whole platform with one command; none of Django's, which would load every app first."""
 
 import argparse
+import errno
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +11,9 @@ from django.conf import settings
 from coterie.config.env import child_environment
 from coterie.config.exclusive import ANYWHERE, StateInUse, bind, lock_state, url_of
 from coterie.config.supervisor import SupervisorOptions, become_supervisor
+
+NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""An address that no interface of this machine has, or a kind of address that it does not know."""
 
 
 def main(arguments: Sequence[str], *, prog: str) -> None:
@@ -19,7 +24,8 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     try:
         listener = bind(given.host, given.port)
     except OSError as error:
-        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
+        other = "--host" if error.errno in NOT_OURS or isinstance(error, socket.gaierror) else "--port"
+        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another {other}")
     try:
         lock_fd = lock_state(settings.STATE)
     except StateInUse as error:

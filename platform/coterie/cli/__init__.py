@@ -1,0 +1,5 @@
+"""The `coterie` command."""
+
+from coterie.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,103 @@
+"""Commands that run here: a platform's own process, its administration, the demo, simulations and the compiler.
+
+Those that Django's management framework performs take their arguments as they are: ``coterie NAME --help`` shows them.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from coterie.cli.failures import told
+from coterie.cli.state import make_state, manage, need_state, passing_state
+
+PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+"""All arguments but ours go on to what performs the command."""
+STATE = click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="directory that keeps everything (default: ./coterie-state)",
+)
+ARGUMENTS = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+ASKS_FOR_HELP = {"-h", "--help"}
+
+
+@click.command(context_settings=PASSED_ON, short_help="Run the platform in embedded mode.")
+@STATE
+@ARGUMENTS
+@told
+def up(state: Path | None, arguments: tuple[str, ...]) -> None:
+    """Run the platform in embedded mode: SQLite and files in one directory, no server to install."""
+    if ASKS_FOR_HELP & set(arguments):
+        with passing_state(state):
+            _run_up(arguments)
+    make_state(state)
+    _run_up(arguments)
+
+
+def _run_up(arguments: tuple[str, ...]) -> None:
+    from coterie.config.up import main
+
+    main(arguments, prog="coterie up")
+
+
+@click.command("compile", context_settings=PASSED_ON, short_help="Check a model without a platform.")
+@ARGUMENTS
+@told
+def compile_model(arguments: tuple[str, ...]) -> None:
+    """What a platform would say of a model, and what it would take of devices."""
+    from coterie.offline.command import main
+
+    main(list(arguments), prog="coterie compile")
+
+
+def _passing(name: str, says: str) -> click.Command:
+    """A command that leaves nothing behind."""
+
+    @told
+    def run(state: Path | None, arguments: tuple[str, ...]) -> None:
+        with passing_state(state):
+            manage(name, arguments)
+
+    return _command(name, says, run)
+
+
+def _administering(name: str, says: str) -> click.Command:
+    """A command on the state of a platform that is there."""
+
+    return _command(name, says, _with_state(name, need_state))
+
+
+def _beginning(name: str, says: str) -> click.Command:
+    """A command that makes the state where there is none."""
+    return _command(name, says, _with_state(name, make_state))
+
+
+def _with_state(name: str, prepare: Callable[[Path | None], None]) -> Callable[..., None]:
+    @told
+    def run(state: Path | None, arguments: tuple[str, ...]) -> None:
+        if ASKS_FOR_HELP & set(arguments):
+            with passing_state(state):
+                manage(name, arguments)
+        else:
+            prepare(state)
+            manage(name, arguments)
+
+    return run
+
+
+def _command(name: str, says: str, run: Callable[..., None]) -> click.Command:
+    command = click.command(name, context_settings=PASSED_ON, short_help=says, help=says)
+    return command(STATE(ARGUMENTS(run)))
+
+
+demo = _passing("demo", "Run a fleet that learns, live: a platform and eight agents.")
+simulate = _passing("simulate", "Run a plan on virtual devices and a simulated clock.")
+token = _administering("token", "Make an API token for a program.")
+sign_in_link = _administering("sign-in-link", "Print a link that signs an operator in once.")
+createsuperuser = _administering("createsuperuser", "Make an administrator.")
+changepassword = _administering("changepassword", "Give an operator another password.")
+change_role = _administering("change-role", "Give an operator another role.")
+seed_fleet = _beginning("seed-fleet", "Fill an empty platform with a fleet like a real one, to look at the console.")
+migrate = _beginning("migrate", "Bring the database to this version; `coterie up` does it by itself.")

@@ -1,0 +1,54 @@
+"""``coterie login``: which platform the other commands speak to, and as whom."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from coterie.cli.connection import Connection, Login, Session, chosen_transport
+from coterie.cli.failures import Failed, told
+from coterie_wire.structs import from_json
+
+FILE = Path(click.get_app_dir("coterie")) / "login.json"
+
+
+def read_login() -> Login:
+    """The platform that was chosen. Raises Failed where none was."""
+    try:
+        return from_json(FILE.read_bytes(), Login)
+    except FileNotFoundError:
+        raise Failed("cli.not_logged_in", "Say which platform you mean first: coterie login URL.") from None
+    except msgspec.DecodeError as error:
+        raise Failed("cli.login_unreadable", f"{FILE} does not hold a login: {error}; log in anew.") from error
+
+
+@click.command()
+@click.argument("url")
+@click.option("--token-stdin", is_flag=True, help="read the API token from standard input instead of asking for it")
+@told
+def login(url: str, token_stdin: bool) -> None:
+    """Choose the platform at URL for the commands that speak to one.
+
+    The API token comes from the console (Settings, API tokens) or from `coterie token create` on the platform's own
+    machine. It is kept in a file that only you can read.
+    """
+    given = sys.stdin.readline() if token_stdin else click.prompt("API token", hide_input=True)
+    chosen = Login(url.rstrip("/"), given.strip())
+    session = Connection(chosen, chosen_transport()).get("session/", Session)
+    who = "nobody" if session.operator is None else f"{session.operator.username} ({session.operator.role})"
+    FILE.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = FILE.with_suffix(".draft")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(chosen))
+    draft.replace(FILE)
+    click.echo(f"You are {who} at {chosen.url}.")
+
+
+@click.command()
+@told
+def logout() -> None:
+    """Forget the platform and its token; the token stays valid until somebody revokes it."""
+    FILE.unlink(missing_ok=True)
+    click.echo("The token is no longer kept here.")

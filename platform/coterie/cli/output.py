@@ -1,0 +1,61 @@
+"""What commands print: tables where people read, tab-separated lines where programs do, JSON where it is asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from coterie_wire.structs import from_json
+
+Fields: TypeAlias = Mapping[str, object]
+"""A thing of the REST API, as its JSON has it."""
+
+
+def print_json(content: bytes) -> None:
+    """`content`, indented."""
+    if content:
+        click.echo(msgspec.json.format(content, indent=2))
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Fields]) -> None:
+    """A row for each of `rows`; where standard output is no terminal, tab-separated with a line of names."""
+    console = Console()
+    if not console.is_terminal:
+        click.echo("\t".join(columns))
+        for row in rows:
+            click.echo("\t".join(_written(row.get(column)).replace("\t", " ") for column in columns))
+        return
+    table = Table(*(column.replace("_", " ") for column in columns), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(_written(row.get(column)) for column in columns))
+    console.print(table)
+
+
+def print_fields(content: bytes) -> None:
+    """Each field of a thing in a line; each thing of a list, or of a page of one, in its own block."""
+    told = from_json(content, object)
+    if isinstance(told, dict) and isinstance(told.get("results"), list):
+        told = told["results"]
+    for number, thing in enumerate(told if isinstance(told, list) else [told]):
+        if number:
+            click.echo()
+        if isinstance(thing, dict):
+            for name, value in thing.items():
+                click.echo(f"{name}: {_written(value)}")
+        else:
+            click.echo(_written(thing))
+
+
+def _written(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value.replace("\n", " ")
+        case list() if all(isinstance(item, str) for item in value):
+            return ", ".join(value)
+        case _:
+            return msgspec.json.encode(value).decode()

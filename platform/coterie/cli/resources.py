@@ -1,0 +1,246 @@
+"""Commands that speak to a running platform: lists, single things, and what can be done to them.
+
+A row of `RESOURCES` is a command with sub-commands ``list``, ``show`` and one for each action, each with ``--json``.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import click
+import msgspec
+
+from coterie.cli.connection import Connection, chosen_transport
+from coterie.cli.failures import Failed, told
+from coterie.cli.login import read_login
+from coterie.cli.output import Fields, print_fields, print_json, print_rows
+from coterie_wire.structs import from_json
+
+JSON = click.option("--json", "as_json", is_flag=True, help="print what the platform answers, as JSON")
+PAGE_ROWS = 100
+_NO_ROWS: Sequence[Fields] = ()
+
+
+class Action(NamedTuple):
+    """Something that can be done to a thing: ``POST /api/RESOURCE/ID/PATH/``."""
+
+    name: str
+    says: str
+    path: str
+    method: str = "POST"
+
+
+class Resource(NamedTuple):
+    """A kind of thing of the REST API."""
+
+    name: str
+    says: str
+    path: str
+    columns: tuple[str, ...]
+    """Fields of a thing that its row in a list shows."""
+    filters: tuple[str, ...]
+    """Query parameters of its list that are options."""
+    named_by: str = ""
+    """The field by which people call one, beside its ID; blank: none."""
+    actions: tuple[Action, ...] = ()
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """A page of a list."""
+
+    count: int
+    results: Sequence[Fields] = _NO_ROWS
+
+
+RESOURCES = (
+    Resource(
+        "devices",
+        "The devices of the fleet.",
+        "devices",
+        ("name", "status", "last_seen_at", "tags", "id"),
+        ("status", "state", "tag", "reason", "search", "sort"),
+        "name",
+        (
+            Action("why", "Why it does not train now.", "why", "GET"),
+            Action("timeline", "What happened to it.", "timeline", "GET"),
+            Action("pause", "Give it no work until it is resumed.", "pause"),
+            Action("resume", "Give it work again.", "resume"),
+            Action("revoke", "Shut it out for good.", "revoke"),
+        ),
+    ),
+    Resource(
+        "federations",
+        "The federations and their plans.",
+        "federations",
+        ("name", "slug", "state", "members", "rounds_wanted", "id"),
+        ("state", "pair", "search", "sort"),
+        "slug",
+        (
+            Action("start", "Begin, or go on after a pause.", "start"),
+            Action("pause", "Open no further round.", "pause"),
+            Action("finish", "End it for good.", "finish"),
+        ),
+    ),
+    Resource(
+        "rounds",
+        "The rounds of the federations.",
+        "rounds",
+        ("federation_slug", "number", "state", "devices", "updates", "reason_sentence", "id"),
+        ("federation", "state", "active", "search", "sort"),
+        actions=(Action("timeline", "What happened in it.", "timeline", "GET"),),
+    ),
+    Resource(
+        "models",
+        "The model pairs.",
+        "pairs",
+        ("name", "slug", "state", "batch_size", "reason_sentence", "id"),
+        ("search", "sort"),
+        "slug",
+    ),
+    Resource(
+        "jobs",
+        "Pre-flights, bootstraps and distillations.",
+        "jobs",
+        ("kind", "pair_slug", "state", "progress_sentence", "error_sentence", "id"),
+        ("kind", "state", "pair", "search", "sort"),
+        actions=(
+            Action("log", "What it has told.", "log", "GET"),
+            Action("cancel", "End it.", "cancel"),
+            Action("retry", "Do it once more.", "retry"),
+        ),
+    ),
+)
+
+
+def _connected() -> Connection:
+    return Connection(read_login(), chosen_transport())
+
+
+def _group(resource: Resource) -> click.Group:
+    group = click.Group(resource.name, help=resource.says)
+    group.add_command(_list(resource))
+    group.add_command(_show(resource))
+    for action in resource.actions:
+        group.add_command(_act(resource, action))
+    return group
+
+
+def _list(resource: Resource) -> click.Command:
+    @told
+    def run(as_json: bool, page: int, **filters: str | None) -> None:
+        query = {name: value for name, value in filters.items() if value is not None}
+        query |= {"page": str(page), "page_size": str(PAGE_ROWS)}
+        content = _connected().request("GET", f"{resource.path}/", query=query)
+        if as_json:
+            print_json(content)
+            return
+        found = from_json(content, _Page)
+        print_rows(resource.columns, found.results)
+        shown = (page - 1) * PAGE_ROWS + len(found.results)
+        if shown < found.count:
+            click.echo(f"{shown} of {found.count}; --page {page + 1} shows more", err=True)
+
+    command = click.command("list", help=f"{resource.says} {PAGE_ROWS} at a time.", short_help="List them.")
+    decorated = command(JSON(run))
+    decorated.params.append(click.Option(["--page"], type=click.IntRange(1), default=1, help="which page of the list"))
+    decorated.params.extend(
+        click.Option([f"--{name}"], metavar="VALUE", help=f"as the REST API's {name}") for name in resource.filters
+    )
+    return decorated
+
+
+def _show(resource: Resource) -> click.Command:
+    @click.command("show", help=f"One of the {resource.name}.", short_help="Show one.")
+    @click.argument("which", metavar=_called(resource))
+    @JSON
+    @told
+    def run(which: str, as_json: bool) -> None:
+        connection = _connected()
+        content = connection.request("GET", f"{resource.path}/{_find(connection, resource, which)}/")
+        print_json(content) if as_json else print_fields(content)
+
+    return run
+
+
+def _act(resource: Resource, action: Action) -> click.Command:
+    @click.command(action.name, help=action.says)
+    @click.argument("which", metavar=_called(resource))
+    @JSON
+    @told
+    def run(which: str, as_json: bool) -> None:
+        connection = _connected()
+        path = f"{resource.path}/{_find(connection, resource, which)}/{action.path}/"
+        body = b"{}" if action.method == "POST" else None
+        content = connection.request(action.method, path, body=body)
+        if as_json:
+            print_json(content)
+        elif content:
+            print_fields(content)
+        else:
+            click.echo("done")
+
+    return run
+
+
+def _called(resource: Resource) -> str:
+    return f"ID|{resource.named_by.upper()}" if resource.named_by else "ID"
+
+
+def _find(connection: Connection, resource: Resource, which: str) -> str:
+    """The ID of the thing that `which` names. Raises Failed where there is none, or more than one."""
+    try:
+        return str(UUID(which))
+    except ValueError:
+        if which.isdecimal() or not resource.named_by:
+            return which
+    page = connection.get(f"{resource.path}/", _Page, {"search": which, "page_size": str(PAGE_ROWS)})
+    found = [str(row["id"]) for row in page.results if row[resource.named_by] == which]
+    if len(found) != 1:
+        many = "no" if not found else f"{len(found)}"
+        raise Failed(
+            "cli.not_one", f"There are {many} {resource.name} with {resource.named_by} {which!r}; name the ID."
+        )
+    return found[0]
+
+
+devices, federations, rounds, models, jobs = (_group(resource) for resource in RESOURCES)
+
+
+@click.command(short_help="How the fleet stands.")
+@JSON
+@told
+def overview(as_json: bool) -> None:
+    """How the fleet stands, in one sentence; with --json everything that the console's first page shows."""
+    content = _connected().request("GET", "overview/")
+    if as_json:
+        print_json(content)
+    else:
+        click.echo(from_json(content, Mapping[str, object])["sentence"])
+
+
+@click.command(short_help="What is wrong, and what repairs it.")
+@JSON
+@told
+def repairs(as_json: bool) -> None:
+    """What is wrong on the platform, and what repairs it."""
+    content = _connected().request("GET", "repairs/")
+    if as_json:
+        print_json(content)
+        return
+    found = from_json(content, Sequence[Fields])
+    print_rows(("severity", "sentence", "advice", "since"), found)
+    if not found:
+        click.echo("Nothing waits for repair.")
+
+
+@click.command(short_help="Any request of the REST API.")
+@click.argument("method", type=click.Choice(["GET", "POST", "PATCH", "DELETE"], case_sensitive=False))
+@click.argument("path")
+@click.option("--data", metavar="JSON", help="the request's body; - reads it from standard input")
+@told
+def api(method: str, path: str, data: str | None) -> None:
+    """Send a request to PATH of the REST API, such as `coterie api GET versions/?pair=...`, and print the answer."""
+    text = sys.stdin.read() if data == "-" else data
+    body = None if text is None else text.encode()
+    print_json(_connected().request(method.upper(), path.removeprefix("/").removeprefix("api/"), body=body))

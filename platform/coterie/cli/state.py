@@ -1,0 +1,64 @@
+"""The state directory of the platform on this machine, and Django with its settings; nothing is made by looking."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from coterie.cli.failures import Failed
+from coterie.config.env import Env
+
+DATABASE = "coterie.sqlite3"
+
+
+def choose_state(state: Path | None) -> None:
+    """Have the settings take `state`, where it is given, as the state directory. Raises Failed."""
+    if state is not None:
+        os.environ["COTERIE_STATE"] = str(state)  # noqa: TID251 - settings read it while they load
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it
+
+
+def need_state(state: Path | None) -> None:
+    """`choose_state`, for a command that works on what is there. Raises Failed where nothing is."""
+    choose_state(state)
+    env = Env.read()
+    if env.mode == "embedded" and not (env.state / DATABASE).is_file():
+        raise Failed(
+            "cli.no_state",
+            f"There is no platform in {env.state.absolute()}: name its directory with --state, or start one with "
+            "`coterie up`.",
+        )
+
+
+def make_state(state: Path | None) -> None:
+    """`choose_state`, for a command that begins a platform. Raises Failed where the directory cannot be used."""
+    choose_state(state)
+    directory = Env.read().state.absolute()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = directory / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        sentence = f"The state directory {directory} cannot be used: {error.strerror}."
+        raise Failed("cli.state_unusable", sentence) from error
+
+
+@contextmanager
+def passing_state(state: Path | None) -> Iterator[None]:
+    """`choose_state`, for a command that leaves nothing behind: in a temporary directory, where `state` is none."""
+    if state is not None:
+        choose_state(state)
+        yield
+        return
+    with TemporaryDirectory(prefix="coterie-") as directory:
+        choose_state(Path(directory))
+        yield
+
+
+def manage(command: str, arguments: Sequence[str]) -> None:
+    """Run the management command that people call `command`."""
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["coterie", command.replace("-", "_"), *arguments])

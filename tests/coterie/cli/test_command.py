@@ -1,0 +1,104 @@
+"""The command as a person meets it: sections, suggestions, one way to fail, and nothing made by looking."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from coterie.cli.command import PLACES, SECTIONS, coterie
+
+Ended = subprocess.CompletedProcess[str]
+
+
+def run(*arguments: str, cwd: Path, code: str = "from coterie.cli import main; main()", **variables: str) -> Ended:
+    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=kept | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_tells_every_command_by_section() -> None:
+    told = CliRunner().invoke(coterie, ["--help"]).output
+    assert [line for line in told.splitlines() if line.endswith(":") and line != "Options:"] == [
+        f"{section}:" for section in SECTIONS
+    ]
+    assert all(f"\n  {name} " in told for name in PLACES)
+
+
+def test_tells_its_own_version() -> None:
+    assert CliRunner().invoke(coterie, ["--version"]).output == "coterie, version 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("upp", "Did you mean `coterie up`?"),
+        ("device", "`coterie devices`"),
+        ("zzz", "There is no command 'zzz'."),
+    ],
+)
+def test_suggests_what_may_have_been_meant(given: str, near: str) -> None:
+    result = CliRunner().invoke(coterie, [given])
+    assert (result.exit_code, near in result.output) == (2, True)
+
+
+def test_explains_commands_of_every_kind() -> None:
+    explained = CliRunner().invoke(coterie, ["help", "devices", "list"]).output
+    assert "--status" in explained and "--json" in explained
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["help"], ["upp"], ["devices", "list"], ["token", "create", "ci", "--operator", "ada"]],
+    ids=" ".join,
+)
+def test_leaves_nothing_behind_where_nothing_was_begun(arguments: list[str], tmp_path: Path) -> None:
+    run(*arguments, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["up", "token", "seed-fleet", "simulate"])
+def test_the_help_of_what_runs_here_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    explained = run("help", name, cwd=tmp_path)
+    assert (explained.returncode, explained.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    assert f"usage: coterie {name.replace('-', '_')}" in explained.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "code"),
+    [
+        (["sign-in-link", "ada"], {}, "cli.no_state"),
+        (["up", "--state", "/dev/null"], {}, "cli.state_unusable"),
+        (["up"], {"COTERIE_PORT": "80"}, "cli.environment"),
+        (["up"], {"COTERIE_MODE": "cluster"}, "cli.environment"),
+        (["token", "create", "ci", "--operator", "ada"], {"COTERIE_MODE": "scaled"}, "cli.environment"),
+    ],
+)
+def test_tells_what_is_wrong_in_a_sentence_with_a_code(
+    arguments: Sequence[str], environment: dict[str, str], code: str, tmp_path: Path
+) -> None:
+    failed = run(*arguments, cwd=tmp_path, **environment)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("Error: ") and failed.stderr.rstrip().endswith(f"[{code}]")
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
+    program = (
+        "import os, coterie.cli.command as command\n"
+        "reading, writing = os.pipe()\n"
+        "os.close(reading), os.dup2(writing, 1)\n"
+        "command.main()"
+    )
+    ended = run("--help", cwd=tmp_path, code=program)
+    assert ended.stderr == ""
