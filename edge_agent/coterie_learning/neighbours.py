@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import MatchRules
 from coterie_learning.profile import Counts, Float64
 
 _FEWEST = 64
@@ -98,7 +98,7 @@ class NeighbourIndex:
                 vector[column] = vector[last]
 
     def search(
-        self, prior: Float64, troubled: Sequence[int], cartel: Cartel, *, limit: int, exclude: Collection[str] = ()
+        self, prior: Float64, troubled: Sequence[int], rules: MatchRules, *, limit: int, exclude: Collection[str] = ()
     ) -> tuple[Match, ...]:
         """At most `limit` devices that can help one with class shares `prior` [classes], the best first.
 
@@ -111,15 +111,15 @@ class NeighbourIndex:
         if prior.shape != (self._classes,):
             raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
         count = len(self._devices)
-        able = self._able[:count] & (self._error[:count] <= cartel.helper_error)
-        able &= self._serving[:count] < cartel.serves_at_once
+        able = self._able[:count] & (self._error[:count] <= rules.helper_error)
+        able &= self._serving[:count] < rules.serves_at_once
         able[[self._columns[device] for device in exclude if device in self._columns]] = False
         candidates = np.flatnonzero(able)
         for label in troubled:
             # A comparison with NaN, the recall of a class that was not seen, is false.
-            candidates = candidates[self._recall[label, candidates] >= np.float32(cartel.helper_recall)]
+            candidates = candidates[self._recall[label, candidates] >= np.float32(rules.helper_recall)]
         divergence = self._divergence(prior, candidates)
-        near = divergence <= cartel.largest_divergence
+        near = divergence <= rules.largest_divergence
         candidates, divergence = candidates[near], divergence[near]
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)

@@ -14,7 +14,6 @@ from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
 from coterie_learning.groups import Groups
 from coterie_learning.groups.one import One
 from coterie_learning.help import Help
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.kinds import Registry
 from coterie_learning.local import Local
 from coterie_learning.merge import Merge
@@ -55,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Where devices help each other they learn by themselves between rounds too: what drifts is the own model.
         """
-        holds_rounds, helps = self.pace.holds_rounds(), isinstance(self.help, Cartel)
+        holds_rounds, helps = self.pace.holds_rounds(), self.help.rules() is not None
         between_s = 0.0 if helps else None
         return DevicePlan(
             local=self.local,

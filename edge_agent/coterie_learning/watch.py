@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_learning.drift.choice import AnyDriftState
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import WatchRules
 from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_shannon
 
 
@@ -23,19 +23,19 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batches_drifted: Annotated[int, Meta(ge=0)] | None = None
     """Since the detector last spoke; None: never, or too long ago to matter."""
 
-    def observe(self, cartel: Cartel, labels: Int64, predicted: Int64) -> Self:
+    def observe(self, rules: WatchRules, labels: Int64, predicted: Int64) -> Self:
         """After a batch of true `labels` [n] that the model, not yet trained on it, took for `predicted` [n].
 
         Raises ValueError for an empty batch or labels outside the classes.
         """
         profile = self.profile.observe(labels, predicted)
-        state = self.drift if self.drift.settings == cartel.detector else cartel.detector.begin()
+        state = self.drift if self.drift.settings == rules.detector else rules.detector.begin()
         observed = state.observe(int((labels != predicted).sum()), len(labels))
         quiet, drifted = self.batches_quiet, self.batches_drifted
         if observed.drifted:
             drifted = 0
         elif drifted is not None:
-            drifted = drifted + 1 if drifted + 1 < cartel.recent_batches else None
+            drifted = drifted + 1 if drifted + 1 < rules.recent_batches else None
         return msgspec.structs.replace(
             self,
             drift=observed.state,
@@ -50,40 +50,40 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the detector spoke within the newest batches: such a device helps nobody."""
         return self.batches_drifted is not None
 
-    def recent(self, cartel: Cartel) -> Counts:
+    def recent(self, rules: WatchRules) -> Counts:
         """What a help request describes."""
-        return self.profile.counts(cartel.recent_batches)
+        return self.profile.counts(rules.recent_batches)
 
-    def metadata(self, cartel: Cartel) -> Counts:
+    def metadata(self, rules: WatchRules) -> Counts:
         """What a device tells of its data."""
-        return self.profile.counts(cartel.window_batches)
+        return self.profile.counts(rules.window_batches)
 
-    def asks_for(self, cartel: Cartel) -> tuple[int, ...]:
+    def asks_for(self, rules: WatchRules) -> tuple[int, ...]:
         """The classes that a device asks help for now; none where it does not ask."""
-        resting = self.batches_quiet is not None and self.batches_quiet < cartel.cool_down_batches
+        resting = self.batches_quiet is not None and self.batches_quiet < rules.cool_down_batches
         if not self.drifting or resting:
             return ()
-        return self.recent(cartel).troubled(below=cartel.troubled_recall, samples=cartel.troubled_samples)
+        return self.recent(rules).troubled(below=rules.troubled_recall, samples=rules.troubled_samples)
 
     def asked(self) -> Self:
         """After a help request."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
-    def wants_to_tell(self, cartel: Cartel) -> bool:
+    def wants_to_tell(self, rules: WatchRules) -> bool:
         """Whether class shares have moved enough, or enough batches have passed, to tell metadata again."""
         if not self.profile.batches:
             return False
-        if not self.told or self.batches_untold >= cartel.report_batches:
+        if not self.told or self.batches_untold >= rules.report_batches:
             return True
-        now, before = self.metadata(cartel), Counts.of_samples(self.told)
-        return jensen_shannon(now.prior(), before.prior()) > cartel.prior_shift
+        now, before = self.metadata(rules), Counts.of_samples(self.told)
+        return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
-    def told_now(self, cartel: Cartel) -> Self:
+    def told_now(self, rules: WatchRules) -> Self:
         """After metadata were told."""
-        samples = tuple(self.metadata(cartel).samples.tolist())
+        samples = tuple(self.metadata(rules).samples.tolist())
         return msgspec.structs.replace(self, told=samples, batches_untold=0)
 
 
-def begin_watch(cartel: Cartel, classes: int) -> Watch:
+def begin_watch(rules: WatchRules, classes: int) -> Watch:
     """The watch over a model of `classes` classes, before any batch."""
-    return Watch(drift=cartel.detector.begin(), profile=ClassProfile(classes=classes, keep=cartel.window_batches))
+    return Watch(drift=rules.detector.begin(), profile=ClassProfile(classes=classes, keep=rules.window_batches))

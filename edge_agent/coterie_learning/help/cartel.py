@@ -4,15 +4,13 @@ Daga, Nicholson, Gavrilovska, Lugones 2019, doi 10.1145/3357223.3362708; portion
 successor Canoe (arXiv 2108.12124).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
 from coterie_learning.drift.choice import AnyDetector
 from coterie_learning.drift.window import Window
-from coterie_learning.help import Help
-
-Portion = Literal["head", "head_and_units", "learner"]
+from coterie_learning.help import Help, Portion
 
 
 class Cartel(Help, frozen=True, tag="cartel"):
@@ -80,3 +78,6 @@ class Cartel(Help, frozen=True, tag="cartel"):
     def __post_init__(self) -> None:
         if self.recent_batches > self.window_batches:
             raise ValueError("recent_batches must not exceed window_batches")
+
+    def rules(self) -> "Cartel":
+        return self

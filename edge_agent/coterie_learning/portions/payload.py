@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_learning.codec import Codec
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import PortionRules
 from coterie_learning.portions.rows import check_classes, merge_rows, partition_rows, row_specs
 from coterie_learning.portions.units import merge_units, partition_units, unit_specs
 from coterie_learning.privacy import Privacy
@@ -24,7 +24,8 @@ class Terms(NamedTuple):
     model: ModelSpec
     classes: tuple[int, ...]
     """Those that the target has trouble with, ascending."""
-    cartel: Cartel
+    rules: PortionRules
+    """Which part of a model is sent, and how much of it."""
     codec: Codec
     privacy: Privacy
 
@@ -35,11 +36,11 @@ class Terms(NamedTuple):
         Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
         """
         check_classes(self.classes, self.model.classes)
-        match self.cartel.portion:
+        match self.rules.portion:
             case "head":
                 return row_specs(self.model, self.classes)
             case "head_and_units":
-                return unit_specs(self.model, self.classes, self.cartel.share)
+                return unit_specs(self.model, self.classes, self.rules.share)
             case "learner":
                 return self.model.parameters
 
@@ -56,11 +57,11 @@ def encode_portion(terms: Terms, parameters: Tensors, *, reference: Tensors, see
 
     Raises WireError ``portion.unsupported``, ``portion.unknown_class`` or ``update.not_finite``.
     """
-    match terms.cartel.portion:
+    match terms.rules.portion:
         case "head":
             portion = partition_rows(parameters, terms.model, terms.classes)
         case "head_and_units":
-            portion = partition_units(parameters, terms.model, terms.classes, terms.cartel.share)
+            portion = partition_units(parameters, terms.model, terms.classes, terms.rules.share)
         case "learner":
             check_classes(terms.classes, terms.model.classes)
             portion = {name: tensor - reference[name] for name, tensor in parameters.items()}
@@ -81,7 +82,7 @@ def merge_portion(terms: Terms, parameters: Tensors, portion: Tensors, *, known:
 
     A whole model is not merged but kept beside the target's own, see `learner_parameters`.
     """
-    match terms.cartel.portion:
+    match terms.rules.portion:
         case "head":
             return merge_rows(parameters, terms.model, portion, terms.classes, known)
         case "head_and_units":

@@ -22,7 +22,7 @@ from coterie.fleet.services import checked_tags
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie_learning.heads import output_layer
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import HelpRules
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.plan import Plan, parse_plan, plan_document
 from coterie_learning.portions.payload import Terms
@@ -116,7 +116,8 @@ def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> 
 
     Raises CloudDataMissing or PlanDoesNotFit.
     """
-    if isinstance(plan.help, Cartel) and (problem := _why_no_portions(plan, plan.help, pair)) is not None:
+    rules = plan.help.rules()
+    if rules is not None and (problem := _why_no_portions(plan, rules, pair)) is not None:
         raise PlanDoesNotFit(pair=pair.slug, problem=problem)
     model = pair.model_spec()
     try:
@@ -150,12 +151,12 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
     ADVANCE.send(federation=str(federation.pk))
 
 
-def _why_no_portions(plan: Plan, cartel: Cartel, pair: ModelPair) -> str | None:
+def _why_no_portions(plan: Plan, rules: HelpRules, pair: ModelPair) -> str | None:
     """Why no device could give another a portion of the pair's device model; None: it can."""
-    if cartel.portion == "learner":
+    if rules.portion == "learner":
         return "portion learner is for devices whose models differ, and the members of a federation share one"
     try:
-        _ = Terms(pair.model_spec(), (0,), cartel, plan.codec, plan.privacy).specs
+        _ = Terms(pair.model_spec(), (0,), rules, plan.codec, plan.privacy).specs
     except WireError as error:
         return error.detail
     return None

@@ -19,7 +19,6 @@ from coterie.transfer import reasons
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay, Transfer
 from coterie.transfer.neighbourhood import prior_of
 from coterie_learning.groups.affinity import Affinity
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.profile import jensen_shannon
 from coterie_wire.helping import Profile
 
@@ -36,7 +35,7 @@ SPLITS = (1, 2, 3)
 def add_help_between(federation: Federation, members: Sequence[Device], *, random: Random, now: datetime) -> None:
     """What the federation's plan has its members do between rounds, and the groups it divides them into."""
     plan = federation.parsed_plan()
-    if isinstance(plan.help, Cartel):
+    if plan.help.rules() is not None:
         _tell_profiles(federation, members, random)
         _help_one_another(federation, members[:ASKING], random, now)
     if isinstance(plan.groups, Affinity):

@@ -92,7 +92,7 @@ def abandon(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
 def give_up(request: HelpRequest, transfer: Transfer, to: Transfer.State, reason: Reason, *, now: datetime) -> None:
     """End a transfer that came to nothing, and look for another helper."""
     if end_transfer(transfer, to, reason=reason, now=now):
-        step(request, State.ASKED, reason=None, now=now, due_in_s=request.cartel().match_s)
+        step(request, State.ASKED, reason=None, now=now, due_in_s=request.rules().match_s)
         ADVANCE.send(request=str(request.pk))
 
 

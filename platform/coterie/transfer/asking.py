@@ -16,10 +16,10 @@ from coterie.transfer.advancing import abandon, held_request
 from coterie.transfer.errors import NoHelpThere, NotAMember, RequestTaken, WrongClasses
 from coterie.transfer.jobs import ADVANCE
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay
-from coterie.transfer.selectors import cartel_of, standing_of
+from coterie.transfer.selectors import rules_of, standing_of
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import HelpRules
 from coterie_wire.helping import AskHelp, Profile, ReportProfile
 from coterie_wire.structs import from_json
 
@@ -41,7 +41,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
 
     Raises NotAMember, NoHelpThere, WrongClasses or RequestTaken.
     """
-    federation, cartel = _helping_federation(device, ask.federation)
+    federation, rules = _helping_federation(device, ask.federation)
     standing = standing_of(federation)
     assert standing is not None, "where devices help each other something stands"
     _check_classes(federation, ask.classes)
@@ -62,7 +62,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
         federation=federation,
         device=device,
         changed_at=now,
-        due_at=now + timedelta(seconds=cartel.match_s),
+        due_at=now + timedelta(seconds=rules.match_s),
         plan=from_json(standing.plan),
         plan_digest=standing.digest,
         classes=list(ask.classes),
@@ -89,14 +89,14 @@ def withdraw_help(*, device: Device, request_id: str, now: datetime) -> None:
         abandon(request, reasons.RECOVERED, now=now)
 
 
-def _helping_federation(device: Device, slug: str) -> tuple[Federation, Cartel]:
+def _helping_federation(device: Device, slug: str) -> tuple[Federation, HelpRules]:
     federation = federations_of(device).filter(slug=slug).first()
     if federation is None:
         raise NotAMember(federation=slug)
-    cartel = cartel_of(federation)
-    if cartel is None:
+    rules = rules_of(federation)
+    if rules is None:
         raise NoHelpThere(federation=slug)
-    return federation, cartel
+    return federation, rules
 
 
 def _check_classes(federation: Federation, classes: tuple[int, ...]) -> None:

@@ -10,7 +10,7 @@ from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.neighbourhood import Neighbour, nearest
 from coterie.transfer.selectors import others_that_tell
 from coterie.transfer.transitions import State, explain, step
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import MatchRules
 from coterie_wire.conditions import NETWORK_CODES, Reason
 
 LOOKED_AT = 64
@@ -19,15 +19,15 @@ LOOKED_AT = 64
 
 def find_helper(request: HelpRequest, *, now: datetime) -> None:
     """Match an asked request, end it unmatched, or say why it waits. The caller holds its row."""
-    cartel = request.cartel()
+    rules = request.rules()
     tried = list(request.transfers.values_list("helper_id", flat=True))
-    if len(tried) >= cartel.neighbours_tried:
+    if len(tried) >= rules.neighbours_tried:
         _end_unmatched(request, reasons.tried_all(len(tried)), now)
         return
     neighbours = nearest(request, exclude=(request.device_id, *tried), limit=LOOKED_AT)
     for neighbour in _present(neighbours, now):
-        if _is_free(neighbour, cartel):
-            _match(request, neighbour, cartel, now)
+        if _is_free(neighbour, rules):
+            _match(request, neighbour, rules, now)
             return
     reason = reasons.BUSY if neighbours else reasons.none_found(known=others_that_tell(request), tried=len(tried))
     if request.due_at <= now:
@@ -48,22 +48,22 @@ def _is_cut_off(device: Device) -> bool:
     return any(reason.code in NETWORK_CODES for reason in device.reported_blockers())
 
 
-def _is_free(neighbour: Neighbour, cartel: Cartel) -> bool:
+def _is_free(neighbour: Neighbour, rules: MatchRules) -> bool:
     """Whether the device may serve one more; its row is held, so that two requests do not both take its last place."""
     Device.objects.select_for_update().get(pk=neighbour.device)
     serving = Transfer.objects.filter(helper=neighbour.device, state__in=Transfer.WITH_HELPER)
-    return serving.count() < cartel.serves_at_once
+    return serving.count() < rules.serves_at_once
 
 
-def _match(request: HelpRequest, neighbour: Neighbour, cartel: Cartel, now: datetime) -> None:
-    if not step(request, State.MATCHED, reason=reasons.TELLING, now=now, due_in_s=cartel.deliver_s):
+def _match(request: HelpRequest, neighbour: Neighbour, rules: MatchRules, now: datetime) -> None:
+    if not step(request, State.MATCHED, reason=reasons.TELLING, now=now, due_in_s=rules.deliver_s):
         return
     Transfer.objects.create(
         request=request,
         helper_id=neighbour.device,
         divergence=neighbour.divergence,
         matched_at=now,
-        due_at=now + timedelta(seconds=cartel.deliver_s),
+        due_at=now + timedelta(seconds=rules.deliver_s),
     )
     wake_device(str(neighbour.device))
 

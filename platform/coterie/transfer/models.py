@@ -15,7 +15,7 @@ from django.db.models import Q
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import HelpRules
 from coterie_learning.portions.payload import Terms
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
@@ -171,17 +171,17 @@ class HelpRequest(models.Model):
         """Why it waits, or how it ended."""
         return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
-    def cartel(self) -> Cartel:
-        """The settings that it goes by."""
-        kind = self._device_plan().help
-        assert isinstance(kind, Cartel), "nobody asks under another kind of help"
-        return kind
+    def rules(self) -> HelpRules:
+        """What it goes by."""
+        rules = self._device_plan().help.rules()
+        assert rules is not None, "nobody asks where devices do not help each other"
+        return rules
 
     def terms(self) -> Terms:
         """What helper, target and platform agree on; needs the federation's pair."""
         plan = self._device_plan()
         model = self.federation.pair.model_spec()
-        return Terms(model, tuple(self.classes), self.cartel(), plan.codec, plan.privacy)
+        return Terms(model, tuple(self.classes), self.rules(), plan.codec, plan.privacy)
 
     def _device_plan(self) -> DevicePlan:
         return parse_device_plan(msgspec.json.encode(self.plan))

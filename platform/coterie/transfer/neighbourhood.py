@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie.transfer.models import DeviceProfile, HelpRequest
 from coterie_learning import neighbours
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import MatchRules
 from coterie_learning.neighbours import NeighbourIndex
 from coterie_learning.profile import Counts
 from coterie_wire.helping import Profile
@@ -45,13 +45,13 @@ class Neighbourhood:
         self._lock = threading.Lock()
 
     def nearest(
-        self, profile: Profile, classes: Sequence[int], cartel: Cartel, *, exclude: Collection[UUID], limit: int
+        self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID], limit: int
     ) -> list[Neighbour]:
         """The most similar devices that know `classes` well, are not drifting and are willing, nearest first."""
         prior = _counts(profile, self._classes).prior()
         with self._lock:
             self._refresh()
-            found = self._index.search(prior, classes, cartel, limit=limit, exclude={str(device) for device in exclude})
+            found = self._index.search(prior, classes, rules, limit=limit, exclude={str(device) for device in exclude})
         return [Neighbour(UUID(match.device), match.divergence) for match in found]
 
     def around(self, own: DeviceProfile, *, limit: int) -> list[Neighbour]:
@@ -75,9 +75,7 @@ def nearest(request: HelpRequest, *, exclude: Collection[UUID], limit: int) -> l
     """The devices of the request's federation that could help with it, nearest first."""
     classes = request.federation.pair.model_spec().classes
     index = _index(request.federation_id, classes)
-    return index.nearest(
-        request.asked_profile(), tuple(request.classes), request.cartel(), exclude=exclude, limit=limit
-    )
+    return index.nearest(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude, limit=limit)
 
 
 def nearest_around(own: DeviceProfile, *, limit: int) -> list[Neighbour]:

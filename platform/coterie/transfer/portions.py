@@ -112,7 +112,7 @@ def _keep(transfer: Transfer, now: datetime) -> UploadState:
     if delivered:
         if request.state == State.MATCHED:  # the helper served before it was told by its check-in
             step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
-        step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.cartel().judge_s)
+        step(request, State.DELIVERED, reason=reasons.WAITING, now=now, due_in_s=request.rules().judge_s)
         transaction.on_commit(lambda: ARRIVING.discard(transfer.pk))
         wake_device(str(request.device_id))
     return UploadState(offset=transfer.size_bytes, accepted=True)

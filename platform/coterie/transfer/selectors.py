@@ -10,19 +10,17 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.transfer.errors import UnknownTransfer
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
-from coterie_learning.help.cartel import Cartel
-from coterie_learning.help.none import NoHelp
+from coterie_learning.help import HelpRules
 from coterie_learning.plan import Document, parse_plan
 from coterie_wire.helping import Standing
 from coterie_wire.structs import from_json
 
 
-def cartel_of(federation: Federation) -> Cartel | None:
-    """The settings that hold now; None where devices do not help each other, or the federation does not go on."""
+def rules_of(federation: Federation) -> HelpRules | None:
+    """What holds now; None where devices do not help each other, or the federation does not go on."""
     if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
         return None
-    kind = federation.parsed_plan().help
-    return kind if isinstance(kind, Cartel) else None
+    return federation.parsed_plan().help.rules()
 
 
 def standing_of(federation: Federation) -> Standing | None:
@@ -64,7 +62,7 @@ def _standing(slug: str, plan: bytes) -> Standing | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
     has_own = device_plan.alone_every_s is not None or device_plan.local.is_personal()
-    if isinstance(device_plan.help, NoHelp) and not has_own:
+    if device_plan.help.rules() is None and not has_own:
         return None
     content = msgspec.json.encode(device_plan)
     return Standing(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

@@ -160,7 +160,7 @@ def check_ended() -> None:
     for request in HelpRequest.objects.all():
         judged = request.transfers.filter(state__in=["kept", "undone"]).count()
         assert judged == (1 if request.state == "judged" else 0)
-        assert request.transfers.count() <= request.cartel().neighbours_tried
+        assert request.transfers.count() <= request.rules().neighbours_tried
         assert not request.transfers.filter(helper=request.device).exists()
         assert request.reason() is not None
 

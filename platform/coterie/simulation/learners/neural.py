@@ -125,7 +125,7 @@ class NeuralLearner:
 
     def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
         agreed = self._agreed(terms)
-        if agreed.cartel.portion != "learner":
+        if agreed.rules.portion != "learner":
             return self.with_rows(payload, terms, known=sorted({*self.seen, *window.labels.tolist()}))
         whole = portions.learner_parameters(portions.decode_portion(agreed, payload), self.first)
         return self._with_learner(Extra(whole, terms.classes), window, seed=terms.seed)

@@ -1,0 +1,28 @@
+"""Every kind of slot `help`: it gives all rules that devices and the platform go by, or none."""
+
+import pytest
+
+from coterie_learning.device_plan import HELP
+from coterie_learning.drift import Detector
+from coterie_learning.help import Help
+
+
+@pytest.mark.parametrize("kind", HELP.kinds.values(), ids=list(HELP.kinds))
+def test_rules_are_complete_and_within_their_bounds(kind: type[Help]) -> None:
+    rules = kind().rules()
+    if rules is None:
+        return
+    assert isinstance(rules.detector, Detector)
+    assert 1 <= rules.recent_batches <= rules.window_batches
+    assert min(rules.cool_down_batches, rules.report_batches, rules.troubled_samples) >= 0
+    for share in (rules.prior_shift, rules.troubled_recall, rules.largest_divergence, rules.helper_recall):
+        assert 0 <= share <= 1
+    assert 0 <= rules.helper_error <= 1
+    assert 0 < rules.share <= 1
+    assert min(rules.serves_at_once, rules.neighbours_tried) >= 1
+    assert min(rules.match_s, rules.deliver_s, rules.judge_s) > 0
+
+
+def test_somebody_helps_under_one_kind_and_nobody_under_another() -> None:
+    helps = {name: kind().rules() is not None for name, kind in HELP.kinds.items()}
+    assert helps["cartel"] and not helps["none"]
