@@ -1,8 +1,10 @@
 """The bytes of everything that travels: ``python -m tests.contract.golden`` writes those that are missing, no others.
 
 Bytes that change are a change of protocol: delete the file on purpose, and say in the commit who still reads the old.
+What releases wrote is kept for ever in a directory each, with the schema by which they read.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import msgspec
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.random import derive_seed, permutation, random_bytes, step_seed
+from coterie_learning.selection import choose
 from tests.contract.samples import (
     MESSAGES,
     PLATFORM_FRAMES,
@@ -23,6 +27,15 @@ from tests.contract.samples import (
 )
 
 GOLDEN = Path(__file__).parent / "golden"
+RELEASES = tuple(sorted(path for path in GOLDEN.iterdir() if path.is_dir()))
+PATHS: tuple[tuple[int, tuple[str | int, ...]], ...] = (
+    (0, ()),
+    (SEED, ("dither", "fc.weight")),
+    (SEED, ("dither", "zwölf")),
+    (2**53, ("order", 7)),
+)
+"""What random numbers are drawn for: a seed, and the rest of the path."""
+DEVICES = ("kitchen", "hall", "zwölf", "cellar")
 
 CODECS: Mapping[str, Codec] = {
     "update.float32.safetensors": Float32Codec(),
@@ -40,7 +53,26 @@ def golden_bytes() -> Mapping[str, bytes]:
         "manifest.signature": SIGNED_MANIFEST.signature,
         "teacher.json": SIGNED_TEACHER.manifest,
         **{name: codec.encode(UPDATE, seed=SEED).payload for name, codec in CODECS.items()},
+        "random.json": _random_numbers(),
     }
+
+
+def _random_numbers() -> bytes:
+    """Examples for whoever writes the generator in another language."""
+    examples = [
+        {
+            "seed": seed,
+            "path": path,
+            "seed_of_it": derive_seed(seed, *path),
+            "bytes": random_bytes(150, seed, *path).hex(),
+            "permutation_of_10": permutation(10, seed, *path).tolist(),
+        }
+        for seed, path in PATHS
+    ]
+    steps = [{"seed": seed, "step": step, "seed_of_it": step_seed(seed, step)} for seed in (0, SEED) for step in (0, 9)]
+    chosen = [{"seed": seed, "devices": DEVICES, "chosen": choose(DEVICES, count=2, seed=seed)} for seed in (0, SEED)]
+    document = {"paths": examples, "steps": steps, "selections": chosen}
+    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 if __name__ == "__main__":

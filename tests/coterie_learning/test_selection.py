@@ -3,7 +3,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.selection import choose, derive_seed
+from coterie_learning.random import derive_seed
+from coterie_learning.selection import choose
 
 DEVICES = [f"device-{number}" for number in range(20)]
 

@@ -13,7 +13,8 @@ from coterie_agent.training.batches import Batch, batch_ids, make_batch
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_agent.training.steps import Steps
-from coterie_learning.local import StepScalars, step_seed
+from coterie_learning.local import StepScalars
+from coterie_learning.random import step_seed
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import (
     DISTILLATION,

@@ -7,7 +7,6 @@ arXiv 1901.09847, Algorithm 2).
 
 import math
 from itertools import accumulate
-from random import Random
 from typing import Annotated, Literal, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from coterie_learning.codec import Codec, Encoded, check_update
+from coterie_learning.random import random_bytes
 from coterie_wire.bundle import Shape, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array, Float32, Tensors
@@ -41,8 +41,6 @@ class Int8(Codec, frozen=True, tag="int8"):
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         check_update(update)
-        # Python's generator: numpy.random would take 2.5 MB of a device's memory.
-        bits = Random(seed)  # noqa: S311  # the same bytes for the same seed
         codes: dict[str, NDArray[np.int8]] = {}
         residual: dict[str, Float32] = {}
         scales: list[Float32] = [np.empty(0, np.float32)]
@@ -51,7 +49,7 @@ class Int8(Codec, frozen=True, tag="int8"):
             rows = tensor.reshape(self._scale_count(tensor.shape), -1)
             scale = np.minimum(np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(LEVELS), LARGEST_SCALE)
             divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
-            code = _round_at_random(rows / divisor, bits)
+            code = _round_at_random(rows / divisor, seed, name)
             codes[f"code.{name}"] = code.reshape(tensor.shape)
             residual[name] = (rows - code * scale).reshape(tensor.shape)
             scales.append(scale.reshape(-1))
@@ -82,12 +80,13 @@ class Int8(Codec, frozen=True, tag="int8"):
         return channels if fine else 1
 
 
-def _round_at_random(levels: Float32, bits: Random) -> NDArray[np.int8]:
+def _round_at_random(levels: Float32, seed: int, name: str) -> NDArray[np.int8]:
     """floor(x + u) with u uniform in (0, 1): up with the probability of the fraction, so that the mean is x.
 
-    A u has 16 bits, which biases the mean by less than 2**-17 of a level.
+    A u has 16 bits, little-endian, of the path ``SEED/dither/NAME``, in the order of the elements. So few bits bias the
+    mean by less than 2**-17 of a level.
     """
-    drawn = np.frombuffer(bits.randbytes(2 * levels.size), "<u2")
+    drawn = np.frombuffer(random_bytes(2 * levels.size, seed, "dither", name), "<u2")
     dither = drawn.astype(np.float32).reshape(levels.shape)
     dither += np.float32(0.5)
     dither *= np.float32(2**-16)

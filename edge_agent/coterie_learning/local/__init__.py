@@ -1,6 +1,5 @@
 """Slot `local`: how a device learns. One module a kind."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -113,8 +112,3 @@ class Local(Kind, frozen=True):
     def needs_teacher(self) -> bool:
         """Whether the device learns from the cloud model's probabilities too."""
         return False
-
-
-def step_seed(seed: int, step: int) -> int:
-    """The seed of step `step` in an assignment with seed `seed`: 52 bits, without pattern from step to step."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:8], "big") >> 12

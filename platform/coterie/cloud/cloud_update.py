@@ -15,7 +15,7 @@ from coterie.cloud.program import CloudProgram, as_tensors
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import score_taught
 from coterie_learning.merge.distill import DistillMerge
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Array, Float32, decode_tensors, encode_tensors, read_header
 
 MOMENTS = ("exp_avg", "exp_avg_sq")

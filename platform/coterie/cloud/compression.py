@@ -16,7 +16,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
 from coterie.evaluation.train_step import Batch, DeviceSteps, decode_training, encode_training
 from coterie_learning.local import StepScalars
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import DISTILLATION
 from coterie_wire.tensors import Float32, Tensors, encode_tensors

@@ -35,7 +35,7 @@ from coterie_learning.groups import Grouping
 from coterie_learning.merge.distill import DistillMerge, mean_output
 from coterie_learning.metrics import log_softmax
 from coterie_learning.plan import GROUPS, MERGE
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 from coterie_wire.bundle import BlobRef
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 

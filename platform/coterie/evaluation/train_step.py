@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, open_session
-from coterie_learning.local import StepScalars, step_seed
+from coterie_learning.local import StepScalars
+from coterie_learning.random import step_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, at_length, carried, train_outputs, version_names
 from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensors

@@ -14,10 +14,11 @@ from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
 from coterie.rollouts.transitions import end, explain, step
+from coterie_learning.random import derive_seed
 from coterie_learning.rollout import Rollout as Terms
 from coterie_learning.rollout import Standing
 from coterie_learning.rollout.comparison import compare
-from coterie_learning.selection import choose, derive_seed
+from coterie_learning.selection import choose
 from coterie_wire.conditions import Reason
 
 State = Rollout.State

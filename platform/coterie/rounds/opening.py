@@ -16,7 +16,8 @@ from coterie.rounds.selectors import eligible_devices, invitable_devices, standi
 from coterie.rounds.transitions import explain, step, tell
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.plan import Plan, plan_document
-from coterie_learning.selection import choose, derive_seed
+from coterie_learning.random import derive_seed
+from coterie_learning.selection import choose
 
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""

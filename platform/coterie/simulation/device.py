@@ -10,7 +10,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.simulation.days import Day, day_of
 from coterie.simulation.learner import Learner, Terms
 from coterie.simulation.scenario import Scenario, Speed
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
 
 

@@ -26,7 +26,7 @@ from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge import Averaging
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.plan import Plan
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
 
 if TYPE_CHECKING:

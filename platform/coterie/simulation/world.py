@@ -12,7 +12,7 @@ from coterie.simulation.device import Device
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
-from coterie_learning.selection import derive_seed
+from coterie_learning.random import derive_seed
 
 
 @dataclass(frozen=True, eq=False)

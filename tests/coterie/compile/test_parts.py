@@ -17,7 +17,8 @@ from coterie.compile.recipe.trains.named import Named
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
-from coterie_learning.local import StepScalars, step_seed
+from coterie_learning.local import StepScalars
+from coterie_learning.random import step_seed
 
 BATCH, CLASSES = 6, 3
 PLAIN = Sgd(momentum="none")
