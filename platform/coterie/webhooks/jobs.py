@@ -3,4 +3,4 @@
 from coterie.core.jobs import Job
 
 DELIVER = Job("coterie.webhooks.tasks.deliver")
-"""Arguments: delivery. Try it now, if it is due."""
+"""Arguments: webhook. Try what is due there now, one delivery after the other."""

@@ -26,8 +26,10 @@ class Webhook(models.Model):
     events = models.JSONField(default=list)
     """A list of `Event`."""
     secret = models.CharField(max_length=100, editable=False)
-    """Signs the deliveries, so it is kept as it is; it is shown once."""
+    """Signs the deliveries (`coterie.webhooks.signing`), so it is kept as it is; it is shown once."""
     is_active = models.BooleanField(default=True)
+    held_until = models.DateTimeField(null=True, blank=True, editable=False)
+    """While one worker calls it, none else does; a worker that holds it for longer has died."""
     created_at = models.DateTimeField()
 
     class Meta:

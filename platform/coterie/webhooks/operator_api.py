@@ -72,7 +72,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class WebhookViewSet(ListedViewSet[Webhook]):
-    """Addresses that are told what happened, signed with HMAC-SHA256 over ``SECONDS.BODY`` in Coterie-Signature."""
+    """Addresses that are told what happened; deliveries are signed as Standard Webhooks describes."""
 
     queryset = Webhook.objects.all()
     serializer_class = WebhookSerializer

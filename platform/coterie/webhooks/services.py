@@ -1,6 +1,5 @@
 """Changes to webhooks, and what they are to tell: a row for each telling, in the transaction of what it tells."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -8,11 +7,12 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from coterie.audit.recording import audited
+from coterie.audit.recording import audited, check_permitted
 from coterie.webhooks.addresses import resolve
 from coterie.webhooks.errors import StillPending, WebhookNameTaken
 from coterie.webhooks.jobs import DELIVER
 from coterie.webhooks.models import Delivery, Event, Webhook
+from coterie.webhooks.signing import new_secret
 
 
 class NewWebhook(NamedTuple):
@@ -22,11 +22,16 @@ class NewWebhook(NamedTuple):
     secret: str
 
 
-@audited("webhooks.create_webhook")
 def create_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime) -> NewWebhook:
     """Have an address told of some events. Raises WebhookNameTaken or AddressRefused."""
-    resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
-    secret = f"cow_{secrets.token_urlsafe(32)}"
+    check_permitted("webhooks.create_webhook")
+    resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)  # no transaction waits for a name server
+    return _make_webhook(name=name, url=url, events=events, now=now)
+
+
+@audited("webhooks.create_webhook")
+def _make_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime) -> NewWebhook:
+    secret = new_secret()
     try:
         with transaction.atomic():
             webhook = Webhook.objects.create(
@@ -37,14 +42,19 @@ def create_webhook(*, name: str, url: str, events: Sequence[Event], now: datetim
     return NewWebhook(webhook, secret)
 
 
-@audited("webhooks.change_webhook", subject="webhook")
 def change_webhook(
     *, webhook: Webhook, url: str | None = None, events: Sequence[Event] | None = None, is_active: bool | None = None
 ) -> None:
     """Tell another address, of other events, or nothing for a while. Raises AddressRefused."""
+    check_permitted("webhooks.change_webhook")
     if url is not None:
         resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
-        webhook.url = url
+    _set_webhook(webhook=webhook, url=url, events=events, is_active=is_active)
+
+
+@audited("webhooks.change_webhook", subject="webhook")
+def _set_webhook(*, webhook: Webhook, url: str | None, events: Sequence[Event] | None, is_active: bool | None) -> None:
+    webhook.url = webhook.url if url is None else url
     webhook.events = webhook.events if events is None else sorted(set(events))
     webhook.is_active = webhook.is_active if is_active is None else is_active
     webhook.save(update_fields=["url", "events", "is_active"])
@@ -69,7 +79,7 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     if not ended.update(state=Delivery.State.PENDING, attempts=0, next_at=now, ended_at=None):
         raise StillPending(delivery=str(delivery.pk))
     delivery.refresh_from_db()
-    DELIVER.send(delivery=str(delivery.pk))
+    DELIVER.send(webhook=delivery.webhook_id)
 
 
 def announce(event: Event, body: Mapping[str, object], *, now: datetime) -> None:
@@ -83,5 +93,5 @@ def _enqueue(webhook: Webhook, event: Event, body: Mapping[str, object], now: da
     delivery = Delivery(webhook=webhook, event=event, created_at=now, next_at=now)
     delivery.body = {"id": str(delivery.pk), "event": event.value, "at": now.isoformat(), **body}
     delivery.save(force_insert=True)
-    DELIVER.send(delivery=str(delivery.pk))
+    DELIVER.send(webhook=webhook.pk)
     return delivery

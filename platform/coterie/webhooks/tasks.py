@@ -1,20 +1,42 @@
-"""The jobs of webhooks, as Celery performs them."""
+"""The jobs of webhooks: Celery's threads only hand them to lanes, for rounds must not wait for other programs."""
 
-from uuid import UUID
+from collections.abc import Mapping
 
 from celery import shared_task
+from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from coterie.webhooks import delivering
+from coterie.webhooks.calling import call
+from coterie.webhooks.lanes import Lanes
+
+AT_ONCE = 8
+"""Programs that one process calls at the same time."""
 
 
 @shared_task(name="coterie.webhooks.tasks.deliver")
-def deliver(delivery: str) -> None:
-    """Try a delivery."""
-    delivering.deliver(delivery_id=UUID(delivery), clock=timezone.now, post=delivering.post_over_http)
+def deliver(webhook: int) -> None:
+    """Try what is due at a webhook."""
+    _lanes.wake(webhook)
 
 
 @shared_task(name="coterie.webhooks.tasks.sweep")
 def sweep() -> None:
     """Find what is due; runs all the time."""
     delivering.sweep(now=timezone.now())
+
+
+def _deliver_next(webhook: int) -> bool:
+    try:
+        return delivering.deliver_next(webhook_id=webhook, clock=timezone.now, call=_call)
+    finally:
+        connection.close()
+
+
+def _call(url: str, body: bytes, headers: Mapping[str, str]) -> int:
+    connection.close()  # a pool's connection is for who uses it, not for who waits for another program
+    return call(url, body, headers, allowed_hosts=settings.WEBHOOK_HOSTS)
+
+
+_lanes = Lanes(_deliver_next, at_once=AT_ONCE)

@@ -1,16 +1,19 @@
 """What happened is told once it is true, signed, and again until it arrives; and never into our own network."""
 
-import hashlib
-import hmac
-from collections.abc import Callable
-from datetime import timedelta
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Event as Flag
 from threading import Thread
 
 import httpx
-import msgspec
 import pytest
-from django.utils import timezone
+from django.db import connection
+from django.utils.timezone import now as now_here
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks.webhooks import WebhookVerificationError
 
 from coterie.cloud_training.leasing import fail, take_lease
 from coterie.cloud_training.options import TrainingOptions
@@ -18,11 +21,12 @@ from coterie.cloud_training.services import bootstrap_pair
 from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
 from coterie.webhooks.addresses import Target, resolve
-from coterie.webhooks.delivering import MAX_ATTEMPTS, RETENTION, deliver, post_over_http, sweep
+from coterie.webhooks.calling import call
+from coterie.webhooks.delivering import LEASE, MAX_ATTEMPTS, RETENTION, deliver_next, sweep
 from coterie.webhooks.errors import AddressRefused, StillPending, WebhookNameTaken
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import announce, change_webhook, create_webhook, retry_delivery
-from coterie.webhooks.signing import signature
+from coterie.webhooks.signing import new_secret, signed_headers
 from coterie_wire.conditions import Reason
 from tests.coterie.world import (
     START,
@@ -45,19 +49,19 @@ def webhook(settings) -> Webhook:
     return create_webhook(name="chat", url=URL, events=[Event.ROUND_PUBLISHED, Event.JOB_FAILED], now=START).webhook
 
 
-def answers(*statuses: int | Exception) -> tuple[Callable[..., int], list[tuple[bytes, dict[str, str]]]]:
+def answers(*statuses: int | Exception) -> tuple[Callable[..., int], list[tuple[bytes, Mapping[str, str]]]]:
     """A server that answers so, and what it was sent."""
-    sent: list[tuple[bytes, dict[str, str]]] = []
+    sent: list[tuple[bytes, Mapping[str, str]]] = []
     left = list(statuses)
 
-    def post(_target: Target, body: bytes, headers: dict[str, str]) -> int:
+    def called(_url: str, body: bytes, headers: Mapping[str, str]) -> int:
         sent.append((body, headers))
         answer = left.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    return post, sent
+    return called, sent
 
 
 def test_only_what_is_wanted_is_told(webhook: Webhook) -> None:
@@ -77,15 +81,12 @@ def test_only_what_is_wanted_is_told(webhook: Webhook) -> None:
 def test_a_delivery_is_signed_and_counted_once(webhook: Webhook) -> None:
     announce(Event.ROUND_PUBLISHED, {"round": 3}, now=START)
     delivery = Delivery.objects.get()
-    post, sent = answers(204)
-    for _ in range(2):
-        deliver(delivery_id=delivery.pk, clock=lambda: later(1), post=post)
+    called, sent = answers(204)
+    assert deliver_next(webhook_id=webhook.pk, clock=now_here, call=called)
+    assert not deliver_next(webhook_id=webhook.pk, clock=now_here, call=called)
     ((body, headers),) = sent
-    seconds = int(later(1).timestamp())
-    digest = hmac.new(webhook.secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
-    assert headers["Coterie-Signature"] == f"t={seconds},v1={digest}"
-    assert (headers["Coterie-Event"], headers["Coterie-Delivery"]) == ("round.published", str(delivery.pk))
-    assert msgspec.json.decode(body) == delivery.body
+    assert Verifier(webhook.secret).verify(body, dict(headers)) == delivery.body
+    assert headers["webhook-id"] == str(delivery.pk)
     delivery.refresh_from_db()
     assert (delivery.state, delivery.status, delivery.attempts) == ("delivered", 204, 1)
 
@@ -94,11 +95,11 @@ def test_what_fails_is_tried_again_after_longer_and_longer_pauses_and_given_up(w
     announce(Event.ROUND_PUBLISHED, {}, now=START)
     delivery = Delivery.objects.get()
     clock, pauses = [START], []
-    post, sent = answers(500, httpx.ConnectError("refused"), *[302] * MAX_ATTEMPTS)
+    called, sent = answers(500, httpx.ConnectError("refused"), TimeoutError(), *[302] * MAX_ATTEMPTS)
     while delivery.state == "pending":
-        deliver(delivery_id=delivery.pk, clock=lambda: clock[-1], post=post)
+        deliver_next(webhook_id=webhook.pk, clock=lambda: clock[-1], call=called)
         delivery.refresh_from_db()
-        deliver(delivery_id=delivery.pk, clock=lambda: clock[-1], post=post)  # it is not due
+        assert not deliver_next(webhook_id=webhook.pk, clock=lambda: clock[-1], call=called)  # it is not due
         if delivery.next_at is not None:
             pauses.append((delivery.next_at - clock[-1]).total_seconds())
             clock.append(delivery.next_at)
@@ -108,30 +109,48 @@ def test_what_fails_is_tried_again_after_longer_and_longer_pauses_and_given_up(w
     retry_delivery(delivery=delivery, now=clock[-1])
     with pytest.raises(StillPending):
         retry_delivery(delivery=delivery, now=clock[-1])
-    deliver(delivery_id=delivery.pk, clock=lambda: clock[-1], post=answers(200)[0])
+    deliver_next(webhook_id=webhook.pk, clock=lambda: clock[-1], call=answers(200)[0])
     delivery.refresh_from_db()
     assert delivery.state == "delivered"
 
 
 def test_a_worker_that_dies_delays_a_delivery(webhook: Webhook) -> None:
     announce(Event.ROUND_PUBLISHED, {}, now=START)
-    delivery = Delivery.objects.get()
     with pytest.raises(MemoryError):
-        deliver(delivery_id=delivery.pk, clock=lambda: START, post=answers(MemoryError())[0])
-    post, sent = answers(200)
-    deliver(delivery_id=delivery.pk, clock=lambda: later(59), post=post)
+        deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(MemoryError())[0])
+    called, sent = answers(200)
+    deliver_next(webhook_id=webhook.pk, clock=lambda: START + LEASE - timedelta(seconds=1), call=called)
     assert sent == []
-    deliver(delivery_id=delivery.pk, clock=lambda: later(61), post=post)
+    deliver_next(webhook_id=webhook.pk, clock=lambda: START + LEASE, call=called)
     assert len(sent) == 1
+
+
+def test_a_webhook_is_called_once_at_a_time(webhook: Webhook) -> None:
+    for number in range(2):
+        announce(Event.ROUND_PUBLISHED, {"round": number}, now=START)
+    others: list[bool] = []
+
+    def called(_url: str, _body: bytes, _headers: Mapping[str, str]) -> int:
+        others.append(deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0]))
+        return 200
+
+    assert deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=called)
+    assert others == [False]
+    assert deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0])
+
+
+def test_a_clock_that_is_set_back_holds_nothing_up(webhook: Webhook) -> None:
+    announce(Event.ROUND_PUBLISHED, {}, now=later(7 * 24 * 3600))
+    Webhook.objects.update(held_until=later(7 * 24 * 3600))
+    assert deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0])
 
 
 def test_the_sweep_forgets_what_is_old(webhook: Webhook) -> None:
     announce(Event.ROUND_PUBLISHED, {}, now=START)
     announce(Event.ROUND_PUBLISHED, {}, now=START)
-    first = Delivery.objects.all()[0]
-    deliver(delivery_id=first.pk, clock=lambda: START, post=answers(200)[0])
+    deliver_next(webhook_id=webhook.pk, clock=lambda: START, call=answers(200)[0])
     sweep(now=START + RETENTION + timedelta(seconds=1))
-    assert Delivery.objects.get() != first
+    assert Delivery.objects.get().state == "pending"
 
 
 def test_names_are_taken_once(webhook: Webhook) -> None:
@@ -146,6 +165,15 @@ def test_names_are_taken_once(webhook: Webhook) -> None:
         "https://127.0.0.1/",
         "https://[::1]/",
         "https://[::ffff:127.0.0.1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[64:ff9b::8.8.8.8]/",
+        "https://[64:ff9b:1::7f00:1]/",
+        "https://[2002:7f00:1::]/",
+        "https://[fec0::1]/",
+        "https://[::8.8.8.8]/",
+        "https://[ff0e::1]/",
+        "https://224.0.0.1/",
+        "https://239.1.1.1/",
         "https://169.254.169.254/latest/meta-data",
         "https://10.0.0.1/",
         "https://localhost/",
@@ -169,10 +197,20 @@ def test_a_public_address_and_a_named_host_are_called() -> None:
     assert resolve("http://localhost:8080", allowed_hosts=("localhost",)).port == 8080
 
 
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """The port of a server that answers one request as `handler` says."""
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        yield server.server_port
+        thread.join()
+
+
 def test_the_body_goes_over_http_and_redirects_are_not_followed() -> None:
     heard: list[tuple[str, str, bytes]] = []
 
-    class Server(BaseHTTPRequestHandler):
+    class Redirecting(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             heard.append((self.path, self.headers["Host"], body))
@@ -183,18 +221,65 @@ def test_the_body_goes_over_http_and_redirects_are_not_followed() -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Server) as server:
-        thread = Thread(target=server.handle_request)
-        thread.start()
-        target = resolve(f"http://127.0.0.1:{server.server_port}/hook?x=1", allowed_hosts=("127.0.0.1",))
-        assert post_over_http(target, b"{}", {}) == 302
-        thread.join()
-        assert heard == [("/hook?x=1", f"127.0.0.1:{server.server_port}", b"{}")]
+    with serving(Redirecting) as port:
+        assert call(f"http://127.0.0.1:{port}/hook?x=1", b"{}", {}, allowed_hosts=("127.0.0.1",)) == 302
+    assert heard == [("/hook?x=1", f"127.0.0.1:{port}", b"{}")]
 
 
-def test_a_signature_is_what_the_documentation_says() -> None:
-    known = hmac.new(b"cow_x", b"1767268800.{}", hashlib.sha256).hexdigest()
-    assert signature("cow_x", b"{}", START) == f"t=1767268800,v1={known}"
+def test_one_that_answers_for_ever_is_left_at_the_deadline() -> None:
+    left = Flag()
+
+    class Dripping(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.flush_headers()
+            try:
+                while not left.wait(0.01):
+                    self.wfile.write(b"X-More: more\r\n")
+            except OSError:
+                pass
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with serving(Dripping) as port:
+        try:
+            with pytest.raises(TimeoutError):
+                call(f"http://127.0.0.1:{port}/", b"{}", {}, allowed_hosts=("127.0.0.1",), deadline_s=0.3)
+        finally:
+            left.set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_transaction_waits_for_a_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_: list[bool] = []
+
+    def slow_name_server(*_: object, **__: object) -> list[tuple[object, ...]]:
+        open_.append(connection.in_atomic_block)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("8.8.8.8", 443))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow_name_server)
+    made = create_webhook(name="chat", url="https://hook.example/", events=[Event.JOB_FAILED], now=START)
+    change_webhook(webhook=made.webhook, url="https://hook.example/other")
+    assert open_ == [False, False]
+
+
+def test_signatures_are_those_of_the_standards_own_example() -> None:
+    at = datetime.fromtimestamp(1614265330, timezone(timedelta(hours=9)))
+    secret, delivery = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    headers = signed_headers(secret, delivery, b'{"test": 2432232314}', at)
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert headers["webhook-timestamp"] == "1614265330"
+
+
+def test_a_changed_body_another_secret_and_an_old_time_are_told() -> None:
+    secret, body = new_secret(), b'{"event":"test"}'
+    headers = dict(signed_headers(secret, "one", body, datetime.now(UTC)))
+    assert Verifier(secret).verify(body, headers) == {"event": "test"}
+    old = dict(signed_headers(secret, "one", body, datetime.now(UTC) - timedelta(minutes=6)))
+    for key, content, given in ((secret, body + b" ", headers), (new_secret(), body, headers), (secret, body, old)):
+        with pytest.raises(WebhookVerificationError):
+            Verifier(key).verify(content, given)
 
 
 def test_a_published_round_and_a_failed_job_are_told(webhook: Webhook) -> None:
@@ -202,13 +287,13 @@ def test_a_published_round_and_a_failed_job_are_told(webhook: Webhook) -> None:
     make_version(pair)
     make_federation(pair, target_updates=1, min_updates=1, over_selection=1.0)
     (device,) = fleet_of(1)
-    assigned = device.check_in(timezone.now()).assignment
+    assigned = device.check_in(now_here()).assignment
     assert assigned is not None
-    device.deliver(assigned.assignment, timezone.now(), seed=1)
+    device.deliver(assigned.assignment, now_here(), seed=1)
     Round.objects.filter(state="closing").update(state="merging")
     round_ = Round.objects.get(state="merging")
     for _ in range(2):
-        merge_round(round_id=round_.pk, clock=timezone.now, merger=in_this_process)
+        merge_round(round_id=round_.pk, clock=now_here, merger=in_this_process)
     told = Delivery.objects.get()
     assert (told.event, told.body["round"], told.body["federation"]) == ("round.published", 1, "digits")
     job = bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=START)
