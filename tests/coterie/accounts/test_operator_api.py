@@ -58,6 +58,8 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
     assert live_token(json.loads(out.getvalue())["secret"], now=now).operator == ada.operator
     with pytest.raises(CommandError, match=r"accounts\.token_name_taken"):
         call_command("token", "create", "ci", "--operator", "ada")
+    call_command("token", "create", "narrow", "--operator", "ada", "--scopes", "read", "fleet")
+    assert ada.operator.tokens.get(name="narrow").scopes == ["read", "fleet"]
     with pytest.raises(CommandError, match=r"accounts\.operator_unknown"):
         call_command("token", "create", "ci", "--operator", "eve")
     call_command("token", "create", "old", "--operator", "ada", "--days", "-1", stdout=(out := StringIO()))

@@ -1,5 +1,6 @@
 """``coterie token``: API tokens for programs, made on the platform's own machine."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
@@ -9,6 +10,7 @@ from django.utils import timezone
 from coterie.accounts.command_line import ShellCommand
 from coterie.accounts.selectors import operator_named
 from coterie.accounts.services import issue_token
+from coterie.core.acting import Scope
 from coterie.core.errors import CoterieError
 
 
@@ -22,15 +24,31 @@ class Command(ShellCommand):
         create = parser.add_subparsers(dest="what", required=True).add_parser("create", help="make a token")
         create.add_argument("name", help="what the token is for")
         create.add_argument("--operator", required=True, metavar="NAME", help="whose token it is")
+        create.add_argument(
+            "--scopes",
+            nargs="+",
+            choices=[scope.value for scope in Scope],
+            default=[scope.value for scope in Scope],
+            metavar="SCOPE",
+            help=f"what it may be used for, of {', '.join(Scope)} (default: all)",
+        )
         create.add_argument("--days", type=float, help="how long it is valid (default: until it is revoked)")
         create.add_argument("--json", action="store_true", help="print an object instead of the bare secret")
 
-    def handle(self, *, name: str, operator: str, days: float | None, json: bool, **_: object) -> None:
+    def handle(
+        self, *, name: str, operator: str, scopes: Sequence[str], days: float | None, json: bool, **_: object
+    ) -> None:
         """Print the secret. Raises CommandError when there is no such operator or the name is taken."""
         now = timezone.now()
         expires_at = None if days is None else now + timedelta(days=days)
         try:
-            issued = issue_token(operator=operator_named(operator), name=name, expires_at=expires_at, now=now)
+            issued = issue_token(
+                operator=operator_named(operator),
+                name=name,
+                scopes=map(Scope, scopes),
+                expires_at=expires_at,
+                now=now,
+            )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         told = {"name": name, "secret": issued.secret}
