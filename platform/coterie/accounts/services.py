@@ -14,7 +14,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from coterie.accounts.models import ApiToken, Operator, SavedFilter
 from coterie.audit.recording import audited, check_permitted, record
-from coterie.core.acting import OperatorRole, Scope, ScopeNeeded, current_actor
+from coterie.core.acting import OperatorRole, Scope, ScopeNeeded, TokenExpires, current_actor
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 
@@ -117,11 +117,21 @@ def _new_operator(
 def change_operator(
     *, operator: Operator, role: OperatorRole | None = None, is_active: bool | None = None, email: str | None = None
 ) -> None:
-    """Give a person another role or address, shut them out, or let them in again. Raises LastAdministrator."""
+    """Give a person another role or address, shut them out, or let them in again.
+
+    What gives somebody more is only for an API token that may do everything. Raises LastAdministrator.
+    """
     # All administrators' rows are held, or two who remove each other at once would leave none.
     administrators = Operator.objects.select_for_update().filter(role=OperatorRole.ADMINISTRATOR, is_active=True)
     others = [other for other in administrators if other.pk != operator.pk]
     operator.refresh_from_db()
+    gains = (
+        (role is not None and role.rank > OperatorRole(operator.role).rank)
+        or (is_active is True and not operator.is_active)
+        or (email is not None and email != operator.email)  # a provider that knows the address may sign in with it
+    )
+    if gains:
+        current_actor().require_everything()
     was_one = operator.role == OperatorRole.ADMINISTRATOR and operator.is_active
     operator.role = operator.role if role is None else role
     operator.is_active = operator.is_active if is_active is None else is_active
@@ -144,6 +154,7 @@ def change_password(*, operator: Operator, current: str, new: str, by_link: bool
 
 def reset_password(*, operator: Operator, new: str) -> None:
     """Another password for who has forgotten theirs; their sessions end. Raises WeakPassword."""
+    check_permitted("accounts.change_password")
     check_permitted("accounts.change_operator")
     _set_password(operator, new)
 
@@ -170,11 +181,14 @@ def issue_token(
 ) -> IssuedToken:
     """A token with which a program acts as `operator`, within `scopes`.
 
-    Raises TokenNameTaken, or ScopeNeeded where a token would make one that may do more than itself.
+    Raises TokenNameTaken, or ScopeNeeded or TokenExpires where a token would make one that may do more than itself, or
+    for longer.
     """
     wanted, actor = set(scopes), current_actor()
     for scope in sorted(wanted - actor.scopes):
         raise ScopeNeeded(needed=scope.value, token=actor.token)
+    if actor.expires_at is not None and (expires_at is None or expires_at > actor.expires_at):
+        raise TokenExpires(token=actor.token)
     secret = new_secret("cot")
     try:
         with transaction.atomic():

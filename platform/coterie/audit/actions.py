@@ -19,6 +19,14 @@ class Action:
     scope: Scope
     title: str
     """What it does, as a button or an entry of the audit log says it."""
+    makes_session: bool = False
+    """Who does it can sign in as a person: only for an API token that may do everything and does not expire."""
+
+    def check(self, actor: Actor) -> None:
+        """Return if `actor` may do it. Raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires."""
+        actor.require(self.needs, self.scope)
+        if self.makes_session:
+            actor.require_everything()
 
 
 VIEWER, OPERATOR, ADMINISTRATOR = OperatorRole
@@ -26,10 +34,12 @@ VIEWER, OPERATOR, ADMINISTRATOR = OperatorRole
 ACTIONS: Mapping[str, Action] = {
     "accounts.sign_in": Action(VIEWER, Scope.READ, "Sign in"),
     "accounts.sign_out": Action(VIEWER, Scope.READ, "Sign out"),
-    "accounts.create_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Let a person in"),
+    "accounts.create_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Let a person in", makes_session=True),
     "accounts.change_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out"),
-    "accounts.issue_sign_in_link": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a one-time sign-in link for a person"),
-    "accounts.change_password": Action(VIEWER, Scope.SETTINGS, "Change one's password"),
+    "accounts.issue_sign_in_link": Action(
+        ADMINISTRATOR, Scope.SETTINGS, "Make a one-time sign-in link for a person", makes_session=True
+    ),
+    "accounts.change_password": Action(VIEWER, Scope.SETTINGS, "Change one's password", makes_session=True),
     "webhooks.create_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Make a webhook"),
     "webhooks.change_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a webhook"),
     "webhooks.remove_webhook": Action(ADMINISTRATOR, Scope.SETTINGS, "Remove a webhook"),
@@ -67,9 +77,8 @@ ACTIONS: Mapping[str, Action] = {
 
 def why_not(name: str, actor: Actor) -> CoterieError | None:
     """Why `actor` may not do it; None: it may."""
-    action = ACTIONS[name]
     try:
-        actor.require(action.needs, action.scope)
+        ACTIONS[name].check(actor)
     except CoterieError as error:
         return error
     return None

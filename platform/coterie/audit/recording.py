@@ -27,7 +27,8 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
 
     Permission, change and entry are one transaction.
     Without `subject` the service makes the row and returns it, alone or as the first of a tuple. A call that changes
-    nothing leaves no entry. The service raises NobodyActs, RoleNeeded or ScopeNeeded in addition to its own errors.
+    nothing leaves no entry. The service raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires in addition to its
+    own errors.
     """
 
     rule = ACTIONS[action]
@@ -36,7 +37,7 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
         @wraps(service)
         def recorded(*args: P.args, **arguments: P.kwargs) -> R:
             actor = current_actor()
-            actor.require(rule.needs, rule.scope)
+            rule.check(actor)
             with transaction.atomic():
                 row = _find(subject, arguments)
                 before = _columns(row)
@@ -53,10 +54,9 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
 def check_permitted(action: str) -> None:
     """For a service that changes no columns people may read, and calls `record` itself.
 
-    Raises NobodyActs, RoleNeeded or ScopeNeeded.
+    Raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires.
     """
-    rule = ACTIONS[action]
-    current_actor().require(rule.needs, rule.scope)
+    ACTIONS[action].check(current_actor())
 
 
 def record(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -59,6 +60,14 @@ class ScopeNeeded(CoterieError):
     sentence = "The API token {token!r} does not have the scope {needed!r}; make one that has it."
 
 
+class TokenExpires(CoterieError):
+    """Fields: token."""
+
+    code = "acting.token_expires"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "The API token {token!r} expires, so it cannot make what would outlast it; use one that does not."
+
+
 class NobodyActs(CoterieError):
     """A request that has not said who sends it."""
 
@@ -79,6 +88,8 @@ class Actor:
     scopes: frozenset[Scope] = frozenset(Scope)
     token: str = ""
     """Name of the API token."""
+    expires_at: datetime | None = None
+    """When the API token ends."""
     address: str = ""
     """Where the request came from."""
 
@@ -90,6 +101,17 @@ class Actor:
             raise RoleNeeded(needed=role.value, role=self.role.value)
         if scope not in self.scopes:
             raise ScopeNeeded(needed=scope.value, token=self.token)
+
+    def require_everything(self) -> None:
+        """Return if the actor may do all that the operator may, for as long: nobody makes more of a token than it is.
+
+        Raises ScopeNeeded or TokenExpires.
+        """
+        for scope in Scope:
+            if scope not in self.scopes:
+                raise ScopeNeeded(needed=scope.value, token=self.token)
+        if self.expires_at is not None:
+            raise TokenExpires(token=self.token)
 
 
 SYSTEM = Actor(kind="system", id="", name="the platform", role=OperatorRole.ADMINISTRATOR)

@@ -7,10 +7,12 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.accounts.permissions import SignedInToRead
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
@@ -56,6 +58,8 @@ class PlanPreviewSerializer(CheckedPlanSerializer):
 class PlanCheckView(APIView):
     """A plan as it is typed; nothing is written."""
 
+    permission_classes: "list[type[BasePermission]]" = [SignedInToRead]
+
     @extend_schema(request=ChangedPlanSerializer, responses=CheckedPlanSerializer, operation_id="plan_check")
     def post(self, request: Request) -> Response:
         """Everything that is wrong with it, slot by slot; else the plan in full."""
@@ -64,6 +68,8 @@ class PlanCheckView(APIView):
 
 class PlanPreviewView(APIView):
     """Another plan for a federation; nothing is written."""
+
+    permission_classes: "list[type[BasePermission]]" = [SignedInToRead]
 
     @extend_schema(request=ChangedPlanSerializer, responses=PlanPreviewSerializer, operation_id="plan_preview")
     def post(self, request: Request, pk: UUID) -> Response:
