@@ -2,10 +2,11 @@
 
 import threading
 
-from celery import Celery, beat
+from celery import Celery
 from celery.platforms import EX_OK
 from celery.worker import state
 
+from coterie.config.beat import Beat
 from coterie.config.event_transport import be_patient
 
 START_S = 20.0
@@ -24,9 +25,7 @@ class EmbeddedWorker:
             without_heartbeat=True,
         )
         self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
-        # It looks at its schedule at least each second, and keeps it in memory: PersistentScheduler would write a file.
-        self._beat = beat.Service(app, max_interval=1, scheduler_cls=beat.Scheduler)
-        self._clock = threading.Thread(target=self._beat.start, name="beat", daemon=True)
+        self._beat = Beat(app)
 
     def start(self) -> None:
         """Return when tasks are being performed. Raises RuntimeError when that does not come about."""
@@ -35,7 +34,7 @@ class EmbeddedWorker:
         self._thread.start()
         if not self._ready.wait(START_S):
             raise RuntimeError(f"the embedded Celery worker was not ready within {START_S:g} s")
-        self._clock.start()
+        self._beat.start()
 
     def stop(self, *, within_s: float) -> bool:
         """Take no more tasks and finish those that run; False when some still ran after `within_s` seconds."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from coterie import gateway
+from coterie.config.beat import every
 from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
 from coterie.config.single_sign_on import provider_of
@@ -125,10 +126,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of 
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20  # bytes
 FILE_UPLOAD_TEMP_DIR = None
 
+_LOCAL_CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+_REDIS_CACHE = {
+    "BACKEND": "django.core.cache.backends.redis.RedisCache",
+    "LOCATION": ENV.redis_url,
+    "KEY_PREFIX": "coterie",
+}
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 10_000}}
-    if EMBEDDED
-    else {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ENV.redis_url, "KEY_PREFIX": "coterie"}
+    "default": {**_LOCAL_CACHE, "OPTIONS": {"MAX_ENTRIES": 10_000}} if EMBEDDED else _REDIS_CACHE,
+    # Apart, so that a flood of addresses to be counted does not push it out.
+    "pulse": {**_LOCAL_CACHE, "LOCATION": "pulse"} if EMBEDDED else _REDIS_CACHE,
 }
 
 CHANNEL_LAYERS = {
@@ -150,6 +157,7 @@ CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not EMBEDDED
 CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_BEAT_SCHEDULER = "coterie.config.beat:Scheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # What the database knows to be due is found again within so many seconds, whatever messages were lost. A sweep each
 # second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.
@@ -163,7 +171,7 @@ PERIODIC_TASKS = {
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
 }
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": name, "schedule": every_s, "options": {"expires": max(10.0, every_s / 2)}}
+    name: {"task": name, "schedule": every(every_s), "options": {"expires": max(10.0, every_s / 2)}}
     for name, every_s in PERIODIC_TASKS.items()
 }
 

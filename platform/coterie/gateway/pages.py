@@ -7,15 +7,18 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from coterie.core.pulse import is_late
 from coterie.gateway.console_page import console, is_built
 from coterie.gateway.overview import overview
 
 
 @require_safe
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """``200`` when the platform answers and its database does."""
+    """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
+    if is_late(timezone.now()):
+        return JsonResponse({"status": "periodic work is not being sent: is Celery's beat running?"}, status=503)
     return JsonResponse({"status": "ok"})
 
 

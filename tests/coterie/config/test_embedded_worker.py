@@ -1,18 +1,31 @@
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from celery import Celery
+from celery.schedules import schedule
+from django.conf import settings
 
+from coterie.config.beat import every, steady_now
 from coterie.config.celery import app as platform_app
 from coterie.config.embedded_worker import EmbeddedWorker
 
 WAIT_S = 10.0
 
 
+class SteppingBack(Celery):
+    """An app on a machine whose clock can be set back."""
+
+    back = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() - self.back
+
+
 @pytest.fixture
-def app(request: pytest.FixtureRequest) -> Iterator[Celery]:
-    app = Celery("test", set_as_current=False)
+def app(request: pytest.FixtureRequest) -> Iterator[SteppingBack]:
+    app = SteppingBack("test", set_as_current=False)
     app.conf.update(
         broker_url=f"memory://{request.node.name}",
         broker_transport="coterie.config.event_transport.Transport",
@@ -79,3 +92,42 @@ def test_the_clock_sends_what_is_scheduled(app: Celery) -> None:
     worker.start()
     assert ticked.wait(WAIT_S)
     assert worker.stop(within_s=WAIT_S)
+
+
+def test_the_clock_goes_on_when_the_systems_is_set_back(app: SteppingBack) -> None:
+    ticked = threading.Event()
+
+    @app.task(name="tick", shared=False)
+    def tick() -> None:
+        ticked.set()
+
+    app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": every(0.05)}}
+    worker = EmbeddedWorker(app)
+    worker.start()
+    assert ticked.wait(WAIT_S)
+    app.back = timedelta(hours=1)
+    for _ in range(3):
+        ticked.clear()
+        assert ticked.wait(WAIT_S)
+    assert worker.stop(within_s=WAIT_S)
+    assert {entry["schedule"].nowfun for entry in settings.CELERY_BEAT_SCHEDULE.values()} == {steady_now}
+
+
+def test_the_clock_starts_again_when_it_ends(app: SteppingBack) -> None:
+    ticked, failures = threading.Event(), [MemoryError(), OSError()]
+
+    @app.task(name="tick", shared=False)
+    def tick() -> None:
+        ticked.set()
+
+    def failing_twice() -> datetime:
+        if failures:
+            raise failures.pop()
+        return datetime.now(UTC)
+
+    app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": schedule(0.05, nowfun=failing_twice)}}
+    worker = EmbeddedWorker(app)
+    worker.start()
+    assert ticked.wait(WAIT_S)
+    assert worker.stop(within_s=WAIT_S)
+    assert failures == []

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.contrib import admin
 from django.contrib.admin.utils import quote
+from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 
@@ -14,6 +15,7 @@ from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.core.pulse import record_pulse
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
@@ -69,7 +71,14 @@ def test_pages_carry_no_inline_script_and_may_load_none(browser: Client) -> None
 def test_who_is_not_signed_in_is_asked_to() -> None:
     assert Client().get("/").headers["Location"] == "/sign-in/?next=/"
     assert Client().get("/fleet/now").status_code == 401
-    assert Client().get("/healthz").json() == {"status": "ok"}
+
+
+def test_health_is_a_database_that_answers_and_a_clock_that_goes() -> None:
+    caches["pulse"].clear()
+    assert Client().get("/healthz").status_code == 503
+    for ago_s, healthy in ((0, True), (20, True), (40, False), (-3600, False)):
+        record_pulse(timezone.now() - timedelta(seconds=ago_s))
+        assert (Client().get("/healthz").status_code == 200) == healthy, ago_s
 
 
 def test_signs_in_with_name_and_password() -> None:

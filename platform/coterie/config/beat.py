@@ -1,0 +1,77 @@
+"""The clock that sends periodic work: it goes on when the system's clock is set back, and is seen while it goes."""
+
+import logging
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+from celery import Celery, beat
+from celery.schedules import schedule
+from redis import RedisError
+
+from coterie.core.pulse import EVERY_S, record_pulse
+
+logger = logging.getLogger(__name__)
+
+RESTART_S = 1.0
+_BEGAN = datetime.now(UTC) - timedelta(seconds=time.monotonic())
+
+
+def steady_now() -> datetime:
+    """The time of this process: that of its start, and what has passed since, whatever the system's clock says."""
+    return _BEGAN + timedelta(seconds=time.monotonic())
+
+
+def every(seconds: float) -> schedule:
+    """Each `seconds`, as they pass."""
+    return schedule(timedelta(seconds=seconds), nowfun=steady_now)
+
+
+class Scheduler(beat.Scheduler):
+    """Celery's own, in memory, with a pulse. A schedule that a file keeps would wait for a clock that was set back."""
+
+    _pulse_at = float("-inf")
+
+    def tick(self, *_: object, **__: object) -> float:
+        """Send one task that is due; the seconds until the next."""
+        wait_s: float = super().tick()
+        if time.monotonic() - self._pulse_at >= EVERY_S:
+            self._pulse_at = time.monotonic()
+            try:
+                record_pulse(datetime.now(UTC))
+            except RedisError:
+                logger.warning("the pulse of periodic work could not be written", exc_info=True)
+        return wait_s
+
+
+class Beat:
+    """The clock as a thread of the server, which is started again when it ends by itself."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._stopping = threading.Event()
+        self._service = self._make()
+        self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send; returns at once."""
+        record_pulse(datetime.now(UTC))  # whoever asks before the first tick is not told that nothing goes
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        self._stopping.set()
+        self._service.stop()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._service.start()
+            except Exception:
+                logger.exception("the clock of periodic work ended; it starts again")
+            self._service = self._make()
+            self._stopping.wait(RESTART_S)
+
+    def _make(self) -> beat.Service:
+        # It looks at its schedule at least each second: nobody waits longer for its end.
+        return beat.Service(self._app, max_interval=1, scheduler_cls=Scheduler)
