@@ -1,11 +1,12 @@
 """Looks at the device's conditions every second and judges them; training sees the verdict between two steps."""
 
 import time
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import msgspec
 
+from coterie_agent.conditions.local_hour import LocalHour
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.policy import judge, judge_data
 from coterie_agent.situation import Situation
@@ -35,6 +36,7 @@ class Watch:
     owner: Requirements
     samples: Samples
     work: WorkStore
+    local_hour: Callable[[], int] = field(default_factory=LocalHour)
     period_s: float = PERIOD_S
 
     def run(self) -> None:
@@ -49,7 +51,7 @@ class Watch:
         progress = self.situation.now.progress
         conditions = self.read(fresh=progress is not None and progress.stage == "training")
         blockers = (
-            *judge(self._asked(), self.owner, conditions, datetime.now().astimezone().hour),
+            *judge(self._asked(), self.owner, conditions, self.local_hour()),
             *judge_data(
                 widths=self.samples.widths(),
                 classes=self.samples.classes(),

@@ -46,3 +46,21 @@ def test_conditions_are_fresh_while_it_trains(store: Store) -> None:
         situation.report(progress)
         watch.look()
     assert asked == [False, True, False]
+
+
+def test_hours_follow_the_clock_on_the_wall(store: Store) -> None:
+    store.samples.add([Row(bytes(16), 2)], max_samples=10)
+    situation, hour = Situation(), [12]
+    watch = Watch(
+        situation=situation,
+        read=lambda *, fresh: READY,
+        owner=Requirements(hours=(22, 7)),
+        samples=store.samples,
+        work=store.work,
+        local_hour=lambda: hour[0],
+    )
+    watch.look()
+    assert [reason.code for reason in situation.now.blockers] == ["conditions.outside_hours"]
+    hour[0] = 23
+    watch.look()
+    assert situation.now.blockers == ()
