@@ -3,17 +3,53 @@
 import logging
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, models
+from django.db.models import F, Q, QuerySet
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=6)
 HEARTBEAT_S = 1.5
 """Four chances to extend a lease before it ends."""
+
+
+class Leased(models.Model):
+    """A row that one worker at a time works at, for as long as it says so every few seconds."""
+
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    """The worker that holds it."""
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    """Workers that have taken it."""
+
+    class Meta:
+        abstract = True
+
+
+Row = TypeVar("Row", bound=Leased)
+
+
+def free(now: datetime) -> Q:
+    """That nobody holds a row."""
+    return Q(lease_until=None) | Q(lease_until__lt=now)
+
+
+def take_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime, **changes: object) -> bool:
+    """Hold the one row of `rows` for a while; False if another worker holds it or it is none of them any more."""
+    taken = rows.filter(free(now)).update(
+        lease_token=lease, lease_until=now + LEASE, attempts=F("attempts") + 1, **changes
+    )
+    return taken == 1
+
+
+def extend_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime) -> bool:
+    """Hold the row for longer; False if another worker has taken it or it is none of `rows` any more."""
+    return rows.filter(lease_token=lease).update(lease_until=now + LEASE) == 1
 
 
 class Heartbeat:

@@ -1,0 +1,82 @@
+"""The durable step of a row that has states: one compare-and-set, with the reason and the hint that go with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from django.db import models
+
+from coterie.core.events import tell_consoles
+from coterie_wire.conditions import Reason
+
+MAX_SENTENCE = 400
+"""Characters of a reason's sentence that are kept."""
+
+
+class Stateful(models.Model):
+    """A row that goes from state to state and says why it waits, or why it ended."""
+
+    state: "models.CharField[str, str]"
+    """Each model has its own choices."""
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.CharField(max_length=MAX_SENTENCE, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def reason(self) -> Reason | None:
+        """Why it waits, or why it ended; None where there is nothing to say."""
+        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+
+
+Row = TypeVar("Row", bound=Stateful)
+
+
+@dataclass(frozen=True)
+class Steps(Generic[Row]):
+    """The states of a model's rows and the ways between them; of all who try a step, one succeeds."""
+
+    model: type[Row]
+    ways: Mapping[str, frozenset[str]]
+    """By state, those that follow it; an end has none."""
+    app: str
+    """What consoles are told to look at again."""
+
+    def take(self, row: Row, to: str, *, reason: Reason | None, **changes: object) -> bool:
+        """Take `row` from the state it was read in to `to`; False if another has moved it meanwhile.
+
+        The row as given then holds what the database holds, whoever moved it.
+        """
+        return self.take_from((row.state,), row, to, reason=reason, **changes)
+
+    def take_from(self, among: Sequence[str], row: Row, to: str, *, reason: Reason | None, **changes: object) -> bool:
+        """Take `row` to `to` if it is in one of the states `among`, whichever it was read in."""
+        for state in among:
+            assert to in self.ways[state], f"{self.model.__name__} does not go from {state} to {to}"
+        values = {"state": to, **reason_columns(reason), **changes}
+        if not self.model._default_manager.filter(pk=row.pk, state__in=among).update(**values):
+            row.refresh_from_db()
+            return False
+        for name, value in values.items():
+            setattr(row, name, value)
+        tell_consoles(self.app)
+        return True
+
+    def explain(self, row: Row, reason: Reason, **changes: object) -> bool:
+        """Say why `row` stays in its state; writes only what has changed. False if nothing was written."""
+        if row.reason() == reason:
+            return False
+        values = {**reason_columns(reason), **changes}
+        written = self.model._default_manager.filter(pk=row.pk, state=row.state).update(**values)
+        if written:
+            for name, value in values.items():
+                setattr(row, name, value)
+            tell_consoles(self.app)
+        return written == 1
+
+
+def reason_columns(reason: Reason | None) -> dict[str, str]:
+    """A reason as the columns of a `Stateful` row."""
+    if reason is None:
+        return {"reason_code": "", "reason_sentence": ""}
+    return {"reason_code": reason.code, "reason_sentence": reason.sentence[:MAX_SENTENCE]}
