@@ -1,7 +1,7 @@
 """A small fleet for tests: a pair whose model is a softmax regression, devices, a federation, and their updates."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -16,10 +16,13 @@ from coterie.core.credentials import hash_secret
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.models import Device
+from coterie.merging.running import run_merge
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rounds import directives, uploads
+from coterie.rounds.advancing import advance_federation
+from coterie.rounds.models import Round
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.conditions import Conditions, Reason
@@ -184,6 +187,15 @@ class ScriptedDevice:
         payload = self.payload(seed)
         state = self.offer(assignment, payload, now)
         return self.send(assignment, payload[state.offset :], state.offset, now)
+
+
+def merge_round(round_: Round, *, clock: Callable[[], datetime], **work: Callable[..., object]) -> None:
+    """What a worker does for a merging round, and what the sweep that follows makes of it."""
+    round_.refresh_from_db()
+    assert round_.merge_id is not None
+    run_merge(merge_id=round_.merge_id, clock=clock, **work)
+    advance_federation(federation_id=round_.federation_id, now=clock())
+    round_.refresh_from_db()
 
 
 def fleet_of(count: int) -> list[ScriptedDevice]:

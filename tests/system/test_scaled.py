@@ -220,8 +220,8 @@ def test_round_ends_once_though_the_worker_is_killed_while_it_merges(
         for number, (device, assignment) in enumerate(zip(devices, assignments, strict=True)):
             device.deliver(assignment, payload(number))
         with psycopg.connect(settings["database_url"], autocommit=True) as database:
-            state = "SELECT state FROM rounds_round WHERE lease_until IS NOT NULL"
-            eventually(lambda: database.execute(state).fetchone() == ("merging",), every_s=0.002)
+            state = "SELECT state FROM merging_merge WHERE lease_until IS NOT NULL"
+            eventually(lambda: database.execute(state).fetchone() == ("running",), every_s=0.002)
         kill_with_children(worker)
         assert operator.round(federation, 1)["state"] == "merging"
         processes.start(*CELERY, "worker", "--pool", "threads", "--loglevel", "INFO")

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "coterie.federations",
     "coterie.transfer",
     "coterie.rollouts",
+    "coterie.merging",
     "coterie.rounds",
     "coterie.cloud_training",
     "coterie.repairs",
@@ -163,10 +164,12 @@ CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 # second costs an idle platform about a hundredth of a core, and only rounds and transfers have deadlines of seconds.
 PERIODIC_TASKS = {
     "coterie.rounds.tasks.sweep": 1.0,
+    "coterie.merging.tasks.sweep": 1.0,
     "coterie.transfer.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
+    "coterie.merging.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,
     "coterie.rounds.tasks.tidy": 600.0,  # a laptop's platform may not live for an hour at a time
 }

@@ -75,6 +75,6 @@ def _line(device: Device, now: datetime) -> DeviceLine:
 
 
 def _block(federation: Federation) -> FederationBlock:
-    rounds = tuple(federation.rounds.order_by("-number")[:ROUNDS_SHOWN])
+    rounds = tuple(federation.rounds.select_related("merge").order_by("-number")[:ROUNDS_SHOWN])
     active = next((held for held in rounds if held.state in Round.ACTIVE), None)
     return FederationBlock(federation, active, tuple(held for held in rounds if held is not active))

@@ -118,7 +118,7 @@ def _overview(now: datetime) -> dict[str, object]:
         for (status, code), count in sorted(totals.items(), key=lambda item: -item[1])
     ]
     present = [line for line in lines if line["status"] not in ENDED]
-    rounds = Round.objects.select_related("federation").annotate(
+    rounds = Round.objects.select_related("federation", "merge").annotate(
         devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
     )
     jobs = TrainingJob.objects.select_related("pair").filter(state__in=TrainingJob.ACTIVE)
@@ -136,7 +136,7 @@ def _overview(now: datetime) -> dict[str, object]:
 
 
 def _round_points() -> list[dict[str, object]]:
-    published = Round.objects.filter(state=Round.State.PUBLISHED).select_related("federation")
+    published = Round.objects.filter(state=Round.State.PUBLISHED).select_related("federation", "merge")
     latest = list(published.order_by("-finished_at")[:HISTORY_ROUNDS])
     return [
         {

@@ -13,6 +13,7 @@ from coterie.accounts.models import ApiToken
 from coterie.cloud_training.models import TrainingJob
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair
 from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
@@ -195,18 +196,19 @@ def _rolled_back(_now: datetime) -> Iterator[Repair]:
 
 def _troubled_merges(_now: datetime) -> Iterator[Repair]:
     """Workers fail at a merge again and again."""
-    for round_ in _active_rounds().filter(state=Round.State.MERGING, merge_attempts__gt=1):
+    merges = Merge.objects.filter(state=Merge.State.RUNNING, attempts__gt=1).select_related("federation", "round")
+    for merge in merges:
         yield Repair(
-            key=f"merge_fails:{round_.pk}",
+            key=f"merge_fails:{merge.pk}",
             code="repairs.merge_fails",
             severity="error",
-            sentence=f"Workers die or fail over the merge of round {round_.number} of {round_.federation.slug}; "
-            f"this is attempt {round_.merge_attempts}.",
+            sentence=f"Workers die or fail over the merge of round {merge.number} of {merge.federation.slug}; "
+            f"this is attempt {merge.attempts}.",
             advice="Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
             subject_kind="rounds.round",
-            subject_id=str(round_.pk),
-            subject_name=str(round_),
-            since=round_.closed_at,
+            subject_id=str(merge.round.pk),
+            subject_name=str(merge.round),
+            since=merge.asked_at,
         )
 
 

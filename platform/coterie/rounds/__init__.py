@@ -1,1 +1,1 @@
-"""Rounds, assignments and updates: the durable state machine."""
+"""Rounds: cohorts, phases, assignments and deadlines, as a durable state machine."""

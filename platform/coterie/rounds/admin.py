@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.rounds.models import Assignment, Round, RoundEvent, Update, Upload
+from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 
 
 @admin.register(Round)
@@ -27,13 +27,6 @@ class UploadAdmin(ReadOnlyAdmin):
     """Updates on their way."""
 
     list_display = ["assignment", "size_bytes", "offered_at"]
-
-
-@admin.register(Update)
-class UpdateAdmin(ReadOnlyAdmin):
-    """Updates that count."""
-
-    list_display = ["assignment", "samples", "size_bytes", "loss_before", "loss_after", "received_at"]
 
 
 @admin.register(RoundEvent)

@@ -5,13 +5,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from coterie.core.lease import LEASE
 from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
 from coterie.rounds import reasons
 from coterie.rounds.assigning import drop_absent
-from coterie.rounds.ending import MAX_MERGE_ATTEMPTS, abandon, close_if_due, conclude
-from coterie.rounds.jobs import MERGE
+from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round
 from coterie.rounds.selectors import active_federation_ids, active_round, why_collecting
@@ -43,11 +41,8 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
         _collect(round_, now)
     if round_.state == Round.State.CLOSING:
         conclude(round_=round_, now=now)
-    elif round_.state == Round.State.MERGING and _lease_is_free(round_, now):
-        if round_.merge_attempts < MAX_MERGE_ATTEMPTS:
-            MERGE.send(round=round_.pk)
-        else:
-            abandon(round_=round_, reason=reasons.MERGE_FAILED, now=now)
+    elif round_.state == Round.State.MERGING:
+        follow_merge(round_=round_, now=now)
 
 
 def sweep(*, now: datetime) -> None:
@@ -71,10 +66,3 @@ def _collect(round_: Round, now: datetime) -> None:
     if round_.state == Round.State.OPEN:
         invite(round_=round_, now=now)
         explain(round_, why_collecting(round_), now=now)
-
-
-def _lease_is_free(round_: Round, now: datetime) -> bool:
-    """Nobody merges, and the message that asked for it is overdue."""
-    if round_.lease_until is not None:
-        return round_.lease_until < now
-    return round_.reason_at is None or round_.reason_at + LEASE / 6 < now

@@ -1,27 +1,25 @@
 """From open to the end: a round closes, releases whoever has not delivered, and is merged or abandoned."""
 
 import logging
-from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
 
 from coterie.federations.models import Federation
+from coterie.merging.asking import ask_for_merge
+from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelVersion
 from coterie.rounds import reasons
 from coterie.rounds.files import UPLOADS
-from coterie.rounds.jobs import ADVANCE, MERGE
+from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
-from coterie.rounds.transitions import end_assignment, step
+from coterie.rounds.transitions import end_assignment, explain, step
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
-
-MAX_MERGE_ATTEMPTS = 5
-"""Workers that may fail or die over a round before it is abandoned."""
 
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
@@ -33,7 +31,10 @@ def close_if_due(*, round_: Round, now: datetime) -> None:
 
 
 def conclude(*, round_: Round, now: datetime) -> None:
-    """Release what is left of a closed round, and have it merged, or abandon it if too few updates came."""
+    """Release what is left of a closed round, and have it merged, or abandon it if too few updates came.
+
+    The caller holds the rows of federation and round.
+    """
     waiting = Assignment.objects.filter(round=round_, state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
     for assignment in waiting:
         end_assignment(assignment, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
@@ -41,31 +42,55 @@ def conclude(*, round_: Round, now: datetime) -> None:
     pace = round_.parsed_plan().pace
     delivered = standing(round_, now=now).delivered
     if pace.verdict(delivered) == "merge":
-        if step(round_, Round.State.MERGING, reason=reasons.MERGING, now=now):
-            MERGE.send(round=round_.pk)
+        merge = _ask_for_merge(round_, now)
+        step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge)
     else:
         reason = reasons.too_few_updates(delivered=delivered, needed=pace.updates_needed())
         abandon(round_=round_, reason=reason, now=now)
 
 
-def abandon(*, round_: Round, reason: Reason, now: datetime, **changes: object) -> None:
+def follow_merge(*, round_: Round, now: datetime) -> None:
+    """End a merging round as its merge has ended; while that runs, say how far it is.
+
+    The caller holds the rows of federation and round.
+    """
+    assert round_.merge_id is not None, "a merging round has a merge"
+    merge = Merge.objects.select_related("result_version").get(pk=round_.merge_id)
+    reason = merge.reason()
+    match Merge.State(merge.state):
+        case Merge.State.PUBLISHED:
+            assert merge.result_version is not None, "a published merge has a version"
+            _publish(round_, merge.result_version, now)
+        case Merge.State.ABANDONED:
+            assert reason is not None, "what is abandoned has its reason"
+            abandon(round_=round_, reason=reason, now=now)
+        case Merge.State.RUNNING:
+            assert reason is not None, "what is waited for has its reason"
+            explain(round_, reason, now=now)
+
+
+def abandon(*, round_: Round, reason: Reason, now: datetime) -> None:
     """End a round without a version; the next one is planned."""
-    if step(round_, Round.State.ABANDONED, reason=reason, now=now, finished_at=now, lease_until=None, **changes):
+    if step(round_, Round.State.ABANDONED, reason=reason, now=now, finished_at=now):
         ADVANCE.send(federation=str(round_.federation_id))
 
 
-def publish(*, round_: Round, version: ModelVersion, metrics: Mapping[str, float], now: datetime) -> None:
-    """End a merging round well; the federation is finished if it wanted so many. The caller holds both rows."""
-    step(
-        round_,
-        Round.State.PUBLISHED,
-        reason=None,
+def _ask_for_merge(round_: Round, now: datetime) -> Merge:
+    assert round_.base_version is not None, "a round opens with a base"
+    return ask_for_merge(
+        federation=round_.federation,
+        number=round_.number,
+        plan=round_.plan,
+        seed=round_.seed,
+        base_version=round_.base_version,
+        updates=Update.objects.filter(assignment__round=round_),
         now=now,
-        result_version=version,
-        finished_at=now,
-        lease_until=None,
-        metrics=dict(metrics),
     )
+
+
+def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
+    """End a merging round well; the federation is finished if it wanted so many."""
+    step(round_, Round.State.PUBLISHED, reason=None, now=now, finished_at=now)
     federation = round_.federation
     announce(
         Event.ROUND_PUBLISHED,

@@ -9,15 +9,19 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.durable import Stateful
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.merging.models import Merge, Update, UpdateFacts
 from coterie.registry.models import ModelVersion
 from coterie_learning.plan import Plan, parse_plan
-from coterie_wire.conditions import Reason
 
 
-class Round(models.Model):
-    """One collection of updates that ends in a new model version, or is abandoned with a reason."""
+class Round(Stateful):
+    """One collection of updates that ends in a new model version, or is abandoned with a reason.
+
+    Its assignments are its cohort. A synchronous round has one merge, of all that its cohort delivered.
+    """
 
     class State(models.TextChoices):
         """What it waits for."""
@@ -29,7 +33,7 @@ class Round(models.Model):
         CLOSING = "closing"
         """The release of those that did not deliver, and the verdict."""
         MERGING = "merging"
-        """A worker that merges."""
+        """The end of its merge."""
         PUBLISHED = "published"
         ABANDONED = "abandoned"
 
@@ -38,9 +42,6 @@ class Round(models.Model):
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
-    reason_code = models.CharField(max_length=64, blank=True)
-    reason_sentence = models.CharField(max_length=400, blank=True)
-    """Why it waits, or why it was abandoned."""
     reason_at = models.DateTimeField(null=True, blank=True)
     opens_at = models.DateTimeField()
     """When it may open at the earliest."""
@@ -54,16 +55,8 @@ class Round(models.Model):
     """Decides who is chosen, and seeds the devices."""
     base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """What updates are differences from; those of groups, from their groups' versions."""
-    result_version = models.OneToOneField(
-        ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
-    )
-    merge_attempts = models.PositiveIntegerField(default=0)
-    """Since the merge last got further."""
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    """The worker that merges."""
-    lease_until = models.DateTimeField(null=True, blank=True)
-    metrics = models.JSONField(default=dict, blank=True)
-    """Figures by name: updates, samples, accuracy before and after."""
+    merge = models.OneToOneField(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="round")
+    """Of what its cohort delivered."""
     tidied_at = models.DateTimeField(null=True, blank=True)
     """When the files of its updates were removed."""
 
@@ -87,9 +80,10 @@ class Round(models.Model):
                 name="round_state_known",
             ),
             models.CheckConstraint(
-                condition=Q(state="published", result_version__isnull=False)
-                | (~Q(state="published") & Q(result_version=None)),
-                name="published_round_has_version",
+                condition=Q(state="abandoned")
+                | Q(state__in=["merging", "published"], merge__isnull=False)
+                | (Q(state__in=["planned", "open", "closing"]) & Q(merge=None)),
+                name="merged_round_has_merge",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["planned", "abandoned"])
@@ -105,13 +99,19 @@ class Round(models.Model):
         """The plan it is held under; it must have been opened."""
         return parse_plan(self.plan)
 
-    def reason(self) -> Reason | None:
-        """Why it waits, or was abandoned; None: it does not wait."""
-        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
+    @property
+    def result_version(self) -> ModelVersion | None:
+        """The version that it ended in."""
+        return None if self.merge is None else self.merge.result_version
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Figures of its merge by name: updates, samples, accuracy before and after; empty before it has ended."""
+        return {} if self.merge is None else self.merge.metrics
 
 
-class Assignment(models.Model):
-    """One device's part in one round."""
+class Assignment(Stateful):
+    """One device's part in the cohort of one round."""
 
     class State(models.TextChoices):
         """How far it is."""
@@ -147,8 +147,8 @@ class Assignment(models.Model):
     teacher = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The version of the cloud model that it learns from, where the plan has one."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
-    reason_code = models.CharField(max_length=64, blank=True)
-    reason_sentence = models.CharField(max_length=400, blank=True)
+    update = models.OneToOneField(Update, null=True, blank=True, on_delete=models.RESTRICT, related_name="assignment")
+    """What it delivered; both have the same identity."""
     seed = models.PositiveBigIntegerField()
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True)
     steps_done = models.PositiveBigIntegerField(default=0)
@@ -172,10 +172,6 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.device} in {self.round}"
-
-    def reason(self) -> Reason | None:
-        """Why it ended without an update; None otherwise."""
-        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
 
 class RoundEvent(models.Model):
@@ -221,27 +217,6 @@ class RoundEvent(models.Model):
         return f"{self.kind} in {self.round}"
 
 
-class UpdateFacts(models.Model):
-    """What a device says of its update."""
-
-    sha256 = models.CharField(max_length=64)
-    size_bytes = models.PositiveBigIntegerField()
-    samples = models.PositiveBigIntegerField()
-    steps_done = models.PositiveBigIntegerField()
-    steps_total = models.PositiveBigIntegerField()
-    loss_before = models.FloatField()
-    loss_after = models.FloatField()
-    accuracy_before = models.FloatField(null=True, blank=True)
-    train_s = models.FloatField()
-    classes = models.JSONField(default=list, blank=True)
-    """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""
-    train_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
-    """Largest resident size of the agent while it trained; None: it did not tell."""
-
-    class Meta:
-        abstract = True
-
-
 class Upload(UpdateFacts):
     """An update on its way; how much of it has arrived is the size of its file."""
 
@@ -253,20 +228,3 @@ class Upload(UpdateFacts):
 
     def __str__(self) -> str:
         return f"upload of {self.assignment}"
-
-
-class Update(UpdateFacts):
-    """An accepted update: verified, kept, counted once."""
-
-    assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="update")
-    received_at = models.DateTimeField()
-    cloud_accuracy = models.FloatField(null=True, blank=True)
-    """Of the device's model on the cloud data, where the merge measured it."""
-    kept = models.BooleanField(null=True, blank=True)
-    """Whether the base model learned from it, where the merge drops the worst."""
-
-    class Meta:
-        ordering = ["-received_at"]
-
-    def __str__(self) -> str:
-        return f"update of {self.assignment}"

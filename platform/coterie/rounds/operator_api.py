@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.listing import Asked, ListedViewSet
-from coterie.rounds.models import Assignment, Round, RoundEvent, Update
+from coterie.merging.models import Update
+from coterie.rounds.models import Assignment, Round, RoundEvent
 
 
 class UpdateSerializer(serializers.ModelSerializer[Update]):
@@ -67,6 +68,8 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     """A round."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
+    result_version = serializers.UUIDField(source="merge.result_version_id", read_only=True, allow_null=True)
+    metrics = serializers.JSONField(read_only=True)
     devices = serializers.IntegerField(read_only=True, help_text="devices that were invited")
     updates = serializers.IntegerField(read_only=True, help_text="updates that count")
 
@@ -127,7 +130,7 @@ class RoundViewSet(ListedViewSet[Round]):
     """Rounds."""
 
     queryset = (
-        Round.objects.select_related("federation")
+        Round.objects.select_related("federation", "merge")
         .annotate(devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered")))
         .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )

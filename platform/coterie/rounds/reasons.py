@@ -14,15 +14,12 @@ PAUSED = Reason("rounds.federation_paused", "the federation is paused")
 FINISHED = Reason("rounds.federation_finished", "the federation has finished")
 NO_MODEL = Reason("rounds.no_model", "the pair has no device model yet: bootstrap it first")
 NO_CLOUD_MODEL = Reason("rounds.no_cloud_model", "the pair has no cloud model yet: bootstrap it first")
-MERGING = Reason("rounds.merging", "the updates are being merged")
 CLOSING = Reason("rounds.closing", "the round takes no more updates and is about to be merged")
 BETWEEN = Reason("rounds.between", "the next round is being planned")
 CLOSED = Reason("rounds.round_closed", "the round closed before the update had arrived")
 ABSENT = Reason("rounds.device_absent", "the device fell silent")
 GONE = Reason("rounds.device_gone", "the device was revoked or has left the fleet")
 HELD_BACK = Reason("rounds.held_back", "an operator paused or pinned the device while the round was held")
-MERGE_FAILED = Reason("rounds.merge_failed", "every worker that merged the updates died")
-BASE_MOVED = Reason("rounds.base_moved", "the champion was moved while the round was held, so its updates fit no more")
 
 
 def pause(seconds: float) -> Reason:
@@ -61,43 +58,6 @@ def delivered(number: int) -> Reason:
 def too_few_updates(*, delivered: int, needed: int) -> Reason:
     """A closed round that is not worth merging."""
     return Reason("rounds.too_few_updates", f"needs {needed} updates, {delivered} came before the deadline")
-
-
-def distilling(sentence: str) -> Reason:
-    """How far a merge by distillation is."""
-    return Reason("rounds.distilling", sentence[:MAX_CHARACTERS])
-
-
-def split(sentence: str) -> Reason:
-    """Why there are so many groups."""
-    return Reason("rounds.split", sentence[:MAX_CHARACTERS])
-
-
-def worse_cloud_model(*, candidate: float, champion: float, tolerance: float) -> Reason:
-    """The cloud model that learned from the devices lost more accuracy than the federation tolerates."""
-    return Reason(
-        "rounds.worse_cloud_model",
-        f"the cloud model's accuracy is {candidate:.4f} on the held-out data against the champion's {champion:.4f}, "
-        f"and {tolerance:.4f} is the most that may be lost",
-    )
-
-
-def worse_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:
-    """The merged model lost more accuracy than the federation tolerates."""
-    return Reason(
-        "rounds.worse_than_champion",
-        f"accuracy {candidate:.4f} on the held-out data against the champion's {champion:.4f}, "
-        f"and {tolerance:.4f} is the most that may be lost",
-    )
-
-
-def larger_loss_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:
-    """The merged model, whose task has no accuracy, has a larger loss than the federation tolerates."""
-    return Reason(
-        "rounds.worse_than_champion",
-        f"loss {candidate:.4g} on the held-out data against the champion's {champion:.4g}, "
-        f"and {tolerance:.2%} more is the most that is tolerated",
-    )
 
 
 def what_keeps(code: str) -> str:

@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.rounds import advancing, merging, tidying
+from coterie.rounds import advancing, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
@@ -24,9 +24,3 @@ def tidy() -> None:
 def advance_federation(federation: str) -> None:
     """Do what a federation's rounds are due for."""
     advancing.advance_federation(federation_id=UUID(federation), now=timezone.now())
-
-
-@shared_task(name="coterie.rounds.tasks.merge_round")
-def merge_round(round: int) -> None:
-    """Merge a round's updates."""
-    merging.merge_round(round_id=round, clock=timezone.now)

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from coterie.rounds.checkpoints import forget_checkpoints, rounds_with_checkpoints
-from coterie.rounds.files import UPLOADS, updates_of
+from coterie.merging.files import updates_of
+from coterie.rounds.files import UPLOADS
 from coterie.rounds.models import Round, RoundEvent, Upload
 
 RETENTION = timedelta(days=7)
@@ -23,7 +23,6 @@ def tidy(*, now: datetime) -> None:
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
     RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
     _forget_lost_uploads()
-    _forget_lost_merges()
 
 
 def _forget_lost_uploads() -> None:
@@ -33,11 +32,3 @@ def _forget_lost_uploads() -> None:
     Upload.objects.exclude(assignment__round__state=Round.State.OPEN).delete()
     for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
         UPLOADS.discard(assignment_id)
-
-
-def _forget_lost_merges() -> None:
-    """Progress of merges that ended while their worker died, or of rounds that are gone."""
-    kept = rounds_with_checkpoints()
-    merging = Round.objects.filter(pk__in=kept, state=Round.State.MERGING).values_list("pk", flat=True)
-    for round_id in kept - set(merging):
-        forget_checkpoints(round_id)

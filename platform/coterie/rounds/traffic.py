@@ -11,7 +11,7 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDay
 
 from coterie.fleet.models import Device
-from coterie.rounds.models import Update
+from coterie.merging.models import Update
 from coterie.transfer.models import ReportedDay, Transfer
 
 Kind = Literal["update", "portion", "profile"]
@@ -80,9 +80,9 @@ def _daily(rows: QuerySet[Update] | QuerySet[Transfer], moment: str) -> Iterator
 
 
 def _updates(device: Device, since: datetime) -> Iterator[Departure]:
-    updates = Update.objects.filter(assignment__device=device, received_at__gte=since)
-    for update in updates.select_related("assignment__round__federation")[:LATEST]:
-        federation = update.assignment.round.federation
+    updates = Update.objects.filter(device=device, received_at__gte=since)
+    for update in updates.select_related("federation")[:LATEST]:
+        federation = update.federation
         yield Departure("update", update.received_at, update.size_bytes, 1, federation.pk, federation.slug, None, "")
 
 

@@ -8,6 +8,8 @@ from django.forms import model_to_dict
 from coterie.core.arrivals import UploadTarget, WrongHash
 from coterie.core.errors import CoterieError
 from coterie.fleet.models import Device
+from coterie.merging.files import updates_of
+from coterie.merging.models import Update, UpdateFacts
 from coterie.rounds.assigning import own_assignment, revive
 from coterie.rounds.ending import close_if_due
 from coterie.rounds.errors import (
@@ -17,9 +19,9 @@ from coterie.rounds.errors import (
     NotOffered,
     UpdateTooLarge,
 )
-from coterie.rounds.files import UPLOADS, updates_of
+from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE
-from coterie.rounds.models import Assignment, Round, RoundEvent, Update, UpdateFacts, Upload
+from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
 from coterie_learning.updates import split_update
@@ -97,7 +99,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     """
     assignment = own_assignment(device=device, assignment_id=assignment_id)
     if assignment.state == Assignment.State.DELIVERED:
-        return _counted(assignment, assignment.update.sha256)
+        return _counted(assignment)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
     if upload is None or UPLOADS.arrived_bytes(assignment.pk) < upload.size_bytes:
@@ -121,10 +123,18 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
         return _counted(assignment, upload.sha256)
     _check_takes_updates(assignment)
     facts = model_to_dict(upload, fields=FACTS)
-    Assignment.objects.filter(pk=assignment.pk).update(
-        state=Assignment.State.DELIVERED, reason_code="", reason_sentence="", changed_at=now
+    update = Update.objects.create(
+        id=assignment.pk,
+        federation_id=assignment.round.federation_id,
+        device_id=assignment.device_id,
+        base_version_id=assignment.base_version_id,
+        cohort=assignment.round_id,
+        received_at=now,
+        **facts,
     )
-    Update.objects.create(assignment=assignment, received_at=now, **facts)
+    Assignment.objects.filter(pk=assignment.pk).update(
+        state=Assignment.State.DELIVERED, update=update, reason_code="", reason_sentence="", changed_at=now
+    )
     tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
     transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
@@ -140,9 +150,8 @@ def _held(assignment: Assignment) -> Assignment:
 
 def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
     """How far an upload has come, unless another request has just counted it, which removes its row and its file."""
-    update = Update.objects.filter(assignment=assignment).first()
-    if update is not None:
-        return _counted(assignment, update.sha256 if upload is None else upload.sha256)
+    if Update.objects.filter(pk=assignment.pk).exists():
+        return _counted(assignment, None if upload is None else upload.sha256)
     if upload is None:
         raise NotOffered(assignment=str(assignment.pk))
     return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk))
@@ -156,9 +165,10 @@ def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
         ADVANCE.send(federation=str(assignment.round.federation_id))
 
 
-def _counted(assignment: Assignment, sha256: str) -> UploadState:
-    update = assignment.update
-    if update.sha256 != sha256:
+def _counted(assignment: Assignment, sha256: str | None = None) -> UploadState:
+    """The answer about what was delivered, which is not `sha256` where the device has made another one since."""
+    update = Update.objects.get(pk=assignment.pk)
+    if sha256 is not None and update.sha256 != sha256:
         raise AlreadyDelivered(assignment=str(assignment.pk))
     return UploadState(offset=update.size_bytes, accepted=True)
 

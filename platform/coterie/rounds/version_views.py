@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.fleet.models import Device
+from coterie.merging.models import Update
 from coterie.registry.graph import Figure, class_figures_of, figures_of
 from coterie.registry.models import ModelVersion
 from coterie.registry.operator_api import VersionSerializer
-from coterie.rounds.models import Update
 
 
 class FigureSerializer(serializers.Serializer[None]):
@@ -69,7 +69,7 @@ def _on_devices(*versions: ModelVersion) -> list[Figure]:
 
 def _fare(version: ModelVersion) -> dict[str, float | None]:
     """What devices measured that began a round with it, weighted by samples."""
-    updates = Update.objects.filter(assignment__round__base_version=version)
+    updates = Update.objects.filter(base_version=version)
     sums = updates.aggregate(
         right=Sum(F("accuracy_before") * Cast("samples", FloatField())), samples=Sum("samples"), rounds=Count("pk")
     )

@@ -10,9 +10,9 @@ import numpy as np
 
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.models import Device
+from coterie.merging.reasons import split as split_reason
 from coterie.registry.models import Alias, ModelVersion, Role
 from coterie.rounds.models import Round
-from coterie.rounds.reasons import split as split_reason
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import parameters
 from coterie.transfer import reasons

@@ -10,9 +10,11 @@ from typing import Literal
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.fleet.status import DeviceStatus, status_of
+from coterie.merging import reasons as merging_reasons
+from coterie.merging.models import Merge, Update
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
-from coterie.rounds.models import Assignment, Round, RoundEvent, Update
+from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie.seeding.peers import add_help_between
@@ -156,14 +158,13 @@ def _ended_round(
         reason = (
             reasons.too_few_updates(delivered=len(delivering), needed=12)
             if too_few
-            else reasons.worse_than_champion(
+            else merging_reasons.worse_than_champion(
                 candidate=metrics["accuracy"], champion=metrics["accuracy_before"], tolerance=federation.tolerance
             )
         )
         round_.reason_code, round_.reason_sentence, round_.reason_at = reason.code, reason.sentence, finished_at
     parts, updates = _parts(round_, asked, delivering, closed_at, base, random)
     metrics |= {"samples": sum(u.samples for u in updates), "update_bytes": sum(u.size_bytes for u in updates)}
-    round_.metrics = metrics
     if fate == "published":
         version = ModelVersion.objects.create(
             pair=base.pair,
@@ -175,13 +176,38 @@ def _ended_round(
             metrics={**metrics, "class_accuracy": by_class(task, accuracy, random)},
             created_at=finished_at,
         )
-        round_.result_version, round_.state = version, Round.State.PUBLISHED
+        round_.state = Round.State.PUBLISHED
+    if not too_few:
+        round_.merge = _merge(round_, version, metrics)
     round_.save()
-    Assignment.objects.bulk_create(parts)
+    for update in updates:
+        update.cohort, update.merge = round_.pk, round_.merge
     Update.objects.bulk_create(updates)
+    Assignment.objects.bulk_create(parts)
     if number > task.rounds - REPLAYABLE:
-        _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
+        _tell_story(round_, parts, {update.pk: update for update in updates}, random)
     return version
+
+
+def _merge(round_: Round, version: ModelVersion | None, metrics: dict[str, float]) -> Merge:
+    """The merge that a round has ended with."""
+    assert round_.base_version is not None and round_.closed_at is not None and round_.finished_at is not None
+    return Merge.objects.create(
+        federation=round_.federation,
+        number=round_.number,
+        plan=round_.plan,
+        seed=round_.seed,
+        base_version=round_.base_version,
+        result_version=version,
+        state=Merge.State.ABANDONED if version is None else Merge.State.PUBLISHED,
+        reason_code=round_.reason_code,
+        reason_sentence=round_.reason_sentence,
+        reason_at=round_.finished_at,
+        metrics=metrics,
+        attempts=1,
+        asked_at=round_.closed_at,
+        finished_at=round_.finished_at,
+    )
 
 
 def _asked(members: list[Device], random: Random) -> list[Device]:
@@ -219,7 +245,8 @@ def _parts(
         if device in delivering:
             part.state = Assignment.State.DELIVERED
             part.changed_at = round_.opened_at + (closed_at - round_.opened_at) * random.uniform(0.2, 1)
-            updates.append(_update(part, device, base, random))
+            part.update = _update(part, device, base, random)
+            updates.append(part.update)
             continue
         part.state, why = random.choices(
             [
@@ -243,7 +270,10 @@ def _update(part: Assignment, device: Device, base: ModelVersion, random: Random
     spec = base.pair.model_spec()
     size_bytes = 400 + sum(math.prod(tensor.shape) + 40 for tensor in spec.parameters)
     return Update(
-        assignment=part,
+        id=part.pk,
+        federation=part.round.federation,
+        device=device,
+        base_version=base,
         sha256=f"{random.getrandbits(256):064x}",
         size_bytes=size_bytes,
         samples=_samples(device),
@@ -286,9 +316,11 @@ def _open_round(
     Round.objects.filter(pk=round_.pk).update(
         reason_code=reason.code, reason_sentence=reason.sentence, reason_at=opened_at
     )
-    Assignment.objects.bulk_create(parts)
+    for update in updates:
+        update.cohort = round_.pk
     Update.objects.bulk_create(updates)
-    _tell_story(round_, parts, {update.assignment_id: update for update in updates}, random)
+    Assignment.objects.bulk_create(parts)
+    _tell_story(round_, parts, {update.pk: update for update in updates}, random)
 
 
 def _tell_story(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID, Update], random: Random) -> None:

@@ -4,9 +4,17 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from coterie.rounds.merging import merge_round
+from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Round
-from tests.coterie.world import ON_BATTERY, fleet_of, in_this_process, make_federation, make_pair, make_version
+from tests.coterie.world import (
+    ON_BATTERY,
+    fleet_of,
+    in_this_process,
+    make_federation,
+    make_pair,
+    make_version,
+    merge_round,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +42,8 @@ def test_tells_devices_by_how_they_stand_and_rounds_by_how_they_went(api: APICli
     }
     assert sorted(told["sentence"].split(", ")) == ["1 never seen", "1 on battery", "1 ready"]
     ready.deliver(assigned.assignment, timezone.now(), seed=1)
-    Round.objects.filter(state="closing").update(state="merging")
-    merge_round(round_id=Round.objects.get(state="merging").pk, clock=timezone.now, merger=in_this_process)
+    sweep(now=timezone.now())
+    merge_round(Round.objects.get(state="merging"), clock=timezone.now, merger=in_this_process)
     told = api.get("/api/overview/").json()
     (point,), (day,) = told["rounds"], told["traffic"]
     assert (point["number"], point["updates"], point["mean_accuracy"]) == (1, 1, 0.5)

@@ -19,6 +19,8 @@ from coterie.core.pulse import record_pulse
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
+from coterie.merging.asking import ask_for_merge
+from coterie.merging.models import Update
 from coterie.registry.models import ModelVersion, TeacherWeights
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
@@ -128,6 +130,9 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Split.objects.create(federation=federation, round_number=1, groups=2, at=now)
     version = ModelVersion.objects.all()[0]
     TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
+    ask_for_merge(
+        federation=federation, number=1, plan={}, seed=1, base_version=version, updates=Update.objects.all(), now=now
+    )
     rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
     Trial.objects.create(rollout=rollout, device=delivering.row)
     make_peers()

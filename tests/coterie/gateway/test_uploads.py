@@ -10,7 +10,7 @@ from django.utils import timezone
 from coterie.gateway.http import BodyStalled, Request
 from coterie.gateway.threads import in_thread
 from coterie.gateway.uploads import UPDATES, receive_upload
-from coterie.rounds.models import Update
+from coterie.merging.models import Update
 from tests.coterie.gateway.conftest import application
 from tests.coterie.world import ScriptedDevice, fleet_of, make_federation, make_pair, make_version
 

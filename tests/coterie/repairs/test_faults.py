@@ -13,6 +13,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair
 from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import advance_federation
@@ -107,12 +108,18 @@ def test_three_abandoned_rounds_in_a_row_are_a_fault(running: Federation) -> Non
 
 
 def test_a_merge_that_is_tried_again_is_a_fault(running: Federation) -> None:
-    for device in fleet_of(2):
+    devices = fleet_of(2)
+    for device in devices:
         device.check_in(START)
     advance_federation(federation_id=running.pk, now=START)
-    assert Round.objects.update(state="merging", merge_attempts=1)
+    for seed, device in enumerate(devices):
+        assigned = device.check_in(START).assignment
+        assert assigned is not None
+        device.deliver(assigned.assignment, START, seed=seed)
+    advance_federation(federation_id=running.pk, now=START)
+    assert Merge.objects.update(attempts=1) == 1
     assert "merge_fails" not in faults()
-    Round.objects.update(merge_attempts=2)
+    Merge.objects.update(attempts=2)
     assert "attempt 2" in faults()["merge_fails"].sentence
 
 

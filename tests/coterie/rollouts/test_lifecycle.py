@@ -21,7 +21,6 @@ from coterie.rollouts.errors import (
 from coterie.rollouts.models import Rollout
 from coterie.rollouts.services import cancel_rollout, promote_rollout, start_rollout
 from coterie.rounds.advancing import sweep
-from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
 from coterie.webhooks.models import Delivery, Event
 from coterie.webhooks.services import create_webhook
@@ -40,6 +39,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -214,7 +214,7 @@ def test_a_rounds_version_goes_through_the_group_that_the_plan_asks_for() -> Non
     device.deliver(assignment.assignment, later(1), seed=1)
     sweep(now=later(2))
     round_ = Round.objects.get(state="merging")
-    merge_round(round_id=round_.pk, clock=lambda: later(3), merger=in_this_process)
+    merge_round(round_, clock=lambda: later(3), merger=in_this_process)
     round_.refresh_from_db()
     rollout = Rollout.objects.get()
     assert (round_.state, rollout.version, rollout.state) == ("published", round_.result_version, "planned")

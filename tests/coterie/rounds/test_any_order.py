@@ -14,12 +14,12 @@ from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
 from coterie.federations.services import finish_federation
+from coterie.merging.models import Update
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelVersion
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Assignment, Round, Update
+from coterie.rounds.models import Assignment, Round
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import Progress
 from coterie_wire.tensors import decode_tensors
@@ -33,6 +33,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 DEVICES = 4
@@ -115,18 +116,18 @@ class Story:
     def _merge(self, event: str, round_: Round) -> None:
         if event == "crash":
             try:
-                merge_round(round_id=round_.pk, clock=lambda: self.now, merger=dies)
+                merge_round(round_, clock=lambda: self.now, merger=dies)
             except PowerCut:
                 return
         elif event == "late_merge":  # a worker that was stopped for so long that another has taken over
-            merge_round(round_id=round_.pk, clock=lambda: self.now, merger=self._overtaken(round_))
+            merge_round(round_, clock=lambda: self.now, merger=self._overtaken(round_))
         else:
-            merge_round(round_id=round_.pk, clock=lambda: self.now, merger=in_this_process)
+            merge_round(round_, clock=lambda: self.now, merger=in_this_process)
 
     def _overtaken(self, round_: Round):
         def merger(arguments: MergeArguments, cancel: object) -> MergeResult:
             self.now += timedelta(seconds=10)
-            merge_round(round_id=round_.pk, clock=lambda: self.now, merger=in_this_process)
+            merge_round(round_, clock=lambda: self.now, merger=in_this_process)
             return in_this_process(arguments, cancel)
 
         return merger

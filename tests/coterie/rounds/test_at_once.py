@@ -8,12 +8,12 @@ from typing import TypeVar
 import pytest
 from django.db import connection
 
+from coterie.merging.models import Update
 from coterie.registry.models import ModelVersion
 from coterie.rounds.advancing import sweep
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Round, Update
+from coterie.rounds.models import Round
 from coterie.rounds.uploads import complete_upload, open_upload
-from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version, merge_round
 
 # Committed for real: threads see what others have done.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def test_devices_deliver_and_workers_sweep_and_merge_at_once() -> None:
     at_once(*(lambda: sweep(now=later(3)) for _ in range(3)))
     round_ = Round.objects.get(number=1)
     assert round_.state == "merging"
-    at_once(*(lambda: merge_round(round_id=round_.pk, clock=lambda: later(4)) for _ in range(3)))
+    at_once(*(lambda: merge_round(round_, clock=lambda: later(4)) for _ in range(3)))
     round_.refresh_from_db()
     assert round_.state == "published"
     assert round_.metrics["updates"] == DEVICES

@@ -8,7 +8,6 @@ from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
 from coterie.rounds.advancing import advance_federation, sweep
-from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.messages import Progress
 from tests.coterie.world import (
@@ -19,6 +18,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def test_a_round_is_held_from_plan_to_version() -> None:
     round_.refresh_from_db()
     assert round_.state == Round.State.MERGING
 
-    merge_round(round_id=round_.pk, clock=lambda: later(7), merger=in_this_process)
+    merge_round(round_, clock=lambda: later(7), merger=in_this_process)
     round_.refresh_from_db()
     assert round_.state == Round.State.PUBLISHED
     assert champion(pair.pk, Role.DEVICE) == round_.result_version
@@ -170,7 +170,7 @@ def test_it_finishes_after_the_rounds_that_were_wanted() -> None:
     (device,) = fleet_of(1)
     device.deliver(device.check_in(later(0)).assignment.assignment, later(1), seed=1)
     sweep(now=later(2))
-    merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3), merger=in_this_process)
+    merge_round(Round.objects.get(), clock=lambda: later(3), merger=in_this_process)
     sweep(now=later(4))
     federation.refresh_from_db()
     assert federation.state == "finished"
@@ -189,8 +189,8 @@ def test_a_champion_that_was_moved_meanwhile_is_not_overwritten() -> None:
     device.deliver(device.check_in(later(0)).assignment.assignment, later(1), seed=1)
     moved = make_version(pair, seed=5)
     sweep(now=later(2))
-    merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3), merger=in_this_process)
-    assert Round.objects.get(number=1).reason_code == "rounds.base_moved"
+    merge_round(Round.objects.get(), clock=lambda: later(3), merger=in_this_process)
+    assert Round.objects.get(number=1).reason_code == "merging.base_moved"
     assert champion(pair.pk, Role.DEVICE) == moved
 
 

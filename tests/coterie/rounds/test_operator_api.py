@@ -12,10 +12,9 @@ from rest_framework.test import APIClient
 from coterie.registry.models import ModelPair
 from coterie.registry.services import reject_pair
 from coterie.rounds.advancing import sweep
-from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Round
 from coterie_wire.conditions import Reason
-from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version, merge_round
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +53,7 @@ def test_a_federation_from_creation_to_its_first_round(api: APIClient) -> None:
     (device,) = fleet_of(1)
     device.deliver(device.check_in(later(0)).assignment.assignment, later(1), seed=1)
     sweep(now=later(2))
-    merge_round(round_id=Round.objects.get().pk, clock=lambda: later(3))
+    merge_round(Round.objects.get(), clock=lambda: later(3))
 
     (row,) = api.get("/api/rounds/", {"federation": federation["id"], "state": "published"}).json()["results"]
     assert (row["number"], row["devices"], row["updates"]) == (1, 1, 1)

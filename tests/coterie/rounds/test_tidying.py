@@ -5,11 +5,12 @@ from uuid import UUID
 
 import pytest
 
+from coterie.merging.files import updates_of
+from coterie.merging.models import Update
 from coterie.registry.content import BLOBS
 from coterie.rounds.advancing import sweep
-from coterie.rounds.files import UPLOADS, updates_of
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Round, Update, Upload
+from coterie.rounds.files import UPLOADS
+from coterie.rounds.models import Round, Upload
 from coterie.rounds.tidying import tidy
 from tests.coterie.world import (
     ScriptedDevice,
@@ -19,6 +20,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +56,7 @@ def test_updates_are_removed_a_while_after_their_round(devices: list[ScriptedDev
     half_written = counted.with_name(".draft-1")
     half_written.touch()
     sweep(now=later(2))
-    merge_round(round_id=round_.pk, clock=lambda: later(3), merger=in_this_process)
+    merge_round(round_, clock=lambda: later(3), merger=in_this_process)
     tidy(now=later(6 * DAY_S))
     assert counted.exists()
     tidy(now=later(8 * DAY_S))

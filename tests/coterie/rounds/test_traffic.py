@@ -4,7 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
-from coterie.rounds.models import Update
+from coterie.merging.models import Update
 from coterie.rounds.traffic import Day, departures_of, traffic_by_day
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import ReportedDay, Transfer

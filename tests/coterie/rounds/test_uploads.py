@@ -8,10 +8,11 @@ import pytest
 
 from coterie.core.errors import CoterieError
 from coterie.federations.models import Federation
+from coterie.merging.files import updates_of
+from coterie.merging.models import Update
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
-from coterie.rounds.files import updates_of
-from coterie.rounds.models import Assignment, Round, Update, Upload
+from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.uploads import complete_upload, open_upload
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8

@@ -49,7 +49,7 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     round_ = Round.objects.filter(state="published").latest("finished_at")
     kinds = [line["kind"] for line in api.get(f"/api/rounds/{round_.pk}/timeline/?page_size=500").json()["results"]]
     assert (kinds[0], kinds[1], kinds[-1]) == ("planned", "open", "published")
-    archive = api.get(f"/api/versions/{round_.result_version_id}/archive/")
+    archive = api.get(f"/api/versions/{round_.result_version.pk}/archive/")
     assert archive.status_code == 200 and len(b"".join(archive.streaming_content)) > 1000
 
 

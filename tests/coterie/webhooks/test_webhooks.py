@@ -18,7 +18,7 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from coterie.cloud_training.leasing import fail, take_lease
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
-from coterie.rounds.merging import merge_round
+from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round
 from coterie.webhooks.addresses import Target, resolve
 from coterie.webhooks.calling import call
@@ -37,6 +37,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -285,15 +286,15 @@ def test_a_changed_body_another_secret_and_an_old_time_are_told() -> None:
 def test_a_published_round_and_a_failed_job_are_told(webhook: Webhook) -> None:
     pair = make_pair()
     make_version(pair)
-    make_federation(pair, target_updates=1, min_updates=1, over_selection=1.0)
+    federation = make_federation(pair, target_updates=1, min_updates=1, over_selection=1.0)
     (device,) = fleet_of(1)
     assigned = device.check_in(now_here()).assignment
     assert assigned is not None
     device.deliver(assigned.assignment, now_here(), seed=1)
-    Round.objects.filter(state="closing").update(state="merging")
+    advance_federation(federation_id=federation.pk, now=now_here())
     round_ = Round.objects.get(state="merging")
     for _ in range(2):
-        merge_round(round_id=round_.pk, clock=now_here, merger=in_this_process)
+        merge_round(round_, clock=now_here, merger=in_this_process)
     told = Delivery.objects.get()
     assert (told.event, told.body["round"], told.body["federation"]) == ("round.published", 1, "digits")
     job = bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=START)

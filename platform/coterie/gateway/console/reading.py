@@ -109,7 +109,7 @@ def _live_and_latest(rows: QuerySet[M], live: Collection[str], *, begun: Sequenc
 
 
 def _rounds(_now: datetime) -> Iterable[AnyDocument]:
-    rounds = Round.objects.select_related("federation").annotate(
+    rounds = Round.objects.select_related("federation", "merge").annotate(
         devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
     )
     return [
@@ -124,7 +124,7 @@ def _rounds(_now: datetime) -> Iterable[AnyDocument]:
             opened_at=round_.opened_at,
             deadline_at=round_.deadline_at,
             finished_at=round_.finished_at,
-            result_version=None if round_.result_version_id is None else str(round_.result_version_id),
+            result_version=_result_of(round_),
             devices=getattr(round_, "devices"),  # noqa: B009 - annotated above
             updates=getattr(round_, "updates"),  # noqa: B009
             metrics={name: value for name, value in round_.metrics.items() if isinstance(value, int | float)},
@@ -280,6 +280,11 @@ READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
     "audit": _audit,
 }
 KINDS = (*READERS, "device")
+
+
+def _result_of(round_: Round) -> str | None:
+    version = round_.merge.result_version_id if round_.merge is not None else None
+    return None if version is None else str(version)
 
 
 def _champion(pair: ModelPair, role: Role) -> str | None:

@@ -27,7 +27,6 @@ from coterie.registry.services import reject_pair
 from coterie.rollouts.models import Rollout
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.advancing import advance_federation
-from coterie.rounds.merging import merge_round
 from coterie.rounds.models import Assignment, Round
 from coterie.transfer.advancing import sweep
 from coterie.transfer.asking import withdraw_help
@@ -48,6 +47,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +153,7 @@ def test_holds_for_each_step_of_a_round(keeps_law) -> None:
             advance(now)
     round_ = Round.objects.get(state="merging")
     with keeps_law():
-        merge_round(round_id=round_.pk, clock=timezone.now, merger=in_this_process)
+        merge_round(round_, clock=timezone.now, merger=in_this_process)
     assert Round.objects.get(pk=round_.pk).state == "published"
 
 

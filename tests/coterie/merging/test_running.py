@@ -9,12 +9,13 @@ from onnx import TensorProto, checker, helper
 
 from coterie.child.errors import Crashed
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.merging.files import updates_of
+from coterie.merging.models import Merge, Update
+from coterie.merging.sweeping import sweep as find_overdue
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep
-from coterie.rounds.files import updates_of
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Round, Update
+from coterie.rounds.models import Round
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -24,6 +25,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +85,7 @@ def _assignment(device: ScriptedDevice) -> str:
 
 
 def merged(round_: Round, *, merger=in_this_process, at: float = 3) -> Round:
-    merge_round(round_id=round_.pk, clock=lambda: later(at), merger=merger)
+    merge_round(round_, clock=lambda: later(at), merger=merger)
     round_.refresh_from_db()
     return round_
 
@@ -114,7 +116,7 @@ class TestMeasure:
 
     def test_keeps_a_worse_candidate_back(self) -> None:
         round_ = merged(merging_round(), merger=claims(0.9, 0.87))
-        assert (round_.state, round_.reason_code) == ("abandoned", "rounds.worse_than_champion")
+        assert (round_.state, round_.reason_code) == ("abandoned", "merging.worse_than_champion")
         assert "0.8700" in round_.reason_sentence
         assert ModelVersion.objects.count() == 1
         assert champion(round_.federation.pair_id, Role.DEVICE) == round_.base_version
@@ -153,11 +155,12 @@ class TestCrash:
 
     def test_of_every_worker_ends_the_round(self) -> None:
         round_ = merging_round(measured=False)
-        Round.objects.update(merge_attempts=5, lease_until=later(10))
-        sweep(now=later(9))
-        assert Round.objects.get(pk=round_.pk).state == "merging"
+        Merge.objects.update(attempts=5, lease_until=later(10))
+        find_overdue(now=later(9))
+        assert Merge.objects.get().state == "running"
+        find_overdue(now=later(11))
         sweep(now=later(11))
-        assert Round.objects.get(pk=round_.pk).reason_code == "rounds.merge_failed"
+        assert Round.objects.get(pk=round_.pk).reason_code == "merging.gave_up"
 
     def test_leaves_the_same_bytes(self) -> None:
         round_ = merging_round(measured=False, devices=3)

@@ -1,4 +1,4 @@
-"""Merging by distillation as the rounds see it: what the job is given, what its result changes, and what is kept."""
+"""Merging by distillation as the platform sees it: what the job is given, what its result changes, and what is kept."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import CloudDataMissing, PlanDoesNotFit
 from coterie.federations.models import Federation, Group, Membership, Split
+from coterie.merging.checkpoints import merges_with_checkpoints
+from coterie.merging.models import Update
+from coterie.merging.sweeping import tidy
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep
-from coterie.rounds.checkpoints import rounds_with_checkpoints
-from coterie.rounds.merging import merge_round
-from coterie.rounds.models import Assignment, Round, Update
-from coterie.rounds.tidying import tidy
+from coterie.rounds.models import Assignment, Round
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
@@ -42,6 +42,7 @@ from tests.coterie.world import (
     make_federation,
     make_pair,
     make_version,
+    merge_round,
     parameters,
 )
 
@@ -133,7 +134,7 @@ def finds(
 
 
 def merged(round_: Round, distiller: Distiller, *, at: float = 3) -> Round:
-    merge_round(round_id=round_.pk, clock=lambda: later(at), distiller=distiller)
+    merge_round(round_, clock=lambda: later(at), distiller=distiller)
     round_.refresh_from_db()
     return round_
 
@@ -168,7 +169,7 @@ def test_after_a_split_each_device_has_its_groups_model_and_a_new_device_the_bas
     names = ["group-1", "group-2", "group-1", "group-2"]
     merged(hold(fleet, at=0), finds(names, better_for=["group-1", "group-2"]))
     split = Split.objects.get()
-    assert (split.groups, split.silhouettes, split.reason_code) == (2, {"2": 0.5}, "rounds.split")
+    assert (split.groups, split.silhouettes, split.reason_code) == (2, {"2": 0.5}, "merging.split")
     assert split.distances == {"group-1": {"group-1": 0.1, "group-2": 0.8}}
     assert dict(Membership.objects.values_list("device__name", "group__name")) == {
         f"device-{index}": name for index, name in enumerate(names)
@@ -216,7 +217,7 @@ def test_a_group_whose_candidate_does_not_speak_for_it_keeps_its_models(pair: Mo
 
 @pytest.mark.parametrize(
     ("quality", "code"),
-    [({"accuracy": 0.8}, "rounds.worse_than_champion"), ({"cloud_accuracy": 0.8}, "rounds.worse_cloud_model")],
+    [({"accuracy": 0.8}, "merging.worse_than_champion"), ({"cloud_accuracy": 0.8}, "merging.worse_cloud_model")],
 )
 def test_a_worse_candidate_is_rejected_with_its_reason(pair: ModelPair, quality: dict[str, float], code: str) -> None:
     before = {role: champion(pair.pk, role) for role in Role}
@@ -239,7 +240,7 @@ def test_a_champion_that_an_operator_moved_meanwhile_stays(pair: ModelPair) -> N
         return inner(arguments, cancel, report)
 
     round_ = merged(hold(fleet, at=0), meddled)
-    assert (round_.state, round_.reason_code) == ("abandoned", "rounds.base_moved")
+    assert (round_.state, round_.reason_code) == ("abandoned", "merging.base_moved")
 
 
 def fails(error: CoterieError) -> Distiller:
@@ -259,12 +260,12 @@ def test_a_job_that_dies_goes_on_from_where_it_was_and_says_how_far_it_is(pair: 
     round_ = hold(fleet, at=0)
     for attempt in range(7):
         merged(round_, fails(Crashed(job="merge", status=-9, output="")), at=3 + 10 * attempt)
-        assert (round_.state, round_.reason_code) == ("merging", "rounds.distilling")
+        assert (round_.state, round_.reason_code) == ("merging", "merging.distilling")
         assert round_.reason_sentence == "teaching, 1 of 2"
-    tidy(now=later(80))
-    assert rounds_with_checkpoints() == {round_.pk}, "it is needed still"
+    tidy()
+    assert merges_with_checkpoints() == {round_.pk}, "it is needed still"
     assert merged(round_, finds([""] * 4), at=90).state == "published"
-    assert rounds_with_checkpoints() == set()
+    assert merges_with_checkpoints() == set()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -272,7 +273,7 @@ def test_a_job_that_cannot_succeed_ends_the_round(pair: ModelPair) -> None:
     _, fleet = opened(pair)
     round_ = merged(hold(fleet, at=0), fails(Diverged(epoch=3)))
     assert (round_.state, round_.reason_code) == ("abandoned", "training.diverged")
-    assert rounds_with_checkpoints() == set()
+    assert merges_with_checkpoints() == set()
 
 
 def test_it_needs_cloud_data_and_a_cloud_model() -> None:
@@ -329,7 +330,7 @@ def test_an_update_holds_the_rows_that_it_names_and_no_others(pair: ModelPair) -
     assert refused.value.code == "update.wrong_shape"
     sweep(now=later(2))
     round_ = Round.objects.get(state="merging")
-    merge_round(round_id=round_.pk, clock=lambda: later(3), merger=in_this_process)
+    merge_round(round_, clock=lambda: later(3), merger=in_this_process)
     round_.refresh_from_db()
     assert round_.result_version is not None and round_.base_version is not None
     before, after = (stored_parameters(version) for version in (round_.base_version, round_.result_version))

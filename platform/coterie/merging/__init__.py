@@ -1,0 +1,1 @@
+"""Merging: from accepted updates to published versions, whichever way a plan's merge takes."""

@@ -1,0 +1,55 @@
+"""What a merge comes to: new parameters in the registry, in no version yet, and what was found on the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from coterie.cloud import averaging_job, distill_merge_job
+from coterie.cloud.distill_merge_job import Judged
+from coterie.registry.models import Blob, Metric, ModelVersion
+from coterie_wire.conditions import Reason
+
+Quality = averaging_job.Quality | distill_merge_job.Quality
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one model may be followed by."""
+
+    parent: ModelVersion
+    """The version that it was made from, of the same model."""
+    line: str
+    """Where it is to be a version: the parent's line, or that of a new group."""
+    parameters: Blob
+    before: Quality | None = None
+    """Of the parent on the held-out data; None: there is none."""
+    after: Quality | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """Of the version that it becomes."""
+
+
+@dataclass(frozen=True)
+class FoundSplit:
+    """How the devices fall into groups."""
+
+    lines: Mapping[UUID, str]
+    """By device, the name of its group; blank: none."""
+    silhouettes: Mapping[str, float]
+    distances: Mapping[str, Mapping[str, float]]
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the work on a merge came to, whichever way it went."""
+
+    base: tuple[Candidate, ...]
+    """Of the base's models, published together or not at all; the device model's is the last."""
+    groups: tuple[Candidate, ...]
+    """Of the groups' models, which are published with the base's."""
+    figures: Mapping[str, float]
+    """Of the merge and of the base's device model."""
+    judged: Mapping[UUID, Judged] = field(default_factory=dict)
+    """By update, where the way judges each."""
+    split: FoundSplit | None = None
+    """None: the plan has one group."""

@@ -1,0 +1,217 @@
+"""The way of merges by distillation (Colla, stage 4): what the job is given, and what it comes to."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from coterie.child.job import Limits, ReportProgress
+from coterie.child.run import run_child
+from coterie.cloud import distill_merge_job
+from coterie.cloud.averaging_job import StoredUpdate
+from coterie.cloud.distill_merge_job import (
+    DistillMergeArguments,
+    DistillMergeResult,
+    Line,
+    NewLine,
+    TrainedModel,
+)
+from coterie.federations.selectors import current_groups
+from coterie.merging import reasons
+from coterie.merging.candidates import Candidate, FoundSplit, Outcome
+from coterie.merging.checkpoints import checkpoints_of
+from coterie.merging.figures import by_class, update_figures
+from coterie.merging.files import updates_of
+from coterie.merging.judging import ROUNDING
+from coterie.merging.models import Merge, Update
+from coterie.registry.content import BLOBS
+from coterie.registry.models import BASE, Blob, Metric, ModelVersion, Role
+from coterie.registry.selectors import champion
+from coterie.registry.services import keep_file
+from coterie_learning.groups.one import One
+from coterie_wire.structs import from_values
+
+LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, network=False)
+Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], DistillMergeResult]
+
+
+class Versions(NamedTuple):
+    """The versions of one line that a merge begins with."""
+
+    cloud: ModelVersion
+    device: ModelVersion
+
+
+class Kept(NamedTuple):
+    """The parameters of one line that the job has made, in the registry."""
+
+    cloud: Blob
+    device: Blob
+
+
+def distil_in_a_child(
+    arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
+) -> DistillMergeResult:
+    """The job needs PyTorch, which this process never loads."""
+    return run_child(distill_merge_job.JOB, arguments, limits=LIMITS, on_progress=report, cancel=cancel)
+
+
+def distil(
+    merge: Merge,
+    directory: Path,
+    cancel: threading.Event,
+    report: ReportProgress,
+    *,
+    now: datetime,
+    distiller: Distiller,
+) -> Outcome:
+    """Do the job, or go on with it, and keep its files. Raises what the job raises."""
+    before = _lines(merge)
+    updates = list(merge.updates.select_related("base_version"))
+    arguments = _arguments(merge, before, updates, directory)
+    result = distiller(arguments, cancel, report)
+    kept = {
+        line.name: Kept(
+            cloud=keep_file(path=Path(arguments.output, f"{line.name or 'base'}.cloud"), now=now),
+            device=keep_file(path=Path(arguments.output, f"{line.name or 'base'}.device"), now=now),
+        )
+        for line in result.lines
+    }
+    base, groups = result.lines[0], result.lines[1:]
+    return Outcome(
+        base=_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)),
+        groups=tuple(candidate for line in groups for candidate in _candidates_of_group(line, before, kept[line.name])),
+        figures={**update_figures(merge), **_figures(base)},
+        judged={update.pk: judged for update, judged in zip(updates, result.judged, strict=True)},
+        split=_split(merge, updates, result),
+    )
+
+
+def _candidates(
+    line: NewLine, before: Versions, kept: Kept, figures: Mapping[str, Metric]
+) -> tuple[Candidate, Candidate]:
+    """Of the line's cloud model, then of its device model, whose metrics are given."""
+    cloud: dict[str, Metric] = {"models": line.models, "epochs": line.cloud_epochs, **by_class(line.cloud_after)}
+    if line.cloud_after is not None:
+        cloud |= {"accuracy": line.cloud_after.accuracy, "loss": line.cloud_after.loss}
+    return (
+        Candidate(before.cloud, line.name, kept.cloud, line.cloud_before, line.cloud_after, cloud),
+        Candidate(before.device, line.name, kept.device, line.device_before, line.device_after, figures),
+    )
+
+
+def _candidates_of_group(line: NewLine, before: Mapping[str, Versions], kept: Kept) -> tuple[Candidate, ...]:
+    """Those that speak for the group's members as well as what they had does; else it keeps what it had.
+
+    Held-out data of all behaviours says nothing about one behaviour's model: it is judged by its members' outputs. A
+    new group had the base's models, and keeps those as versions of its own.
+    """
+    is_new = line.name not in before
+    had = before[BASE] if is_new else before[line.name]
+    fits = line.cross_entropy_gap_after <= line.cross_entropy_gap_before + ROUNDING
+    if not fits and not is_new:
+        return ()
+    gap = line.cross_entropy_gap_after if fits else line.cross_entropy_gap_before
+    figures: dict[str, Metric] = {
+        "models": line.models,
+        "cross_entropy_gap_before": line.cross_entropy_gap_before,
+        "cross_entropy_gap": gap,
+    }
+    if fits:
+        return _candidates(line, had, kept, {**figures, **by_class(line.device_after)})
+    as_before = msgspec.structs.replace(line, cloud_after=line.cloud_before, device_after=line.device_before)
+    unchanged = Kept(had.cloud.parameters, had.device.parameters)
+    return _candidates(as_before, had, unchanged, {**figures, **by_class(line.device_before)})
+
+
+def _split(merge: Merge, updates: Sequence[Update], result: DistillMergeResult) -> FoundSplit | None:
+    if isinstance(merge.parsed_plan().groups, One):
+        return None
+    return FoundSplit(
+        lines={update.device_id: judged.line for update, judged in zip(updates, result.judged, strict=True)},
+        silhouettes=result.silhouettes,
+        distances=result.distances,
+        reason=reasons.split(result.reason),
+    )
+
+
+def _lines(merge: Merge) -> Mapping[str, Versions]:
+    """The versions in use now, of the base and of every group."""
+    pair_id = merge.federation.pair_id
+    names = [BASE, *current_groups(merge.federation).values_list("name", flat=True)]
+    found: dict[str, Versions] = {}
+    for name in names:
+        cloud, device = champion(pair_id, Role.CLOUD, name), champion(pair_id, Role.DEVICE, name)
+        assert cloud is not None and device is not None, "a round opens and a group begins with both"
+        found[name] = Versions(cloud, device)
+    return found
+
+
+def _arguments(
+    merge: Merge, before: Mapping[str, Versions], updates: Sequence[Update], directory: Path
+) -> DistillMergeArguments:
+    federation = merge.federation
+    pair = federation.pair
+    assert pair.train_step_id is not None and pair.predict_id is not None and federation.cloud_data is not None
+    plan = from_values(merge.plan, dict[str, dict[str, object]])
+
+    def blob(sha256: str) -> str:
+        return str(BLOBS.local_path(sha256, directory))
+
+    output = directory / "output"
+    output.mkdir()
+    return DistillMergeArguments(
+        model=pair.model_spec(),
+        train_step=blob(pair.train_step_id),
+        predict=blob(pair.predict_id),
+        cloud=blob(pair.cloud_program_id),
+        dataset=blob(federation.cloud_data.blob_id),
+        held_out=None if federation.held_out is None else blob(federation.held_out.blob_id),
+        frozen=None if pair.frozen_id is None else blob(pair.frozen_id),
+        lines=tuple(
+            Line(name, blob(line.cloud.parameters_id), blob(line.device.parameters_id)) for name, line in before.items()
+        ),
+        groups_named=federation.groups.count(),
+        models=tuple(
+            TrainedModel(
+                update=StoredUpdate(
+                    path=str(updates_of(update.cohort).local_path(update.sha256, directory)),
+                    sha256=update.sha256,
+                    samples=update.samples,
+                    classes=tuple(update.classes),
+                ),
+                base=blob(update.base_version.parameters_id),
+                line=update.base_version.line,
+            )
+            for update in updates
+        ),
+        local=plan["local"],
+        codec=plan["codec"],
+        merge=plan["merge"],
+        groups=plan["groups"],
+        checkpoints=str(checkpoints_of(merge.pk, begun_with=[str(v.pk) for line in before.values() for v in line])),
+        output=str(output),
+        seed=merge.seed,
+    )
+
+
+def _figures(base: NewLine) -> dict[str, float]:
+    figures: dict[str, float] = {
+        "kept": base.models,
+        "cloud_epochs": base.cloud_epochs,
+        "device_epochs": base.device_epochs,
+    }
+    for name, quality in (
+        ("cloud_accuracy_before", base.cloud_before),
+        ("cloud_accuracy", base.cloud_after),
+        ("accuracy_before", base.device_before),
+        ("accuracy", base.device_after),
+    ):
+        if quality is not None:
+            figures[name] = quality.accuracy
+    if base.device_after is not None:
+        figures["loss"] = base.device_after.loss
+    return figures

@@ -1,0 +1,127 @@
+"""Updates that count, and the merges that make versions of them.
+
+A merge goes from running to published or abandoned. Every step is one compare-and-set on its row, so that any number of
+workers may try; one at a time works at it, under a lease.
+"""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from coterie.core.durable import Stateful
+from coterie.core.lease import Leased
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.registry.models import ModelVersion
+from coterie_learning.plan import Plan, parse_plan
+
+
+class Merge(Stateful, Leased):
+    """Updates on their way to new versions; in synchronous rounds those of one cohort."""
+
+    class State(models.TextChoices):
+        """What it waits for."""
+
+        RUNNING = "running"
+        """A worker, or the end of its work."""
+        PUBLISHED = "published"
+        ABANDONED = "abandoned"
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="merges")
+    number = models.PositiveIntegerField()
+    """Of the round that asked for it."""
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    reason_at = models.DateTimeField()
+    """When its reason was last given."""
+    plan = models.JSONField()
+    """The plan that its updates were made under."""
+    seed = models.PositiveBigIntegerField()
+    """Decides what is drawn on the way."""
+    base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
+    """The champion of the base's device model when its updates were asked for."""
+    result_version = models.OneToOneField(
+        ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
+    )
+    """The base's device model that came of it."""
+    metrics = models.JSONField(default=dict, blank=True)
+    """Figures by name: updates, samples, accuracy before and after."""
+    asked_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-number"]
+        indexes = [models.Index(fields=["state"], condition=Q(state="running"), name="running_merge")]
+        constraints = [
+            models.UniqueConstraint(fields=["federation", "number"], name="merge_number_once"),
+            # Two would each begin with a champion that the other replaces.
+            models.UniqueConstraint(
+                fields=["federation"], condition=Q(state="running"), name="one_running_merge_a_federation"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["running", "published", "abandoned"]), name="merge_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="published", result_version__isnull=False)
+                | (~Q(state="published") & Q(result_version=None)),
+                name="published_merge_has_version",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="running", finished_at=None) | (~Q(state="running") & Q(finished_at__isnull=False)),
+                name="ended_merge_has_its_end",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.federation} merge {self.number}"
+
+    def parsed_plan(self) -> Plan:
+        """The plan that its updates were made under."""
+        return parse_plan(self.plan)
+
+
+class UpdateFacts(models.Model):
+    """What a device says of its update."""
+
+    sha256 = models.CharField(max_length=64)
+    size_bytes = models.PositiveBigIntegerField()
+    samples = models.PositiveBigIntegerField()
+    steps_done = models.PositiveBigIntegerField()
+    steps_total = models.PositiveBigIntegerField()
+    loss_before = models.FloatField()
+    loss_after = models.FloatField()
+    accuracy_before = models.FloatField(null=True, blank=True)
+    train_s = models.FloatField()
+    classes = models.JSONField(default=list, blank=True)
+    """Classes whose rows of the output layer it holds, ascending; empty where it holds all."""
+    train_memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    """Largest resident size of the agent while it trained; None: it did not tell."""
+
+    class Meta:
+        abstract = True
+
+
+class Update(UpdateFacts):
+    """An accepted update: verified, kept, counted once."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    """Of the assignment that it answers, which therefore has no second one."""
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="updates")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="updates")
+    base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
+    """What it is a difference from: the base's version or its group's."""
+    cohort = models.PositiveBigIntegerField()
+    """Number of the collection that it came in: the files of one cohort lie together, and go together."""
+    merge = models.ForeignKey(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
+    """The merge that it went into; none: it waits for one, or too few came with it."""
+    received_at = models.DateTimeField()
+    cloud_accuracy = models.FloatField(null=True, blank=True)
+    """Of the device's model on the cloud data, where the merge measured it."""
+    kept = models.BooleanField(null=True, blank=True)
+    """Whether the base model learned from it, where the merge drops the worst."""
+
+    class Meta:
+        ordering = ["-received_at"]
+
+    def __str__(self) -> str:
+        return f"update of {self.device} for {self.federation}"

@@ -1,0 +1,80 @@
+"""The one way from candidates to published versions, or to the reason why they are not."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from coterie.federations.grouping import record_split
+from coterie.federations.models import Federation
+from coterie.merging.candidates import Candidate, FoundSplit, Outcome
+from coterie.merging.judging import why_not
+from coterie.merging.models import Merge, Update
+from coterie.merging.transitions import State, end
+from coterie.registry.models import Metric, ModelPair, ModelVersion, Role
+from coterie.registry.services import publish_version
+from coterie.rollouts.advancing import plan_rollout
+
+
+@transaction.atomic
+def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: datetime) -> None:
+    """End a running merge: with new versions, or abandoned if the base's candidates are not to be published.
+
+    The versions are champions, or where the plan says so on their way to it through a canary group. Nothing happens if
+    the merge has ended: every worker's outcome is the same.
+    """
+    federation = Federation.objects.select_for_update(of=("self",)).get(merges=merge_id)
+    merge = Merge.objects.select_for_update(of=("self",)).get(pk=merge_id)
+    ModelPair.objects.select_for_update().get(pk=federation.pair_id)  # the champions that are judged against stay
+    if merge.state != State.RUNNING:
+        return
+    _record_judgements(outcome)
+    figures = {**outcome.figures, "merge_s": merge_s}
+    fault = why_not(outcome.base, tolerance=federation.tolerance)
+    if fault is not None:
+        end(merge, State.ABANDONED, reason=fault, metrics=figures, now=now)
+        return
+    rollout = merge.parsed_plan().rollout
+    versions = [_publish(candidate, {}, in_use=True, now=now) for candidate in outcome.base[:-1]]
+    versions.append(_publish(outcome.base[-1], figures, in_use=not rollout.is_staged(), now=now))
+    if rollout.is_staged():
+        plan_rollout(federation=federation, version=versions[-1], terms=rollout, now=now)
+    for candidate in outcome.groups:
+        _publish(candidate, {}, in_use=True, now=now)
+    if outcome.split is not None:
+        _split(federation, merge, outcome.split, now)
+    end(merge, State.PUBLISHED, reason=None, metrics=figures, now=now, result_version=versions[-1])
+
+
+def _record_judgements(outcome: Outcome) -> None:
+    """What was measured of each update stays known, also where nothing is published."""
+    for update, judged in outcome.judged.items():
+        Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)
+
+
+def _publish(candidate: Candidate, figures: Mapping[str, Metric], *, in_use: bool, now: datetime) -> ModelVersion:
+    parent = candidate.parent
+    origin = ModelVersion.Origin.MERGE if parent.line == candidate.line else ModelVersion.Origin.SPLIT
+    return publish_version(
+        pair_id=parent.pair_id,
+        role=Role(parent.role),
+        line=candidate.line,
+        origin=origin,
+        parent=parent,
+        parameters=candidate.parameters,
+        metrics={**figures, **candidate.metrics},
+        now=now,
+        in_use=in_use,
+    )
+
+
+def _split(federation: Federation, merge: Merge, split: FoundSplit, now: datetime) -> None:
+    record_split(
+        federation=federation,
+        round_number=merge.number,
+        lines=split.lines,
+        silhouettes=split.silhouettes,
+        distances=split.distances,
+        reason=split.reason,
+        now=now,
+    )

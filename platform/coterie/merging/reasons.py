@@ -1,0 +1,44 @@
+"""Why merges take long, and why they are abandoned: stable codes, and sentences made of figures."""
+
+from coterie_wire.conditions import Reason
+
+MERGING = Reason("merging.merging", "the updates are being merged")
+GAVE_UP = Reason("merging.gave_up", "every worker that merged the updates died")
+BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")
+
+
+def distilling(sentence: str) -> Reason:
+    """How far a merge by distillation is."""
+    return Reason("merging.distilling", sentence)
+
+
+def split(sentence: str) -> Reason:
+    """Why there are so many groups."""
+    return Reason("merging.split", sentence)
+
+
+def worse_cloud_model(*, candidate: float, champion: float, tolerance: float) -> Reason:
+    """The cloud model that learned from the devices lost more accuracy than the federation tolerates."""
+    return Reason(
+        "merging.worse_cloud_model",
+        f"the cloud model's accuracy is {candidate:.4f} on the held-out data against the champion's {champion:.4f}, "
+        f"and {tolerance:.4f} is the most that may be lost",
+    )
+
+
+def worse_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:
+    """The merged model lost more accuracy than the federation tolerates."""
+    return Reason(
+        "merging.worse_than_champion",
+        f"accuracy {candidate:.4f} on the held-out data against the champion's {champion:.4f}, "
+        f"and {tolerance:.4f} is the most that may be lost",
+    )
+
+
+def larger_loss_than_champion(*, candidate: float, champion: float, tolerance: float) -> Reason:
+    """The merged model, whose task has no accuracy, has a larger loss than the federation tolerates."""
+    return Reason(
+        "merging.worse_than_champion",
+        f"loss {candidate:.4g} on the held-out data against the champion's {champion:.4g}, "
+        f"and {tolerance:.2%} more is the most that is tolerated",
+    )

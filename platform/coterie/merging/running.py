@@ -1,0 +1,75 @@
+"""The work on a merge: one worker at a time does it, and whatever happens its result is published once."""
+
+import logging
+import tempfile
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+
+from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.core.errors import CoterieError
+from coterie.core.lease import Heartbeat
+from coterie.merging.averaging import Merger, average, merge_where_it_pays
+from coterie.merging.distilling import Distiller, distil, distil_in_a_child
+from coterie.merging.models import Merge
+from coterie.merging.publishing import publish_outcome
+from coterie.merging.showing import Shown
+from coterie.merging.transitions import MAX_ATTEMPTS, State, end, hold, take
+from coterie_learning.merge.distill import DistillMerge
+from coterie_wire.conditions import Reason
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+
+
+def run_merge(
+    *,
+    merge_id: int,
+    clock: Clock,
+    merger: Merger = merge_where_it_pays,
+    distiller: Distiller = distil_in_a_child,
+) -> None:
+    """Make candidates of a merge's updates and publish them, unless it is being done or has been done.
+
+    A worker that dies leaves the merge to the next, when its lease ends.
+    """
+    lease = uuid.uuid4()
+    merge = take(merge_id, lease=lease, now=clock())
+    if merge is None:
+        return
+    started = perf_counter()
+    with (
+        tempfile.TemporaryDirectory(prefix="coterie-merge-") as directory,
+        Heartbeat(lambda: hold(merge_id, lease=lease, now=clock())) as heartbeat,
+    ):
+        try:
+            if isinstance(merge.parsed_plan().merge, DistillMerge):
+                shown = Shown(merge_id, lease, clock)
+                outcome = distil(merge, Path(directory), heartbeat.lost, shown.show, now=clock(), distiller=distiller)
+            else:
+                outcome = average(merge, Path(directory), heartbeat.lost, now=clock(), merger=merger)
+        except Cancelled:
+            logger.info("%s has been taken over by another worker", merge)
+        except (Crashed, OutOfMemory, OutOfTime) as error:
+            _try_again(merge, error, lease=lease, now=clock())
+        except CoterieError as error:
+            end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
+        else:
+            publish_outcome(merge_id=merge_id, outcome=outcome, merge_s=perf_counter() - started, now=clock())
+
+
+def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:
+    """Leave the merge to whoever takes it when the lease ends; after the last attempt abandon it."""
+    merge.refresh_from_db(fields=["attempts"])
+    logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)
+    if merge.attempts >= MAX_ATTEMPTS:
+        end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=now)
+    else:
+        hold(merge.pk, lease=lease, now=now)
+
+
+def _reason(error: CoterieError) -> Reason:
+    return Reason(error.code, str(error))

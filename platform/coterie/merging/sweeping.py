@@ -1,0 +1,32 @@
+"""Finds the merges that nobody works at, and what they left on the disk when they ended."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from coterie.core.lease import LEASE
+from coterie.merging import reasons
+from coterie.merging.checkpoints import forget_checkpoints, merges_with_checkpoints
+from coterie.merging.jobs import MERGE
+from coterie.merging.models import Merge
+from coterie.merging.transitions import MAX_ATTEMPTS, State, end
+
+
+def sweep(*, now: datetime) -> None:
+    """Ask again for every merge that no worker holds; this alone is enough for each to come to its end."""
+    asked_in_vain = Q(lease_until=None, reason_at__lt=now - LEASE / 6)
+    for merge in Merge.objects.filter(Q(lease_until__lt=now) | asked_in_vain, state=State.RUNNING):
+        with transaction.atomic():
+            if merge.attempts < MAX_ATTEMPTS:
+                MERGE.send(merge=merge.pk)
+            else:
+                end(merge, State.ABANDONED, reason=reasons.GAVE_UP, metrics={}, now=now)
+
+
+def tidy() -> None:
+    """Forget the progress of merges that ended while their worker died, or that are gone."""
+    kept = merges_with_checkpoints()
+    running = Merge.objects.filter(pk__in=kept, state=State.RUNNING).values_list("pk", flat=True)
+    for merge_id in kept - set(running):
+        forget_checkpoints(merge_id)

@@ -1,0 +1,24 @@
+"""The jobs of merging, as Celery performs them."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.merging import running, sweeping
+
+
+@shared_task(name="coterie.merging.tasks.sweep")
+def sweep() -> None:
+    """Find merges that nobody works at; runs all the time."""
+    sweeping.sweep(now=timezone.now())
+
+
+@shared_task(name="coterie.merging.tasks.tidy")
+def tidy() -> None:
+    """Remove progress that nobody needs; runs now and then."""
+    sweeping.tidy()
+
+
+@shared_task(name="coterie.merging.tasks.run_merge")
+def run_merge(merge: int) -> None:
+    """Merge updates and publish the result."""
+    running.run_merge(merge_id=merge, clock=timezone.now)

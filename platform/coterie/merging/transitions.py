@@ -1,0 +1,64 @@
+"""The steps of a merge, and who works at it: each change is a compare-and-set on its row."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from coterie.core.durable import Steps
+from coterie.core.lease import extend_lease, take_lease
+from coterie.merging.checkpoints import forget_checkpoints
+from coterie.merging.jobs import ADVANCE
+from coterie.merging.models import Merge
+from coterie_wire.conditions import Reason
+
+State = Merge.State
+MAX_ATTEMPTS = 5
+"""Workers that may fail or die over a merge, without getting any further, before it is abandoned."""
+
+STEPS = Steps(
+    Merge,
+    ways={
+        State.RUNNING: frozenset({State.PUBLISHED, State.ABANDONED}),
+        State.PUBLISHED: frozenset(),
+        State.ABANDONED: frozenset(),
+    },
+    app="rounds",
+)
+
+
+def take(merge_id: int, *, lease: UUID, now: datetime) -> Merge | None:
+    """The merge, ours to do for a while; None if another worker holds it or it has ended."""
+    if not take_lease(_running(merge_id), lease=lease, now=now):
+        return None
+    related = ("federation__held_out", "federation__cloud_data", "federation__pair", "base_version__pair")
+    return Merge.objects.select_related(*related).get(pk=merge_id)
+
+
+def hold(merge_id: int, *, lease: UUID, now: datetime) -> bool:
+    """Hold the merge for longer; False if it has ended or another worker has taken it."""
+    return extend_lease(_running(merge_id), lease=lease, now=now)
+
+
+def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime) -> None:
+    """Say how far the merge is. Every step is kept, so that a worker's death from now on is a first attempt's again."""
+    held = _running(merge_id).filter(lease_token=lease)
+    held.update(reason_code=reason.code, reason_sentence=reason.sentence, reason_at=now, attempts=1)
+
+
+def end(
+    merge: Merge, to: State, *, reason: Reason | None, metrics: Mapping[str, float], now: datetime, **changes: object
+) -> bool:
+    """Take `merge` to an end and have whoever collected its updates learn of it; False if it has ended."""
+    ended = STEPS.take(
+        merge, to, reason=reason, reason_at=now, finished_at=now, lease_until=None, metrics=dict(metrics), **changes
+    )
+    if ended:
+        forget_checkpoints(merge.pk)
+        ADVANCE.send(federation=str(merge.federation_id))
+    return ended
+
+
+def _running(merge_id: int) -> QuerySet[Merge]:
+    return Merge.objects.filter(pk=merge_id, state=State.RUNNING)
