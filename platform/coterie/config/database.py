@@ -37,5 +37,6 @@ def postgresql(url: str) -> Mapping[str, object]:
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,
-        "OPTIONS": {"pool": {"min_size": 1, "max_size": 12, "timeout": 20}},
+        # The gateway's threads keep eight; the rest serve the site's requests and Celery's tasks.
+        "OPTIONS": {"pool": {"min_size": 1, "max_size": 20, "timeout": 20}},
     }

@@ -1,11 +1,15 @@
-"""Blocking work of the event loop: a bounded number of threads, each of which gives its database connection back."""
+"""Blocking work of the event loop: a bounded number of threads, each of which keeps its database connection.
+
+Opening one for each piece of work costs more than most of the work does, and SQLite writes its whole log back whenever
+its last connection closes.
+"""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from django.db import close_old_connections
+from django.db import connection
 
 T = TypeVar("T")
 
@@ -15,7 +19,7 @@ _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="gateway")
 
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises, run where it may block and use the database."""
-    return await asyncio.get_running_loop().run_in_executor(_pool, _with_fresh_connection, work)
+    return await asyncio.get_running_loop().run_in_executor(_pool, _with_kept_connection, work)
 
 
 async def blocking(work: Callable[[], T]) -> T:
@@ -23,9 +27,10 @@ async def blocking(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_pool, work)
 
 
-def _with_fresh_connection(work: Callable[[], T]) -> T:
-    close_old_connections()
+def _with_kept_connection(work: Callable[[], T]) -> T:
     try:
         return work()
     finally:
-        close_old_connections()
+        # What the database said no to may be the last that was heard of it.
+        if connection.errors_occurred:
+            connection.close()
