@@ -6,11 +6,11 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from channels.layers import BaseChannelLayer, get_channel_layer
 
 from coterie.core.errors import CoterieError
-from coterie.core.events import device_group
+from coterie.core.events import DROP, WAKE
 from coterie.fleet.selectors import device_of_credential
+from coterie.gateway.connected import Inbox, connected_devices
 from coterie.gateway.http import Event, Receive, Scope, Send, bearer, reply_with_problem
 from coterie.gateway.messages import answer
 from coterie.gateway.problems import problem_of
@@ -21,7 +21,7 @@ from coterie_wire.messages import Request as RequestFrame
 
 POLICY: Final = 1008  # RFC 6455, 7.4.1: the credential has ended
 BAD_FRAME: Final = 1007
-WAKE: Final = msgspec.json.encode(Wake()).decode()
+WAKE_FRAME: Final = msgspec.json.encode(Wake()).decode()
 
 
 async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,20 +33,18 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
     except CoterieError as error:
         await deny(scope, send, error)
         return
-    layer = get_channel_layer()
-    channel: str = await layer.new_channel()
-    await layer.group_add(device_group(device_id), channel)
+    inbox = await connected_devices().join(device_id)
     try:
         # Only now would a revocation reach us, so one that came between is looked for here.
         await in_thread(lambda: device_of_credential(credential))
         await send({"type": "websocket.accept"})
-        await first_of(_answer_frames(receive, send, credential), _pass_on_hints(layer, channel, send, credential))
+        await first_of(_answer_frames(receive, send, credential), _pass_on_hints(inbox, send, credential))
     except CoterieError as error:
         await deny(scope, send, error)
     except OSError:
         pass  # the device went while something was sent to it; it comes back and asks for its state
     finally:
-        await layer.group_discard(device_group(device_id), channel)
+        await connected_devices().leave(device_id, inbox)
 
 
 async def _answer_frames(receive: Receive, send: Send, credential: str) -> None:
@@ -72,12 +70,12 @@ def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
         return Refusal(id=frame.id, problem=problem_of(error))
 
 
-async def _pass_on_hints(layer: BaseChannelLayer, channel: str, send: Send, credential: str) -> None:
+async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:
     while True:
-        event = await layer.receive(channel)
-        if event["type"] == "device.wake":
-            await send({"type": "websocket.send", "text": WAKE})
-        elif event["type"] == "device.drop":
+        hints = await inbox.take()
+        if WAKE in hints:
+            await send({"type": "websocket.send", "text": WAKE_FRAME})
+        if DROP in hints:
             try:
                 await in_thread(lambda: device_of_credential(credential))
             except CoterieError as error:

@@ -16,6 +16,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
+from coterie.core.hints import wait_for_hints
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token, enrol_device, leave_fleet
 from coterie.gateway.console.frames import Documents, apply
@@ -52,6 +53,7 @@ from tests.coterie.world import (
 
 pytestmark = pytest.mark.django_db
 Capture = Callable[..., AbstractContextManager[object]]
+WAIT_S = 10.0
 
 
 class RecordingLayer:
@@ -83,6 +85,7 @@ def keeps_law(settings, django_capture_on_commit_callbacks: Capture) -> Callable
         RecordingLayer.apps.clear()
         with django_capture_on_commit_callbacks(execute=True):
             yield
+        wait_for_hints(within_s=WAIT_S)
         told = stale
         kinds = kinds_touched(RecordingLayer.apps)
         for event in mirror.take(kinds, read(kinds, watched, now)):

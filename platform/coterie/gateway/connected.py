@@ -1,0 +1,97 @@
+"""The devices whose sockets this process holds, and the hints for them: one subscription, however many sockets."""
+
+import asyncio
+from collections.abc import Collection
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from channels.layers import get_channel_layer
+
+from coterie.core.events import DEVICES
+
+
+class Inbox:
+    """The hints that one socket has not passed on yet: each kind once, however often it came."""
+
+    def __init__(self) -> None:
+        self._kinds: set[str] = set()
+        self._some = asyncio.Event()
+
+    def put(self, kind: str) -> None:
+        """Keep a hint."""
+        self._kinds.add(kind)
+        self._some.set()
+
+    async def take(self) -> Collection[str]:
+        """Wait for hints, and take all that there are."""
+        await self._some.wait()
+        self._some.clear()
+        kinds, self._kinds = self._kinds, set()
+        return kinds
+
+
+class _Subscription(NamedTuple):
+    """Of this process to the hints for devices."""
+
+    task: asyncio.Task[None]
+    begun: asyncio.Future[None]
+
+
+class ConnectedDevices:
+    """The sockets of one loop by device; listens for hints while there are any."""
+
+    def __init__(self) -> None:
+        self._inboxes: dict[str, list[Inbox]] = {}
+        self._subscription: _Subscription | None = None
+
+    async def join(self, device_id: str) -> Inbox:
+        """A new socket of a device: what is sent from now on reaches its inbox. Raises whatever the layer raises."""
+        inbox = Inbox()
+        self._inboxes.setdefault(device_id, []).append(inbox)
+        if self._subscription is None:
+            begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._subscription = _Subscription(asyncio.create_task(self._listen(begun)), begun)
+        try:
+            await asyncio.shield(self._subscription.begun)
+        except BaseException:
+            await self.leave(device_id, inbox)
+            raise
+        return inbox
+
+    async def leave(self, device_id: str, inbox: Inbox) -> None:
+        """Forget a socket; the last one ends the subscription."""
+        inboxes = self._inboxes[device_id]
+        inboxes.remove(inbox)
+        if not inboxes:
+            del self._inboxes[device_id]
+        if not self._inboxes and self._subscription is not None:
+            subscription, self._subscription = self._subscription, None
+            subscription.task.cancel()
+            await asyncio.gather(subscription.task, return_exceptions=True)
+
+    async def _listen(self, begun: asyncio.Future[None]) -> None:
+        layer = get_channel_layer()
+        channel: str = await layer.new_channel()
+        try:
+            await layer.group_add(DEVICES, channel)
+        except Exception as error:  # noqa: BLE001 - told to whoever waits for it
+            self._subscription = None  # the next socket tries again
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
+        try:
+            while True:
+                event = await layer.receive(channel)
+                for device_id in event["devices"]:
+                    for inbox in self._inboxes.get(device_id, ()):
+                        inbox.put(event["type"])
+        finally:
+            await layer.group_discard(DEVICES, channel)
+
+
+_of_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectedDevices]" = WeakKeyDictionary()
+
+
+def connected_devices() -> ConnectedDevices:
+    """Those of the running loop."""
+    return _of_loops.setdefault(asyncio.get_running_loop(), ConnectedDevices())
