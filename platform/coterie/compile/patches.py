@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from coterie.compile.gradients.geometry import Geometry
+from coterie.compile.geometry import Geometry
 
 
 def patches(x: Tensor, kernel: Sequence[int], geometry: Geometry) -> Tensor:

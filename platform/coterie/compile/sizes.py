@@ -1,15 +1,13 @@
 """Sizes that are not fixed, as arithmetic in a graph: sums, products and quotients of the batch and the length."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import sympy
 import torch
+from numpy.typing import NDArray
 from torch.utils._sympy.functions import FloatTrueDiv, FloorDiv, IntTrueDiv, Mod, PythonMod, ToFloat
-
-if TYPE_CHECKING:
-    from coterie.compile.emitter import Emitter
 
 Sources = Mapping[sympy.Symbol, tuple[str, int]]
 """By the symbol of a size, an input that has it and the axis."""
@@ -20,10 +18,26 @@ def at_most(size: int | torch.SymInt) -> int:
     return size if isinstance(size, int) else int(size.node.shape_env.bound_sympy(size.node.expr).upper)
 
 
+class Arithmetic(Protocol):
+    """What sizes need of the graph that they are computed in; values are known by their names."""
+
+    def op(self, op_type: str, *inputs: str, **attributes: int) -> str:
+        """Add a node with one output."""
+
+    def constant(self, array: NDArray[np.generic]) -> str:
+        """The name of `array`."""
+
+    def ints(self, values: Sequence[int]) -> str:
+        """A constant int64 vector."""
+
+    def cast(self, value: str, dtype: torch.dtype) -> str:
+        """`value` as `dtype`."""
+
+
 class Sizes:
     """Each size is computed once in a graph."""
 
-    def __init__(self, emit: "Emitter", sources: Sources) -> None:
+    def __init__(self, emit: Arithmetic, sources: Sources) -> None:
         self._emit, self._sources = emit, sources
         self._known: dict[sympy.Expr, str] = {}
 

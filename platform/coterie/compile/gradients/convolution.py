@@ -12,8 +12,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from coterie.compile.geometry import Geometry
 from coterie.compile.gradients.depthwise import depthwise_weight_gradient, is_narrow_depthwise
-from coterie.compile.gradients.geometry import Geometry
 from coterie.compile.gradients.shifts import is_quicker_by_shifts, weight_gradient_by_shifts
 from coterie.compile.patches import patches
 from coterie.compile.sizes import at_most

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from coterie.compile.gradients.geometry import Geometry
+from coterie.compile.geometry import Geometry
 
 
 class Limits(NamedTuple):

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from coterie.compile.gradients.geometry import Geometry
+from coterie.compile.geometry import Geometry
 from coterie.compile.passes.shared_patches import shared_patches
 from coterie.compile.patches import patches
 
