@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from coterie.cloud.averaging_job import MergeArguments, StoredUpdate
-from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie.config.announce import FirstOperator, Line, Ready
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec, verify_manifest
 from coterie_wire.conditions import Conditions
@@ -51,7 +51,6 @@ DISTINCT = 50
 DEVICES = 8
 ROUNDS = 7
 ROOT = Path(__file__).resolve().parents[2]
-LINE = FirstOperator | Ready | Restarting | GaveUp | Stopped
 
 
 def measure() -> list[Figure]:
@@ -164,11 +163,12 @@ def _platform(directory: Path) -> Iterator[httpx.Client]:
         )
     try:
         assert process.stdout is not None
-        lines = (msgspec.json.decode(raw, type=LINE) for raw in process.stdout)
+        lines = (msgspec.json.decode(raw, type=Line) for raw in process.stdout)
         operator = next(line for line in lines if isinstance(line, FirstOperator))
         ready = next(line for line in lines if isinstance(line, Ready))
         with httpx.Client(base_url=ready.url, timeout=30) as client:
-            issued = client.post("/api/tokens/", json={"name": "bench"}, auth=(operator.name, operator.password))
+            password = Path(operator.password_file).read_text()
+            issued = client.post("/api/tokens/", json={"name": "bench"}, auth=(operator.name, password))
             client.headers["Authorization"] = f"Bearer {issued.raise_for_status().json()['secret']}"
             yield client
     finally:

@@ -1,6 +1,7 @@
 """A platform on its first day, with one administrator and nothing else: every page says so, and none has a fault."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -41,7 +42,7 @@ def test_every_page_says_that_nothing_is_there_and_has_no_fault(
     with person(chromium, fresh.url, scheme=scheme) as context:
         page = context.new_page()
         page.on("pageerror", lambda error: found.append(str(error)))
-        sign_in(page, "/", name=administrator.name, password=administrator.password)
+        sign_in(page, "/", name=administrator.name, password=Path(administrator.password_file).read_text())
         settle(page)
         of_no_row = {name: its for name, its in PAGES.items() if "{" not in its.address}
         for name, address in [*((name, its.address) for name, its in of_no_row.items()), ("nobody", NOBODY)]:

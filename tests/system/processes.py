@@ -10,12 +10,11 @@ from typing import TypeVar
 import msgspec
 import psutil
 
-from coterie.config.announce import Announcement, FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie.config.announce import Announcement, Line, Ready
 from tests.system.eventually import eventually
 from tests.system.seed import Seeded
 
 ROOT = Path(__file__).resolve().parents[2]
-LINE = FirstOperator | Ready | Restarting | GaveUp | Stopped
 STOP_S = 20
 A = TypeVar("A", bound=Announcement)
 
@@ -72,7 +71,7 @@ class Platform:
 
     def told(self, kind: type[A]) -> list[A]:
         """Every line of this kind so far."""
-        lines = (msgspec.json.decode(line, type=LINE) for line in self._told.read_bytes().splitlines())
+        lines = (msgspec.json.decode(line, type=Line) for line in self._told.read_bytes().splitlines())
         return [line for line in lines if isinstance(line, kind)]
 
     def log(self) -> str:

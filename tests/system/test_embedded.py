@@ -3,11 +3,12 @@
 import fcntl
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,10 +16,9 @@ import httpx
 import msgspec
 import pytest
 
-from coterie.config.announce import Announcement, FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie.config.announce import Announcement, FirstOperator, GaveUp, Line, Ready, Restarting, Stopped
 
 ROOT = Path(__file__).resolve().parents[2]
-LINE = FirstOperator | Ready | Restarting | GaveUp | Stopped
 WAIT_S = 30
 A = TypeVar("A", bound=Announcement)
 
@@ -42,7 +42,7 @@ class Platform:
         """The next line; None when it has told its last."""
         assert self.process.stdout is not None
         raw = self.process.stdout.readline()
-        return msgspec.json.decode(raw, type=LINE) if raw else None
+        return msgspec.json.decode(raw, type=Line) if raw else None
 
     def told(self, kind: type[A]) -> A:
         """The next line of this kind."""
@@ -99,7 +99,7 @@ def ready(platform: Platform, operator: FirstOperator) -> Ready:
 
 def _signs_in(url: str, operator: FirstOperator) -> bool:
     body = {"name": f"token-{os.urandom(4).hex()}"}
-    answer = httpx.post(f"{url}/api/tokens/", json=body, auth=(operator.name, operator.password))
+    answer = httpx.post(f"{url}/api/tokens/", json=body, auth=(operator.name, Path(operator.password_file).read_text()))
     return answer.status_code == 201
 
 
@@ -143,6 +143,9 @@ def test_stops_goes_on_where_it_was_and_leaves_nothing_behind(up: Callable[..., 
     assert first.told(Stopped)
     _wait_until_free(state)
     assert state.stat().st_mode & 0o777 == 0o700
+    password_file = Path(operator.password_file)
+    assert password_file.stat().st_mode & 0o777 == 0o600
+    assert password_file.read_text() not in first.complaint()
 
     again = up(state)
     line = again.next()
@@ -150,6 +153,38 @@ def test_stops_goes_on_where_it_was_and_leaves_nothing_behind(up: Callable[..., 
     assert _signs_in(line.url, operator)
     again.end(signal.SIGKILL)
     _wait_until_free(state)  # the server ends with its supervisor
+
+
+def test_the_first_password_goes_when_somebody_has_signed_in(up: Callable[..., Platform], tmp_path: Path) -> None:
+    first = up(tmp_path)
+    operator = first.told(FirstOperator)
+    url = first.told(Ready).url
+    password = Path(operator.password_file).read_text()
+    with httpx.Client(base_url=url) as browser:
+        browser.get("/api/session/")
+        token = {"X-CSRFToken": browser.cookies["csrftoken"]}
+        body = {"username": operator.name, "password": password}
+        assert browser.post("/api/session/", json=body, headers=token).status_code == 200
+    first.end()
+    _wait_until_free(tmp_path)
+    up(tmp_path).told(Ready)
+    assert not Path(operator.password_file).exists()
+
+
+def test_a_newer_database_is_refused_at_once(up: Callable[..., Platform], tmp_path: Path) -> None:
+    first = up(tmp_path)
+    first.told(Ready)
+    first.end()
+    _wait_until_free(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "coterie.sqlite3")) as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('rounds', '9999_from_the_future', '2030-01-01')"
+        )
+        database.commit()
+    older = up(tmp_path)
+    assert older.told(GaveUp).times == 1
+    assert older.process.wait(WAIT_S) == 1
+    assert "rounds.9999_from_the_future" in older.complaint()
 
 
 def test_gives_up_on_a_server_that_never_gets_ready(up: Callable[..., Platform], tmp_path: Path) -> None:

@@ -11,13 +11,17 @@ class Announcement(msgspec.Struct, frozen=True, tag_field="event"):
 
 
 class FirstOperator(Announcement, frozen=True, tag="operator"):
-    """Who may sign in; the password is shown this once."""
+    """Who may sign in. The password is shown once, and to a person at a terminal alone: logs keep what they get."""
 
     name: str
-    password: str
+    password: str = ""
+    password_file: str = ""
+    """Where the password stands instead; the platform removes the file when it starts after somebody has signed in."""
 
     def __str__(self) -> str:
-        return f"First operator: {self.name}   password: {self.password}   (shown this once)"
+        if self.password:
+            return f"First operator: {self.name}   password: {self.password}   (shown this once)"
+        return f"First operator: {self.name}   password in {self.password_file}   (remove it when you have read it)"
 
 
 class Ready(Announcement, frozen=True, tag="ready"):
@@ -43,13 +47,14 @@ class Restarting(Announcement, frozen=True, tag="restarting"):
 
 
 class GaveUp(Announcement, frozen=True, tag="gave_up"):
-    """The server ended `times` times in a row before it was ready."""
+    """The server ended `times` times in a row before it was ready, or said that it would do no better again."""
 
     status: int
     times: int
 
     def __str__(self) -> str:
-        return f"The server ended {self.times} times before it was ready, last with status {self.status}; giving up."
+        times = "once" if self.times == 1 else f"{self.times} times"
+        return f"The server ended {times} before it was ready, last with status {self.status}; giving up."
 
 
 class Stopped(Announcement, frozen=True, tag="stopped"):
@@ -59,6 +64,7 @@ class Stopped(Announcement, frozen=True, tag="stopped"):
         return "Coterie has stopped."
 
 
+Line = FirstOperator | Ready | Restarting | GaveUp | Stopped
 Style = Literal["text", "json"]
 
 

@@ -1,8 +1,10 @@
 """The Celery app: threads of the server in embedded mode, processes of their own in scaled mode."""
 
 import os
+import sys
 
 from celery import Celery, signals
+from django.conf import settings
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
@@ -11,6 +13,20 @@ app = Celery("coterie")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.set_default()
+
+
+@signals.worker_init.connect
+@signals.beat_init.connect
+def refuse_newer_schema(**_: object) -> None:
+    """End before anything is done with tables that this code does not know; embedded mode's server looks itself."""
+    from coterie.config.schema import NewerSchema, refuse_newer  # Django's database layer is ready only now
+
+    if settings.EMBEDDED:
+        return
+    try:
+        refuse_newer()
+    except NewerSchema as error:
+        sys.exit(str(error))
 
 
 @signals.task_postrun.connect

@@ -3,6 +3,7 @@
 import asyncio
 import faulthandler
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -21,11 +22,16 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from coterie.config.announce import FirstOperator, Ready, announce
-from coterie.config.server_options import ServerOptions
+from coterie.config.schema import NewerSchema, refuse_newer
+from coterie.config.server_options import REFUSED, ServerOptions
+from coterie.core.secret import write_secret
 from coterie_wire.messages import MAX_MESSAGE_BYTES
 from coterie_wire.structs import from_json
 
+logger = logging.getLogger(__name__)
+
 ORPHANED = 3
+PASSWORD_FILE = "first-password"  # noqa: S105 - its name
 CLOSE_CONNECTIONS_S = 2
 FINISH_TASKS_S = 3.0
 # Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
@@ -109,17 +115,35 @@ def _use_own_temporary(directory: Path) -> None:
 
 
 def _prepare(options: ServerOptions) -> None:
-    """Bring the tables up to date, and see to it that somebody can sign in."""
+    """Bring the tables up to date, and see to it that somebody can sign in. Exits where the tables are newer."""
+    if os.geteuid() == 0:
+        logger.warning("the platform runs as root, which it never needs: give it a user of its own")
+    executor = MigrationExecutor(connection)
+    try:
+        refuse_newer(executor.loader)
+    except NewerSchema as error:
+        logger.error("%s", error)
+        sys.exit(REFUSED)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0)
+    _see_to_first_operator(options, Path(options.state) / PASSWORD_FILE)
+    connection.close()
+
+
+def _see_to_first_operator(options: ServerOptions, password_file: Path) -> None:
     from coterie.accounts.models import Operator
     from coterie.accounts.services import create_operator
 
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        call_command("migrate", verbosity=0)
-    if not Operator.objects.exists():
-        operator, password = create_operator(username=options.operator)
+    if Operator.objects.exists():
+        if Operator.objects.filter(last_login__isnull=False).exists():
+            password_file.unlink(missing_ok=True)
+        return
+    operator, password = create_operator(username=options.operator)
+    if options.style == "text" and sys.stdout.isatty():
         announce(FirstOperator(name=operator.username, password=password), options.style)
-    connection.close()
+    else:
+        write_secret(password_file, password.encode())
+        announce(FirstOperator(name=operator.username, password_file=str(password_file)), options.style)
 
 
 def _end_with_supervisor(lifeline: socket.socket) -> None:

@@ -4,6 +4,9 @@ import msgspec
 
 from coterie.config.announce import Style
 
+REFUSED = 4
+"""Exit status of a server that another start will not help; standard error says why."""
+
 
 class ServerOptions(msgspec.Struct, frozen=True):
     """One server's share of what `coterie up` was told and opened."""

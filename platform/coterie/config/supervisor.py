@@ -14,7 +14,7 @@ from types import FrameType
 import msgspec
 
 from coterie.config.announce import GaveUp, Restarting, Stopped, Style, announce
-from coterie.config.server_options import ServerOptions
+from coterie.config.server_options import REFUSED, ServerOptions
 from coterie_wire.structs import from_json
 
 STOP_S = 10.0
@@ -54,7 +54,7 @@ class Supervisor:
             if self._stopping.is_set():
                 break
             never_ready = 0 if was_ready else never_ready + 1
-            if never_ready == NEVER_READY_LIMIT:
+            if never_ready == NEVER_READY_LIMIT or status == REFUSED:
                 announce(GaveUp(status=status, times=never_ready), style)
                 return 1
             after_s = min(RESTART_S * 2**never_ready, MAX_RESTART_S)

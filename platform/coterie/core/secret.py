@@ -14,14 +14,20 @@ def load_or_make(path: Path, *, size_bytes: int) -> bytes:
     with suppress(FileNotFoundError):
         return path.read_bytes()
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(size_bytes))
-            file.flush()
-            os.fsync(descriptor)
+        write_secret(draft, secrets.token_bytes(size_bytes))
         with suppress(FileExistsError):  # unlike a rename, a link never replaces the one that came first
             path.hardlink_to(draft)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     return path.read_bytes()
+
+
+def write_secret(path: Path, content: bytes) -> None:
+    """A new file that only its user can read, on the disk when this returns; one that is there is replaced."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from coterie.config.announce import FirstOperator, GaveUp, Ready, Restarting, Stopped
+from coterie.config.announce import FirstOperator, Line, Ready
 from coterie_wire.structs import from_json
 
 STOP_S = 15.0
-Line = FirstOperator | Ready | Restarting | GaveUp | Stopped
 
 
 class ServerFailed(Exception):
@@ -38,7 +37,7 @@ class DemoServer:
         """Raises ServerFailed."""
         assert self._process.stdout is not None
         for raw in self._process.stdout:
-            line: Line = from_json(raw, Line)
+            line = from_json(raw, Line)
             if isinstance(line, FirstOperator):
                 self.operator = line
             elif isinstance(line, Ready):

@@ -68,7 +68,7 @@ class Demo:
             stack.enter_context(server)
             server.wait_until_ready()
             assert server.operator is not None, "a fresh platform names its first operator"
-            name, password = server.operator.name, server.operator.password
+            name, password = server.operator.name, Path(server.operator.password_file).read_text()
             self.screen.open_at(server.url + sign_in_path(operator=operator_named(name)))
             api = stack.enter_context(Api(server.url, operator=name, password=password))
 
