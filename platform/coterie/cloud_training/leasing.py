@@ -10,7 +10,7 @@ from coterie.child.job import Progress
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.events import tell_consoles
-from coterie.core.lease import LEASE
+from coterie.core.lease import LEASE, lapsed
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
@@ -26,11 +26,11 @@ MAX_CHARACTERS = 200
 @transaction.atomic
 def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
     """The job, ours to do for a while; None if another holds it, it has ended, or enough are being done."""
-    at_work = TrainingJob.objects.filter(state=State.RUNNING, lease_until__gte=now).exclude(pk=job_id)
+    at_work = TrainingJob.objects.filter(~lapsed(now), state=State.RUNNING).exclude(pk=job_id)
     if at_work.count() >= MAX_AT_WORK:
         return None
     free = TrainingJob.objects.filter(
-        Q(state=State.QUEUED) | Q(state=State.RUNNING, lease_until__lt=now), pk=job_id, attempt__lt=MAX_ATTEMPTS
+        Q(state=State.QUEUED) | Q(lapsed(now), state=State.RUNNING), pk=job_id, attempt__lt=MAX_ATTEMPTS
     )
     taken = free.update(
         state=State.RUNNING,
@@ -99,7 +99,7 @@ def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> 
 @transaction.atomic
 def give_up(now: datetime) -> list[TrainingJob]:
     """End the jobs whose workers died too often; those that this call ended."""
-    hopeless = TrainingJob.objects.filter(state=State.RUNNING, lease_until__lt=now, attempt__gte=MAX_ATTEMPTS)
+    hopeless = TrainingJob.objects.filter(lapsed(now), state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
     given_up = [
         job
         for job in hopeless.select_related("pair")

@@ -20,6 +20,7 @@ from coterie.cloud_training.leasing import GAVE_UP, give_up
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.core.events import tell_consoles
+from coterie.core.lease import lapsed
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
 from coterie.registry.services import reject_pair
@@ -111,7 +112,7 @@ def sweep(*, now: datetime) -> None:
     for job in give_up(now):
         if job.kind == TrainingJob.Kind.PREFLIGHT:
             reject_pair(pair=job.pair, reason=GAVE_UP)
-    due = Q(state=TrainingJob.State.QUEUED) | Q(state=TrainingJob.State.RUNNING, lease_until__lt=now)
+    due = Q(state=TrainingJob.State.QUEUED) | Q(lapsed(now), state=TrainingJob.State.RUNNING)
     for job in TrainingJob.objects.filter(due):
         with transaction.atomic():
             RUN.send(job=str(job.pk))

@@ -18,6 +18,10 @@ HEARTBEAT_S = 1.5
 """Four chances to extend a lease before it ends."""
 
 
+SKEW = 2 * LEASE
+"""A moment that is further ahead than it can be was written before the clock was set back; by so much clocks differ."""
+
+
 class Leased(models.Model):
     """A row that one worker at a time works at, for as long as it says so every few seconds."""
 
@@ -36,7 +40,12 @@ Row = TypeVar("Row", bound=Leased)
 
 def free(now: datetime) -> Q:
     """That nobody holds a row."""
-    return Q(lease_until=None) | Q(lease_until__lt=now)
+    return Q(lease_until=None) | lapsed(now)
+
+
+def lapsed(now: datetime) -> Q:
+    """That whoever held a row has died; a live worker writes the end of its lease anew every few seconds."""
+    return Q(lease_until__lt=now) | Q(lease_until__gt=now + LEASE + SKEW)
 
 
 def take_lease(rows: QuerySet[Row], *, lease: UUID, now: datetime, **changes: object) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from coterie.core.lease import LEASE
+from coterie.core.lease import LEASE, SKEW, lapsed
 from coterie.merging import reasons
 from coterie.merging.checkpoints import forget_checkpoints, merges_with_checkpoints
 from coterie.merging.jobs import MERGE
@@ -15,8 +15,8 @@ from coterie.merging.transitions import MAX_ATTEMPTS, State, end
 
 def sweep(*, now: datetime) -> None:
     """Ask again for every merge that no worker holds; this alone is enough for each to come to its end."""
-    asked_in_vain = Q(lease_until=None, reason_at__lt=now - LEASE / 6)
-    for merge in Merge.objects.filter(Q(lease_until__lt=now) | asked_in_vain, state=State.RUNNING):
+    asked_in_vain = Q(lease_until=None) & (Q(reason_at__lt=now - LEASE / 6) | Q(reason_at__gt=now + SKEW))
+    for merge in Merge.objects.filter(lapsed(now) | asked_in_vain, state=State.RUNNING):
         with transaction.atomic():
             if merge.attempts < MAX_ATTEMPTS:
                 MERGE.send(merge=merge.pk)

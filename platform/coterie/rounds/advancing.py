@@ -9,6 +9,7 @@ from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
 from coterie.rounds import reasons
 from coterie.rounds.assigning import drop_absent
+from coterie.rounds.clock import follow_clock
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round
@@ -32,6 +33,7 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     round_ = round_ or plan_round(federation=federation, now=now)
     if round_ is None:
         return
+    follow_clock(round_=round_, now=now)
     if round_.state == Round.State.PLANNED:
         if rollout is None:
             open_if_due(round_=round_, now=now)

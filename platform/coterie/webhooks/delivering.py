@@ -8,6 +8,7 @@ import msgspec
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from coterie.core.lease import SKEW
 from coterie.webhooks.errors import AddressRefused
 from coterie.webhooks.jobs import DELIVER
 from coterie.webhooks.models import Delivery, Webhook
@@ -53,13 +54,13 @@ def sweep(*, now: datetime) -> None:
 
 def _due(now: datetime) -> QuerySet[Delivery]:
     """What is to be tried. A pause longer than any that is given was given before the clock was set back."""
-    return Delivery.objects.filter(Q(next_at__lte=now) | Q(next_at__gt=now + LONGEST_PAUSE), state=State.PENDING)
+    return Delivery.objects.filter(Q(next_at__lte=now) | Q(next_at__gt=now + LONGEST_PAUSE + SKEW), state=State.PENDING)
 
 
 @transaction.atomic
 def _take(webhook_id: int, now: datetime) -> Delivery | None:
     """Hold the webhook, so that nobody else calls it, and the delivery."""
-    free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + LEASE)  # the last: a clock set back
+    free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + LEASE + SKEW)
     if not Webhook.objects.filter(free, pk=webhook_id).update(held_until=now + LEASE):
         return None
     delivery = _due(now).filter(webhook=webhook_id).select_related("webhook").order_by("next_at", "created_at").first()

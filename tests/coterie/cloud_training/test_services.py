@@ -56,6 +56,11 @@ class TestLease:
         assert extend_lease(job.pk, lease, later(5))
         assert take_lease(job.pk, uuid.uuid4(), later(7)) is None
 
+    def test_is_held_no_longer_when_the_clock_is_set_back(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_lease(job.pk, lease, later(3600))
+        sweep(now=later(0))
+        assert take_lease(job.pk, uuid.uuid4(), later(0)) is not None
+
     def test_passes_on_when_its_worker_dies(self, job: TrainingJob, lease: uuid.UUID) -> None:
         take_lease(job.pk, lease, later(0))
         assert take_lease(job.pk, uuid.uuid4(), later(7)) is not None

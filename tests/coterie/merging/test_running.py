@@ -143,6 +143,11 @@ class TestCrash:
         assert merged(round_, at=20).state == "published"
         assert ModelVersion.objects.count() == 2
 
+    def test_delays_no_more_when_the_clock_is_set_back(self) -> None:
+        round_ = merging_round(measured=False)
+        Merge.objects.update(lease_until=later(3600))
+        assert merged(round_, at=4).state == "published"
+
     def test_of_the_child_is_survived_a_few_times(self) -> None:
         round_ = merging_round(measured=False)
 
