@@ -6,7 +6,7 @@ a random hash, and read it ourselves, because everything must be checked before 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ _READ: Mapping[_StoredDtype, Dtype] = {
 _PLACES: Mapping[str, int] = {dtype: place for place, dtype in enumerate(_READ.values())}
 """The library's order of dtypes in a file: the widest first."""
 _STORED: Mapping[str, _StoredDtype] = {dtype: stored for stored, dtype in _READ.items()}
-_NUMPY: Mapping[str, str] = {
+NUMPY_DTYPES: Mapping[str, str] = {
     "int64": "<i8",
     "int32": "<i4",
     "float32": "<f4",
@@ -78,16 +78,31 @@ def encode_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, str] = {
     """`tensors` and `metadata` as safetensors; equal content gives equal bytes, whatever the order of the mappings."""
     specs = tuple(TensorSpec(name, _READ[_STORED[tensor.dtype.name]], tensor.shape) for name, tensor in tensors.items())
     entries = _entries(specs)
-    header: Mapping[str, _Entry | Mapping[str, str]] = (
-        {METADATA: dict(sorted(metadata.items())), **entries} if metadata else entries
-    )
-    return b"".join((_packed(header), *(_little_endian(tensors[name]) for name in entries)))
+    return b"".join((_packed(_header_of(entries, metadata)), *(_little_endian(tensors[name]) for name in entries)))
 
 
 def encoded_bytes(specs: Sequence[TensorSpec]) -> int:
     """The size of the file that `encode_tensors` makes of such tensors, without metadata."""
+    return planned_file(specs).size_bytes
+
+
+class PlannedFile(NamedTuple):
+    """A tensor file before its tensors are there."""
+
+    head: bytes
+    """What comes before the first tensor."""
+    offsets: Mapping[str, int]
+    """Where each tensor starts, in bytes from the beginning of the file."""
+    size_bytes: int
+
+
+def planned_file(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = {}) -> PlannedFile:
+    """Where `encode_tensors` puts tensors of these `specs`, for those who write them a part at a time."""
     entries = _entries(specs)
-    return len(_packed(entries)) + max((entry.data_offsets[1] for entry in entries.values()), default=0)
+    head = _packed(_header_of(entries, metadata))
+    end = max((entry.data_offsets[1] for entry in entries.values()), default=0)
+    offsets = {name: len(head) + entry.data_offsets[0] for name, entry in entries.items()}
+    return PlannedFile(head, offsets, len(head) + end)
 
 
 def decode_tensors(data: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
@@ -98,14 +113,25 @@ def decode_tensors(data: bytes | memoryview, *, expected: tuple[TensorSpec, ...]
     return view_tensors(data, read_header(data), expected=expected)
 
 
-def read_header(data: bytes | memoryview) -> Header:
-    """The checked header of a tensor file; its size bounds what is allocated.
+def head_bytes(start: bytes | memoryview, *, size_bytes: int) -> int:
+    """How much of a tensor file of `size_bytes` comes before the first tensor, by the file's first 8 bytes.
 
     Raises WireError ``tensors.malformed``.
     """
-    body = 8 + int.from_bytes(data[:8], "little")
-    if not 8 < body <= min(len(data), 8 + MAX_HEADER_BYTES):
-        raise _malformed(f"a header of {body - 8} bytes in a file of {len(data)}; at most {MAX_HEADER_BYTES} are read")
+    found = 8 + int.from_bytes(start[:8], "little")
+    if not 8 < found <= min(size_bytes, 8 + MAX_HEADER_BYTES):
+        most = MAX_HEADER_BYTES
+        raise _malformed(f"a header of {found - 8} bytes in a file of {size_bytes}; at most {most} are read")
+    return found
+
+
+def read_header(data: bytes | memoryview, *, size_bytes: int | None = None) -> Header:
+    """The checked header of a tensor file, of which `data` is all, or the head of `size_bytes`.
+
+    Its size bounds what is allocated. Raises WireError ``tensors.malformed``.
+    """
+    whole_bytes = len(data) if size_bytes is None else size_bytes
+    body = head_bytes(data, size_bytes=whole_bytes)
     try:
         fields = from_json(data[8:body], dict[str, msgspec.Raw])
         metadata = from_json(fields.pop(METADATA, b"{}"), dict[str, str])
@@ -114,7 +140,7 @@ def read_header(data: bytes | memoryview) -> Header:
         raise _malformed(f"header: {error}") from error
     if _packed({METADATA: metadata, **entries} if metadata else entries) != data[:body]:
         raise _malformed("the header is not in canonical form: a name may be repeated, or blanks may have been added")
-    _check_layout(entries, size_bytes=len(data) - body)
+    _check_layout(entries, size_bytes=whole_bytes - body)
     return Header(
         metadata=metadata,
         specs={name: TensorSpec(name, _READ[entry.dtype], entry.shape) for name, entry in entries.items()},
@@ -127,14 +153,7 @@ def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[Te
 
     Raises WireError ``tensors.wrong_shape`` or ``tensors.malformed``.
     """
-    for spec in expected:
-        found = header.specs.get(spec.name)
-        if found != spec:
-            here = f"{found.dtype} {list(found.shape)}" if found else "missing"
-            raise _wrong_shape(f"tensor {spec.name} is {here}, expected {spec.dtype} {list(spec.shape)}")
-    if len(header.specs) != len(expected):
-        unknown = sorted(header.specs.keys() - {spec.name for spec in expected})
-        raise _wrong_shape(f"{len(unknown)} tensors that are not expected, the first is {unknown[0]!r}")
+    check_specs(header, expected)
     raw = memoryview(data).toreadonly()
     for spec in expected:
         if spec.dtype == "bool":
@@ -143,10 +162,22 @@ def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[Te
                 raise _malformed(f"tensor {spec.name} holds a truth value that is neither 0 nor 1")
     return {
         spec.name: np.frombuffer(
-            raw, _NUMPY[spec.dtype], count=math.prod(spec.shape), offset=header.offsets[spec.name]
+            raw, NUMPY_DTYPES[spec.dtype], count=math.prod(spec.shape), offset=header.offsets[spec.name]
         ).reshape(spec.shape)
         for spec in expected
     }
+
+
+def check_specs(header: Header, expected: tuple[TensorSpec, ...]) -> None:
+    """The file holds the tensors of `expected` and no others. Raises WireError ``tensors.wrong_shape``."""
+    for spec in expected:
+        found = header.specs.get(spec.name)
+        if found != spec:
+            here = f"{found.dtype} {list(found.shape)}" if found else "missing"
+            raise _wrong_shape(f"tensor {spec.name} is {here}, expected {spec.dtype} {list(spec.shape)}")
+    if len(header.specs) != len(expected):
+        unknown = sorted(header.specs.keys() - {spec.name for spec in expected})
+        raise _wrong_shape(f"{len(unknown)} tensors that are not expected, the first is {unknown[0]!r}")
 
 
 def check_finite(tensors: Mapping[str, Array]) -> None:
@@ -169,6 +200,10 @@ def _entries(specs: Sequence[TensorSpec]) -> Mapping[str, _Entry]:
     return entries
 
 
+def _header_of(entries: Mapping[str, _Entry], metadata: Mapping[str, str]) -> Mapping[str, _Entry | Mapping[str, str]]:
+    return {METADATA: dict(sorted(metadata.items())), **entries} if metadata else entries
+
+
 def _packed(header: Mapping[str, _Entry | Mapping[str, str]]) -> bytes:
     text = msgspec.json.encode(header)
     text += b" " * (-len(text) % ALIGNMENT_BYTES)
@@ -189,7 +224,7 @@ def _check_layout(entries: Mapping[str, _Entry], *, size_bytes: int) -> None:
 
 
 def _little_endian(tensor: Array) -> memoryview:
-    return np.ascontiguousarray(tensor, _NUMPY[tensor.dtype.name]).reshape(-1).view(np.uint8).data
+    return np.ascontiguousarray(tensor, NUMPY_DTYPES[tensor.dtype.name]).reshape(-1).view(np.uint8).data
 
 
 def _malformed(detail: str) -> WireError:

@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.cloud.averaging import merge_blocks
 from coterie.demo.baselines import Start, read_start
 from coterie.demo.digits import Deal, deal
 from coterie.sdk import Checked, Federation, Pair, Platform
@@ -27,12 +26,12 @@ from coterie_learning.codec.int8 import Int8
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.sgd import Sgd
-from coterie_learning.merge import Contribution
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import OfferUpdate
 from coterie_wire.tensors import Tensors
+from tests.coterie_learning.merge.folding import folded
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.notebook import Notebook
@@ -150,7 +149,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
             graph = train_graph(start.train_step, start.manifest.model, threads=1)
             accuracies = []
             for round_ in range(SIMULATED_ROUNDS):
-                contributions = []
+                updates, counts = [], []
                 for number, store in enumerate(stores):
                     trained, count = train(graph, store, start, parameters, local, seed=10 * round_ + number)
                     update = make_update(
@@ -164,8 +163,9 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                     residuals[number] = update.residual
                     sizes.append(len(update.payload) + offer_bytes(update.payload))
                     decoded = codec.decode(update.payload, expected=start.manifest.model.parameters)
-                    contributions.append(Contribution(decoded, count))
-                parameters = merge_blocks(FedAvg(), start.manifest.model, parameters, iter([iter(contributions)]))
+                    updates.append(decoded)
+                    counts.append(count)
+                parameters = folded(FedAvg(), parameters, updates, counts).parameters
                 accuracies.append(start.accuracy(parameters, published.dealt.held_out))
         return Learned(float(np.mean(accuracies[-LAST_ROUNDS:])), max(sizes))
 

@@ -1,14 +1,21 @@
 """Slot `codec`: how an update travels. One module a kind."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from coterie_learning.kinds import Kind
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import Array, Tensors, check_finite, encode_tensors, read_header, view_tensors
+from coterie_wire.tensor_files import InMemory, Source, TensorFile, open_tensors
+from coterie_wire.tensors import Array, Float32, Tensors, check_finite, check_specs, encode_tensors
+
+SPAN = 1 << 18
+"""Parameters read at once where a whole payload is looked through."""
 
 
 class Encoded(NamedTuple):
@@ -18,12 +25,94 @@ class Encoded(NamedTuple):
     residual: Tensors
 
 
+class Coded(NamedTuple):
+    """A span of a tensor as integers: parameter [row, column] is codes[row, column] · scales[row]."""
+
+    codes: NDArray[np.int8]
+    """[rows, width]."""
+    scales: Float32
+    """[rows], not negative."""
+
+
+class Extent(NamedTuple):
+    """How large an update is."""
+
+    largest: float
+    """Magnitude of its largest parameter."""
+    norm: float
+    """L2, over all its tensors."""
+
+
+class Payload:
+    """A payload whose header has been checked. Its numbers are read and decoded a span at a time.
+
+    A span is a range of the flattened tensor: any number of whole rows (of the first axis), or a part of one row.
+    """
+
+    def __init__(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> None:
+        self._stored = stored
+        self.specs: Mapping[str, TensorSpec] = {spec.name: spec for spec in expected}
+
+    def numbers(self, name: str, start: int, stop: int) -> Float32:
+        """Parameters [start, stop) of tensor `name`, [stop - start]; they may be not finite.
+
+        Raises OSError or WireError ``tensors.malformed``.
+        """
+        raise NotImplementedError
+
+    def coded(self, name: str, start: int, stop: int) -> Coded:
+        """The same as integers, of a codec that is `summable`; stop > start. Raises what `numbers` raises."""
+        raise NotImplementedError
+
+    def extent(self) -> Extent:
+        """Looks at every number, a span at a time.
+
+        Raises OSError, or WireError ``tensors.malformed`` or ``update.not_finite``.
+        """
+        largest, squares = 0.0, []
+        for spec in self.specs.values():
+            for start, stop in row_spans(spec.shape, SPAN):
+                numbers = self.numbers(spec.name, start, stop)
+                magnitude = max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
+                if not math.isfinite(magnitude):  # NaN passes through both extremes
+                    raise WireError("update.not_finite", f"tensor {spec.name} holds a number that is not finite")
+                wide = numbers.astype(np.float64)
+                largest = max(largest, magnitude)
+                squares.append(float(np.dot(wide, wide)))
+        return Extent(largest, math.sqrt(math.fsum(squares)))
+
+
+class CodedPayload(Payload):
+    """A payload of integers times scales, whose weighted sums with others are sums of integers."""
+
+    def numbers(self, name: str, start: int, stop: int) -> Float32:
+        if start == stop:
+            return np.empty(0, np.float32)
+        codes, scales = self.coded(name, start, stop)
+        return np.multiply(codes, scales[:, None], dtype=np.float32).reshape(-1)
+
+    def extent(self) -> Extent:
+        largest, squares = 0.0, []
+        for spec in self.specs.values():
+            for start, stop in row_spans(spec.shape, SPAN):
+                codes, scales = self.coded(spec.name, start, stop)
+                levels, wide = codes.astype(np.float32), scales.astype(np.float64)
+                extremes = np.maximum(codes.max(axis=1), -codes.min(axis=1).astype(np.int16))
+                largest = max(largest, float((extremes * wide).max()))
+                # Rows of float32, which is exact to four digits and more: norms are compared with their multiples.
+                squares.append(float(np.dot(np.einsum("ij,ij->i", levels, levels), wide * wide)))
+        return Extent(largest, math.sqrt(math.fsum(squares)))
+
+
 class Codec(Kind, frozen=True):
     """Encodes the difference of parameters on the device, decodes it on the platform.
 
     A payload is a tensor file whose metadata holds the codec as a plan writes it, so that nobody takes it for another
     codec's.
     """
+
+    summable: ClassVar[bool] = False
+    """Whether its payloads are `CodedPayload`, so that weighted sums of updates are sums of integers."""
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         """`update` as safetensors bytes; the same update and seed give the same bytes.
@@ -32,34 +121,51 @@ class Codec(Kind, frozen=True):
         """
         raise NotImplementedError
 
+    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+        """The tensors of a payload that encodes tensors of the specs `expected`."""
+        raise NotImplementedError
+
+    def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:
+        """What reads the payload, which has the tensors that it should.
+
+        Raises OSError, or WireError ``update.not_finite``.
+        """
+        raise NotImplementedError
+
+    def open(self, source: Source, *, expected: tuple[TensorSpec, ...]) -> Payload:
+        """The payload in `source`, which must be of exactly the tensors `expected`; parameters are not looked at yet.
+
+        Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or
+        ``update.not_finite``, before it allocates more than the payload's own size.
+        """
+        try:
+            stored = open_tensors(source)
+        except WireError as error:
+            raise WireError("update.malformed", error.detail) from error
+        settings = msgspec.json.encode(self).decode()
+        if stored.header.metadata != {"codec": settings}:
+            raise WireError("update.wrong_codec", f"the payload says {stored.header.metadata}, expected {settings}")
+        try:
+            check_specs(stored.header, self.stored(expected))
+        except WireError as error:
+            raise WireError("update.wrong_shape", error.detail) from error
+        return self.payload(stored, expected)
+
     def decode(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Tensors:
         """The tensors of `payload`, which must be exactly those of `expected`; they may be views into it.
 
-        Raises WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or ``update.not_finite``,
-        before it allocates more than the payload's own size.
+        Raises what `open` raises.
         """
-        raise NotImplementedError
+        found = self.open(InMemory(payload), expected=expected)
+        update = {
+            spec.name: found.numbers(spec.name, 0, math.prod(spec.shape)).reshape(spec.shape) for spec in expected
+        }
+        check_update(update)
+        return update
 
     def pack(self, tensors: Mapping[str, Array]) -> bytes:
         """What `encode` made of an update, marked with this codec's name and settings."""
         return encode_tensors(tensors, {"codec": msgspec.json.encode(self).decode()})
-
-    def unpack(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:
-        """The inverse of `pack`: views into `payload`.
-
-        Raises WireError ``update.malformed``, ``update.wrong_codec`` or ``update.wrong_shape``.
-        """
-        try:
-            header = read_header(payload)
-        except WireError as error:
-            raise WireError("update.malformed", error.detail) from error
-        settings = msgspec.json.encode(self).decode()
-        if header.metadata != {"codec": settings}:
-            raise WireError("update.wrong_codec", f"the payload says {header.metadata}, expected {settings}")
-        try:
-            return view_tensors(payload, header, expected=expected)
-        except WireError as error:
-            raise WireError("update.wrong_shape", error.detail) from error
 
 
 def check_update(update: Tensors) -> None:
@@ -68,3 +174,21 @@ def check_update(update: Tensors) -> None:
         check_finite(update)
     except WireError as error:
         raise WireError("update.not_finite", error.detail) from error
+
+
+def row_length(shape: tuple[int, ...]) -> int:
+    """Numbers in a row of the first axis."""
+    return math.prod(shape[1:])
+
+
+def row_spans(shape: tuple[int, ...], most: int) -> Iterator[tuple[int, int]]:
+    """Divides a flattened tensor of `shape` into spans of at most `most`: of whole rows, or of parts of one row."""
+    size, row = math.prod(shape), row_length(shape)
+    if row <= most:
+        step = most // max(row, 1) * row
+        for start in range(0, size, max(step, 1)):
+            yield start, min(start + step, size)
+        return
+    for begin in range(0, size, row):
+        for start in range(begin, begin + row, most):
+            yield start, min(start + most, begin + row)

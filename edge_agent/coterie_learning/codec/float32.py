@@ -4,9 +4,10 @@ from typing import cast
 
 import numpy as np
 
-from coterie_learning.codec import Codec, Encoded, check_update
+from coterie_learning.codec import Codec, Encoded, Payload, check_update
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.tensors import Tensors
+from coterie_wire.tensor_files import TensorFile
+from coterie_wire.tensors import Float32, Tensors
 
 
 class Float32Codec(Codec, frozen=True, tag="float32"):
@@ -16,7 +17,13 @@ class Float32Codec(Codec, frozen=True, tag="float32"):
         check_update(update)
         return Encoded(self.pack(update), {name: np.zeros_like(tensor) for name, tensor in update.items()})
 
-    def decode(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Tensors:
-        update = cast(Tensors, self.unpack(payload, expected=expected))
-        check_update(update)
-        return update
+    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+        return expected
+
+    def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:
+        return _Numbers(stored, expected)
+
+
+class _Numbers(Payload):
+    def numbers(self, name: str, start: int, stop: int) -> Float32:
+        return cast(Float32, self._stored.read(name, start, stop))

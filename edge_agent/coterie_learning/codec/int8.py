@@ -6,18 +6,20 @@ arXiv 1901.09847, Algorithm 2).
 """
 
 import math
+from collections.abc import Mapping
 from itertools import accumulate
-from typing import Annotated, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from coterie_learning.codec import Codec, Encoded, check_update
+from coterie_learning.codec import Codec, Coded, CodedPayload, Encoded, check_update, row_length
 from coterie_learning.random import random_bytes
 from coterie_wire.bundle import Shape, TensorSpec
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import Array, Float32, Tensors
+from coterie_wire.tensor_files import TensorFile
+from coterie_wire.tensors import Float32, Tensors
 
 LEVELS = 127
 """Codes lie in [-127, 127]; zero is exact."""
@@ -38,6 +40,7 @@ class Int8(Codec, frozen=True, tag="int8"):
         Literal["tensor", "channel"],
         Meta(description="one scale for each tensor, or one for each output channel that has at least 128 parameters"),
     ] = "channel"
+    summable: ClassVar[bool] = True
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         check_update(update)
@@ -55,24 +58,23 @@ class Int8(Codec, frozen=True, tag="int8"):
             scales.append(scale.reshape(-1))
         return Encoded(self.pack({**codes, "scale": np.concatenate(scales)}), residual)
 
-    def decode(self, payload: bytes | memoryview, *, expected: tuple[TensorSpec, ...]) -> Tensors:
+    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+        scales = sum(self._scale_count(spec.shape) for spec in expected)
+        codes = (TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected)
+        return (*codes, TensorSpec("scale", "float32", (scales,)))
+
+    def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
         counts = {spec.name: self._scale_count(spec.shape) for spec in sorted(expected, key=lambda spec: spec.name)}
-        stored = self.unpack(
-            payload,
-            expected=(
-                *(TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected),
-                TensorSpec("scale", "float32", (sum(counts.values()),)),
-            ),
-        )
-        scales = cast(Float32, stored["scale"])
+        ends = list(accumulate(counts.values(), initial=0))
+        scales = cast(Float32, stored.read("scale", 0, ends[-1]))
         # A comparison with NaN is false.
         if not np.all((scales >= 0) & (scales <= LARGEST_SCALE)):
             raise WireError("update.not_finite", f"a scale is not between 0 and {LARGEST_SCALE}")
-        starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
-        return {
-            name: _scaled(stored[f"code.{name}"], scales[starts[name] : starts[name] + counts[name]])
-            for name in (spec.name for spec in expected)
-        }
+        return _Codes(
+            stored,
+            expected,
+            {name: scales[start:end] for name, start, end in zip(counts, ends, ends[1:], strict=False)},
+        )
 
     def _scale_count(self, shape: Shape) -> int:
         channels = shape[0] if shape else 1
@@ -95,5 +97,17 @@ def _round_at_random(levels: Float32, seed: int, name: str) -> NDArray[np.int8]:
     return np.clip(dither, -LEVELS, LEVELS, out=dither).astype(np.int8)
 
 
-def _scaled(code: Array, scale: Float32) -> Float32:
-    return np.multiply(code.reshape(scale.size, -1), scale[:, None], dtype=np.float32).reshape(code.shape)
+class _Codes(CodedPayload):
+    """The numbers of a payload; `scales` are those of each tensor."""
+
+    def __init__(self, stored: TensorFile, expected: tuple[TensorSpec, ...], scales: Mapping[str, Float32]) -> None:
+        super().__init__(stored, expected)
+        self._scales = scales
+
+    def coded(self, name: str, start: int, stop: int) -> Coded:
+        codes, scales = cast(NDArray[np.int8], self._stored.read(f"code.{name}", start, stop)), self._scales[name]
+        if len(scales) == 1:
+            return Coded(codes.reshape(1, -1), scales[:1])
+        row = row_length(self.specs[name].shape)
+        first, last = start // row, (stop - 1) // row + 1
+        return Coded(codes.reshape(last - first, -1), scales[first:last])

@@ -6,13 +6,13 @@ paper's defence against poisoned ones.
 
 import math
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
 
 from coterie_learning.grouping.distances import ModelOutputs
-from coterie_learning.merge import Merge
+from coterie_learning.merge import Merge, Reads
 from coterie_wire.tensors import Float32
 
 
@@ -44,6 +44,7 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
     device_label_weight: Annotated[
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
     ] = 0.0
+    reads: ClassVar[Reads] = "models"
 
     def kept(self, accuracies: Sequence[float]) -> tuple[int, ...]:
         """Which of the models count, by their accuracies on the cloud data: all but the worst share, at least one.

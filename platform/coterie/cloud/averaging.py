@@ -1,114 +1,187 @@
-"""Merging as a stream: canonical order, fixed blocks, memory of a few models whatever the number of updates."""
+"""A round's merge from files to a file: updates are verified, judged by their cohort, and folded in blocks.
+
+Everything is read and written as a stream: beside the models that are measured, memory is that of a block.
+"""
 
 import hashlib
-import os
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.averaging_job import (
+    BlobDamaged,
     HeldOut,
+    LeftOut,
     MergeArguments,
     MergeResult,
     NotFinite,
+    NoUpdateLeft,
     Quality,
+    StoredBlob,
     StoredUpdate,
     UpdateChanged,
 )
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.codec import Codec
+from coterie_learning.cohort import admit, weights
 from coterie_learning.device_plan import CODEC, LOCAL
-from coterie_learning.heads import place, update_specs
-from coterie_learning.local import Scope
-from coterie_learning.merge import Averaging, Contribution
-from coterie_learning.moments import MomentSum, add_moment_sums, add_moments, empty_moments, merged_moments
+from coterie_learning.fold import Block, Counted, Read, fold_parameters, fold_statistics
+from coterie_learning.merge import Merge
 from coterie_learning.plan import MERGE
-from coterie_learning.updates import split_update
-from coterie_learning.weighted_sum import WeightedSum
+from coterie_learning.server_state import read_state, remembers, state_writer, write_state
+from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
+from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
+from coterie_wire.tensor_files import OpenFile, TensorWriter, created, open_tensors, opened
+from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors
 
-BLOCK = 64
-"""Updates summed apart before they join the total; fixed, so that the order of additions is, wherever blocks run."""
+HASHED_BYTES = 1 << 18
+"""Read at once, so that it is hashed while it is in the processor's cache."""
 
 
 def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResult:
     """Merge the stored updates, write the new parameters durably, and measure both models where held-out data is given.
 
-    The same updates give the same bytes in whatever order they are listed. Raises UpdateChanged, NotFinite or
-    MalformedDataset.
+    The same updates give the same bytes in whatever order they are listed. An update that is damaged, not finite, out
+    of range or far larger than its cohort's is left out and named. Raises NoUpdateLeft, BlobDamaged, UpdateChanged,
+    NotFinite or MalformedDataset.
     """
-    base = read_parameters(Path(arguments.base), arguments.model)
-    merge = MERGE.parse(arguments.merge)
-    assert isinstance(merge, Averaging), "other kinds have jobs of their own"
-    codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
-    # By content, then samples: what is left to tie is equal in everything that counts.
-    ordered = sorted(arguments.updates, key=lambda update: (update.sha256, update.samples))
-    candidate = merge_blocks(merge, arguments.model, base, _blocks(ordered, codec, scope, arguments.model, report))
-    for name, tensor in candidate.items():
-        if not np.isfinite(tensor).all():
-            raise NotFinite(tensor=name)
-    content = encode_tensors(candidate)
-    _write_durably(Path(arguments.output), content)
-    base_quality, candidate_quality = _measured(arguments.held_out, arguments.model, (base, candidate))
+    merge, model = MERGE.parse(arguments.merge), arguments.model
+    contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope())
+    with ExitStack() as files:
+        read = _reader(_verified(arguments.base, files), model)
+        state = None
+        if arguments.server_state is not None:
+            state = read_state(_verified(arguments.server_state, files), merge, model.parameters)
+        statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in gathered(model)}
+        kept, left_out = _admitted(arguments.updates, contents, statistics, report)
+        samples = [update.samples for update in kept]
+        merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)), statistics)
+        counted = _counted(kept, contents, weights(merge.counted(samples)))
+        _write(arguments, merge, merged, fold_parameters(merge, model.parameters, counted, read, state), report)
+    output, state_output = Path(arguments.output), Path(arguments.state_output)
+    base_quality, candidate_quality = _measured(arguments.held_out, model, (Path(arguments.base.path), output))
     return MergeResult(
-        parameters=BlobRef.of_bytes(content),
-        updates=len(ordered),
-        samples=sum(update.samples for update in ordered),
+        parameters=BlobRef.of_file(output),
+        server_state=BlobRef.of_file(state_output) if remembers(merge) else None,
+        updates=len(kept),
+        samples=sum(samples),
+        left_out=left_out,
         base=base_quality,
         candidate=candidate_quality,
     )
 
 
-class _State(NamedTuple):
-    parameters: WeightedSum
-    statistics: MomentSum
-
-
-def merge_blocks(
-    merge: Averaging, model: ModelSpec, base: Tensors, blocks: Iterator[Iterator[Contribution]]
-) -> Tensors:
-    """The merge of all contributions, each block summed apart; at most two states are alive."""
-    learned = {spec.name: base[spec.name] for spec in model.parameters}
-    total = _State(merge.init(learned), empty_moments(model.statistics))
-    for block in blocks:
-        state = _State(merge.init(learned), empty_moments(model.statistics))
-        for contribution in block:
-            state = _added(merge, model, base, state, contribution)
-        total = _State(
-            merge.combine(total.parameters, state.parameters), add_moment_sums(total.statistics, state.statistics)
-        )
-    parameters = merge.finish(total.parameters, learned)
-    return {**parameters, **merged_moments(total.statistics, model.statistics, base)}
-
-
-def _added(merge: Averaging, model: ModelSpec, base: Tensors, state: _State, contribution: Contribution) -> _State:
-    return _State(
-        merge.add(state.parameters, contribution),
-        add_moments(state.statistics, model.statistics, contribution.statistics, base, float(contribution.samples)),
+def _admitted(
+    updates: Sequence[StoredUpdate], contents: Contents, statistics: Tensors, report: ReportProgress
+) -> tuple[list[StoredUpdate], tuple[LeftOut, ...]]:
+    """Those that count, and the others. Raises NoUpdateLeft."""
+    kept, faults = admit(
+        [partial(_verified_update, update, contents) for update in updates],
+        contents.model,
+        statistics,
+        lambda place: report(Progress("verifying", place, len(updates))),
     )
+    left_out = tuple(
+        LeftOut(updates[place].sha256, fault.code, fault.detail) for place, fault in sorted(faults.items())
+    )
+    if not kept:
+        raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
+    return [updates[place] for place in kept], left_out
 
 
-def _blocks(
-    updates: Sequence[StoredUpdate], codec: Codec, scope: Scope, model: ModelSpec, report: ReportProgress
-) -> Iterator[Iterator[Contribution]]:
-    for start in range(0, len(updates), BLOCK):
-        report(Progress("merging", start, len(updates)))
-        part = updates[start : start + BLOCK]
-        yield (_contribution(update, model, codec, scope) for update in part)
+@contextmanager
+def _verified_update(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
+    """The update, open, with its hash checked. Raises WireError ``update.damaged`` or what `Contents.open` raises."""
+    try:
+        with opened(Path(update.path)) as file:
+            if _sha256(file) != update.sha256:
+                raise WireError("update.damaged", "its content has another hash than when it was accepted")
+            yield contents.open(file, update.classes)
+    except OSError as error:
+        raise WireError("update.damaged", str(error)) from error
 
 
-def _contribution(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Contribution:
-    found = read_update(update, model, codec, scope)
-    return Contribution(found.difference, update.samples, found.statistics)
+@contextmanager
+def _reopened(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
+    """An update that has been verified. Raises UpdateChanged if it can no longer be read."""
+    try:
+        with opened(Path(update.path)) as file:
+            yield contents.open(file, update.classes)
+    except (OSError, WireError) as error:
+        raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
 
 
-class Read(NamedTuple):
+def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequence[int]) -> list[Counted]:
+    return [
+        Counted(partial(_reopened, update, contents), weight) for update, weight in zip(updates, found, strict=True)
+    ]
+
+
+def _verified(blob: StoredBlob, files: ExitStack) -> OpenFile:
+    """The blob, open until `files` are closed, with its hash checked. Raises BlobDamaged."""
+    try:
+        file = files.enter_context(opened(Path(blob.path)))
+        found = _sha256(file)
+    except OSError as error:
+        raise BlobDamaged(sha256=blob.sha256, detail=str(error)) from error
+    if found != blob.sha256:
+        raise BlobDamaged(sha256=blob.sha256, detail="its content has another hash")
+    return file
+
+
+def _sha256(file: OpenFile) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, file.size_bytes, HASHED_BYTES):
+        digest.update(file.read(start, start + HASHED_BYTES))
+    return digest.hexdigest()
+
+
+def _reader(base: OpenFile, model: ModelSpec) -> Read:
+    """Reads the tensors of a version, in a file that the platform wrote itself."""
+    stored = open_tensors(base)
+    check_specs(stored.header, model.version)
+    return lambda name, start, stop: cast(Float32, stored.read(name, start, stop))
+
+
+def _write(
+    arguments: MergeArguments, merge: Merge, statistics: Tensors, folded: Iterator[Block], report: ReportProgress
+) -> None:
+    """The new version, and what the merge remembers, block by block. Raises NotFinite."""
+    model = arguments.model
+    total, done = sum(math.prod(spec.shape) for spec in model.parameters), 0
+    with created(Path(arguments.output)) as output, created(Path(arguments.state_output)) as state_output:
+        version, state = TensorWriter(output, model.version), None
+        for name, numbers in statistics.items():
+            _check_finite(name, numbers)
+            version.write(name, 0, numbers)
+        for block in folded:
+            report(Progress("merging", done, total))
+            for name, numbers in block.parameters.items():
+                _check_finite(name, numbers)
+                version.write(name, block.spans[name].start, numbers)
+                done += numbers.size
+            if remembers(merge):
+                state = state or state_writer(state_output, merge, model.parameters, block.state.notes)
+                write_state(state, block.state, {name: span.start for name, span in block.spans.items()})
+        version.finish()
+        if state is not None:
+            state.finish()
+
+
+def _check_finite(tensor: str, numbers: Float32) -> None:
+    if not np.isfinite(numbers).all():
+        raise NotFinite(tensor=tensor)
+
+
+class Whole(NamedTuple):
     """An update, decoded."""
 
     difference: Tensors
@@ -117,23 +190,20 @@ class Read(NamedTuple):
     """As the device gathered them."""
 
 
-def read_update(update: StoredUpdate, model: ModelSpec, codec: Codec, scope: Scope) -> Read:
-    """What an accepted update stands for.
+def read_update(update: StoredUpdate, contents: Contents) -> Whole:
+    """What an accepted update stands for, in memory.
 
     Raises UpdateChanged.
     """
     try:
-        payload = Path(update.path).read_bytes()
-    except OSError as error:
-        raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
-    if hashlib.sha256(payload).hexdigest() != update.sha256:
-        raise UpdateChanged(sha256=update.sha256, detail="its content has another hash")
-    try:
-        parts = split_update(payload, model)
-        part = codec.decode(parts.encoded, expected=update_specs(model, scope, update.classes))
+        with _verified_update(update, contents) as file:
+            difference = {
+                spec.name: file.numbers(spec.name, 0, math.prod(spec.shape)).reshape(spec.shape)
+                for spec in contents.model.parameters
+            }
+            return Whole(difference, file.statistics)
     except WireError as error:
         raise UpdateChanged(sha256=update.sha256, detail=error.detail) from error
-    return Read(place(part, model, scope, update.classes), parts.statistics)
 
 
 def read_parameters(path: Path, model: ModelSpec) -> Tensors:
@@ -142,21 +212,14 @@ def read_parameters(path: Path, model: ModelSpec) -> Tensors:
     return {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
 
 
-def _write_durably(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Tensors]) -> list[Quality | None]:
+def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Path]) -> list[Quality | None]:
     """How good each of `models` is; None each, where there is nothing to measure with."""
     if held_out is None:
         return [None for _ in models]
     dataset = read_model_dataset(Path(held_out.dataset), model)
     session = open_session(Path(held_out.predict).read_bytes())
     frozen = read_frozen(held_out.frozen, model)
-    answers = (ask(session, tensors, dataset, frozen) for tensors in models)
+    answers = (ask(session, read_parameters(path, model), dataset, frozen) for path in models)
     found = [
         score(answer.output, dataset.labels, task=model.task, padding=model.padding, own=answer.own)
         for answer in answers

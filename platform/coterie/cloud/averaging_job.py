@@ -17,6 +17,22 @@ class UpdateChanged(CoterieError):
     sentence = "Stored update {sha256} cannot be read as it was accepted: {detail}."
 
 
+class BlobDamaged(CoterieError):
+    """Fields: sha256 (which it should have), detail."""
+
+    code = "merge.blob_damaged"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "Blob {sha256}, which the merge begins with, cannot be read as it was stored: {detail}."
+
+
+class NoUpdateLeft(CoterieError):
+    """Fields: updates, first (what is wrong with the first of them)."""
+
+    code = "merge.no_update_left"
+    kind = ErrorKind.INVALID
+    sentence = "None of the {updates} updates can be merged; the first: {first}."
+
+
 class NotFinite(CoterieError):
     """Fields: tensor."""
 
@@ -35,6 +51,13 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Those whose rows of the output layer it holds, where the plan customises it."""
 
 
+class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file whose content is known."""
+
+    path: str
+    sha256: Sha256
+
+
 class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths of what measuring a model takes."""
 
@@ -50,14 +73,18 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Kinds are given as a plan writes them."""
 
     model: ModelSpec
-    base: str
-    """Path of the parameters that the round began with."""
+    base: StoredBlob
+    """The parameters that the round began with."""
     local: Document
     merge: Document
     codec: Document
     updates: tuple[StoredUpdate, ...]
     output: str
     """Path to write the new parameters to."""
+    state_output: str
+    """Path to write to what the merge remembers."""
+    server_state: StoredBlob | None = None
+    """What the merge that made the base remembered."""
     held_out: HeldOut | None = None
 
 
@@ -71,12 +98,26 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a classifier, over the samples of each class; None where there are none."""
 
 
+class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An update that was not merged, and why."""
+
+    sha256: Sha256
+    code: str
+    """Of a WireError, e.g. ``update.damaged`` or ``update.outlier``."""
+    detail: str
+
+
 class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`base` and `candidate` are measured on the held-out data, None without."""
 
     parameters: BlobRef
+    server_state: BlobRef | None
+    """What the merge remembers; None if it never does."""
     updates: int
+    """Those that were merged."""
     samples: int
+    """Theirs."""
+    left_out: tuple[LeftOut, ...]
     base: Quality | None
     candidate: Quality | None
 
@@ -86,5 +127,5 @@ JOB = ChildJob(
     work="coterie.cloud.averaging:merge_stored",
     arguments=MergeArguments,
     result=MergeResult,
-    errors=(UpdateChanged, NotFinite, MalformedDataset),
+    errors=(UpdateChanged, BlobDamaged, NoUpdateLeft, NotFinite, MalformedDataset),
 )

@@ -15,13 +15,11 @@ from coterie.cloud.checkpoints import replace_file
 from coterie.cloud.distill_merge_job import DistillMergeArguments, TrainedModel
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Frozen, open_session, predict_logits, read_frozen
-from coterie_learning.codec import Codec
 from coterie_learning.device_plan import CODEC, LOCAL
 from coterie_learning.grouping.distances import ModelOutputs
 from coterie_learning.heads import mask_unseen, output_layer
-from coterie_learning.local import Scope
 from coterie_learning.metrics import log_softmax
-from coterie_wire.bundle import ModelSpec
+from coterie_learning.update_files import Contents
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Float32, Tensors
 
@@ -58,9 +56,9 @@ def compute_outputs(
     accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
     session = open_session(Path(arguments.predict).read_bytes())
     frozen = read_frozen(arguments.frozen, arguments.model)
-    codec, scope = CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope()
+    contents = Contents(arguments.model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope())
     for index in range(len(accuracies), len(models)):
-        parameters = rebuild(models[index], arguments.model, codec, scope)
+        parameters = rebuild(models[index], contents)
         probabilities = _probabilities(session, parameters, dataset, frozen)
         sound = bool(np.isfinite(probabilities).all())
         file[index] = probabilities if sound else 0
@@ -73,18 +71,18 @@ def compute_outputs(
     return Outputs(file, tuple(accuracies))
 
 
-def rebuild(trained: TrainedModel, model: ModelSpec, codec: Codec, scope: Scope) -> Tensors:
+def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:
     """The device's parameters; a class that its output layer does not have gets probability zero.
 
     Raises UpdateChanged.
     """
-    update = trained.update
-    found = read_update(update, model, codec, scope)
+    update, model = trained.update, contents.model
+    found = read_update(update, contents)
     base = read_parameters(Path(trained.base), model)
     with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
         learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
     parameters = {**learned, **found.statistics}
-    return mask_unseen(parameters, output_layer(model), update.classes) if scope.head == "seen" else parameters
+    return mask_unseen(parameters, output_layer(model), update.classes) if contents.scope.head == "seen" else parameters
 
 
 def _probabilities(

@@ -34,9 +34,10 @@ from coterie_learning.grouping.matching import name_groups
 from coterie_learning.groups import Grouping
 from coterie_learning.merge.distill import DistillMerge, mean_output
 from coterie_learning.metrics import log_softmax
-from coterie_learning.plan import GROUPS, MERGE
+from coterie_learning.plan import GROUPS
 from coterie_learning.random import derive_seed
 from coterie_wire.bundle import BlobRef
+from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 GROUPED_SAMPLES = 2000
@@ -49,8 +50,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
     The same models in any order give the same bytes, however often the job was killed and begun again with the same
     checkpoints. Raises MalformedDataset, UpdateChanged, NoSoundModel, Diverged, or what `load_upload` raises.
     """
-    merge = MERGE.parse(arguments.merge)
-    assert isinstance(merge, DistillMerge), "other kinds have jobs of their own"
+    merge = from_values(arguments.merge, DistillMerge)  # the kind whose job this is
     model = arguments.model
     order = sorted(range(len(arguments.models)), key=lambda index: _content(arguments, index))
     models = [arguments.models[index] for index in order]

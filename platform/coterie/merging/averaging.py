@@ -10,7 +10,7 @@ from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
 from coterie.cloud.averaging import merge_stored
-from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, StoredUpdate
+from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, StoredBlob, StoredUpdate
 from coterie.merging.candidates import Candidate, Outcome
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
@@ -69,13 +69,14 @@ def _quality(result: MergeResult) -> dict[str, float]:
 
 
 def _arguments(merge: Merge, directory: Path) -> MergeArguments:
-    pair = merge.base_version.pair
+    base = merge.base_version
+    pair = base.pair
     assert pair.predict_id is not None
     held_out = merge.federation.held_out
     plan = from_values(merge.plan, dict[str, dict[str, object]])
     return MergeArguments(
         model=pair.model_spec(),
-        base=str(BLOBS.local_path(merge.base_version.parameters_id, directory)),
+        base=StoredBlob(str(BLOBS.local_path(base.parameters_id, directory)), base.parameters_id),
         local=plan["local"],
         merge=plan["merge"],
         codec=plan["codec"],
@@ -89,6 +90,7 @@ def _arguments(merge: Merge, directory: Path) -> MergeArguments:
             for update in merge.updates.all()
         ),
         output=str(directory / "parameters"),
+        state_output=str(directory / "server-state"),
         held_out=None
         if held_out is None
         else HeldOut(

@@ -17,7 +17,6 @@ from coterie.merging.models import Merge
 from coterie.merging.publishing import publish_outcome
 from coterie.merging.showing import Shown
 from coterie.merging.transitions import MAX_ATTEMPTS, State, end, hold, take
-from coterie_learning.merge.distill import DistillMerge
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -46,7 +45,7 @@ def run_merge(
         Heartbeat(lambda: hold(merge_id, lease=lease, now=clock())) as heartbeat,
     ):
         try:
-            if isinstance(merge.parsed_plan().merge, DistillMerge):
+            if merge.parsed_plan().merge.reads == "models":
                 shown = Shown(merge_id, lease, clock)
                 outcome = distil(merge, Path(directory), heartbeat.lost, shown.show, now=clock(), distiller=distiller)
             else:

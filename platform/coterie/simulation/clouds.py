@@ -1,19 +1,22 @@
 """What the cloud does with what devices have learned: it makes the versions that they download."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.cloud.averaging import merge_blocks
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie_learning.merge import Averaging, Contribution
+from coterie_learning.cohort import admit, weights
+from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.merge import ServerState
+from coterie_learning.plan import Plan
+from coterie_learning.update_files import Contents, UpdateFile
+from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Float32, Tensors
-
-BLOCK = 64
 
 
 class Teacher(Protocol):
@@ -58,20 +61,30 @@ class Cloud(Protocol):
 
 
 class AveragingCloud:
-    """One lineage; its versions are averages."""
+    """One lineage; its versions are folds of updates."""
 
-    def __init__(self, merge: Averaging, first: NeuralLearner) -> None:
-        self._merge, self._version = merge, Version(first)
+    def __init__(self, plan: Plan, first: NeuralLearner) -> None:
+        self._merge, self._version = plan.merge, Version(first)
+        self._contents = Contents(first.graphs.spec, plan.codec, plan.local.scope())
+        self._state: ServerState | None = None
 
     def version_for(self, device: Device) -> Version:  # noqa: ARG002 - all devices share it
         return self._version
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
-        base = self._version.learner
-        # The platform's order: by content, then samples.
-        ordered = sorted(deliveries, key=lambda one: (hashlib.sha256(one.payload).hexdigest(), one.samples))
-        contributions = [Contribution(one.update, one.samples) for one in ordered]
-        blocks = (iter(contributions[start : start + BLOCK]) for start in range(0, len(contributions), BLOCK))
-        merged = merge_blocks(self._merge, base.graphs.spec, base.parameters, blocks)
-        if all(np.isfinite(tensor).all() for tensor in merged.values()):
-            self._version = Version(base.beginning_with(merged))
+        merge, base, spec = self._merge, self._version.learner, self._contents.model
+        opens = [partial(self._opened, one) for one in deliveries]
+        kept = admit(opens, spec, {}, lambda _place: None).kept
+        if not kept:
+            return
+        found = weights(merge.counted([deliveries[place].samples for place in kept]))
+        counted = [Counted(opens[place], weight) for place, weight in zip(kept, found, strict=True)]
+        folded = fold_in_memory(merge, spec.parameters, counted, base.parameters, self._state)
+        if all(np.isfinite(tensor).all() for tensor in folded.parameters.values()):
+            self._version = Version(base.beginning_with(folded.parameters))
+            self._state = folded.state
+
+    @contextmanager
+    def _opened(self, delivery: Delivery) -> Iterator[UpdateFile]:
+        classes = delivery.seen if self._contents.scope.head == "seen" else ()
+        yield self._contents.open(InMemory(delivery.payload), classes)

@@ -23,7 +23,8 @@ from coterie_learning.groups import Groups
 from coterie_learning.heads import mask_unseen, output_layer
 from coterie_learning.merge.distill import DistillMerge, mean_output
 from coterie_learning.metrics import log_softmax
-from coterie_learning.plan import Plan
+from coterie_learning.plan import Plan, plan_document
+from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32
 
 BASE = ""
@@ -40,10 +41,9 @@ class _Line(NamedTuple):
 class DistillingCloud:
     """A base line, and one for each group."""
 
-    def __init__(
-        self, world: World, plan: Plan, merge: DistillMerge, model: CloudModel, first: NeuralLearner, pair: Pair
-    ) -> None:
-        self._world, self._merge, self._model, self._learner = world, merge, model, first
+    def __init__(self, world: World, plan: Plan, model: CloudModel, first: NeuralLearner, pair: Pair) -> None:
+        self._world, self._model, self._learner = world, model, first
+        self._merge = from_values(plan_document(plan)["merge"], DistillMerge)
         self._groups: Groups = plan.groups
         self._scope = plan.local.scope()
         self._lines = {BASE: self._line(pair)}

@@ -23,8 +23,6 @@ from coterie.simulation.world import Part, World
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
-from coterie_learning.merge import Averaging
-from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
@@ -147,16 +145,15 @@ def _pooling(centralised: Centralised, world: World, first: Learner, local: Loca
 def _merger(
     plan: Plan, world: World, first: NeuralLearner, cloud: _Cloud | None
 ) -> tuple[Cloud, "DistillingCloud | None"]:
-    if isinstance(plan.merge, Averaging):
+    if plan.merge.reads != "models":
         if plan.local.needs_teacher():
             raise DoesNotFit(detail="devices learn from a cloud model only under merge distill")
-        return AveragingCloud(plan.merge, first), None
-    assert isinstance(plan.merge, DistillMerge), "there are no other merges"
+        return AveragingCloud(plan, first), None
     if cloud is None:
         raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
     from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import
 
-    distilling = DistillingCloud(world, plan, plan.merge, cloud.model, first, cloud.pair)
+    distilling = DistillingCloud(world, plan, cloud.model, first, cloud.pair)
     return distilling, distilling
 
 

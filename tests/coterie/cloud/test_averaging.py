@@ -1,4 +1,5 @@
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,13 +10,20 @@ from hypothesis import strategies as st
 
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
-from coterie.cloud.averaging import BLOCK, merge_stored
-from coterie.cloud.averaging_job import MergeArguments, NotFinite, StoredUpdate, UpdateChanged
+from coterie.cloud.averaging import merge_stored
+from coterie.cloud.averaging_job import (
+    BlobDamaged,
+    MergeArguments,
+    NotFinite,
+    NoUpdateLeft,
+    StoredBlob,
+    StoredUpdate,
+)
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import BlobRef, ModelSpec, RunningMoments, TensorSpec
-from coterie_wire.tensors import decode_tensors, encode_tensors
+from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
 
 MODEL = ModelSpec.of_classifier(
     inputs=(TensorSpec("x", "float32", (4,)),),
@@ -45,12 +53,26 @@ def arguments(directory: Path, *updates: StoredUpdate, codec: str = "int8") -> M
     return MergeArguments(
         local={"kind": "sgd"},
         model=MODEL,
-        base=str(store(directory, "base", encode_tensors(numbers(0)))),
+        base=stored_blob(store(directory, "base", encode_tensors(numbers(0)))),
         merge={"kind": "fed_avg"},
         codec={"kind": codec},
         updates=updates,
         output=str(directory / "output"),
+        state_output=str(directory / "state"),
     )
+
+
+def stored_blob(path: Path) -> StoredBlob:
+    return StoredBlob(str(path), BlobRef.of_file(path).sha256)
+
+
+def stored_codes(directory: Path, name: str, update: Tensors, samples: int = 10) -> StoredUpdate:
+    path = store(directory, name, Float32Codec().encode(update, seed=0).payload)
+    return StoredUpdate(str(path), BlobRef.of_file(path).sha256, samples)
+
+
+def output_of(given: MergeArguments) -> Tensors:
+    return decode_tensors(Path(given.output).read_bytes(), expected=given.model.version)
 
 
 def ignore(_progress: object) -> None:
@@ -59,9 +81,9 @@ def ignore(_progress: object) -> None:
 
 @pytest.fixture(scope="module")
 def updates(tmp_path_factory: pytest.TempPathFactory) -> list[StoredUpdate]:
-    """More than a block of them; some have the same content, and some of these the same samples."""
+    """More than are summed by one product; some have the same content, and some of these the same samples."""
     directory = tmp_path_factory.mktemp("updates")
-    return [stored_update(directory, seed % (BLOCK + 5), 1 + seed % 7) for seed in range(BLOCK + 30)]
+    return [stored_update(directory, seed % 35, 1 + seed % 7) for seed in range(60)]
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -87,7 +109,7 @@ def test_statistics_are_merged_beside_the_parameters_whatever_the_servers_step(t
     given = msgspec.structs.replace(
         arguments(tmp_path, *stored),
         model=model,
-        base=str(store(tmp_path, "normed", encode_tensors(base))),
+        base=stored_blob(store(tmp_path, "normed", encode_tensors(base))),
         merge={"kind": "fed_avg", "learning_rate": 0.5},
     )
     merge_stored(given, ignore)
@@ -101,25 +123,69 @@ def test_a_child_process_gives_the_same_bytes(updates: list[StoredUpdate], tmp_p
     assert run_child(averaging_job.JOB, arguments(tmp_path, *updates)) == here
 
 
-def test_an_update_that_has_changed_on_the_disk_is_refused(tmp_path: Path) -> None:
-    update = stored_update(tmp_path, 1, 10)
-    Path(update.path).write_bytes(b"something else")
-    with pytest.raises(UpdateChanged):
-        merge_stored(arguments(tmp_path, update), ignore)
+def flipped(path: Path, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
 
 
-def test_an_update_that_is_gone_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [lambda path: flipped(path, 300), Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_damaged_update_costs_that_update(damage: Callable[[Path], object], tmp_path: Path) -> None:
+    sound = [stored_update(tmp_path, seed, 10) for seed in (1, 2)]
+    expected = merge_stored(arguments(tmp_path, *sound), ignore)
+    damaged = stored_update(tmp_path, 3, 10)
+    damage(Path(damaged.path))
+    found = merge_stored(arguments(tmp_path, damaged, *sound), ignore)
+    assert found.parameters == expected.parameters
+    assert (found.updates, found.samples) == (2, 20)
+    assert [(one.sha256, one.code) for one in found.left_out] == [(damaged.sha256, "update.damaged")]
+
+
+def test_a_round_of_damaged_updates_makes_nothing(tmp_path: Path) -> None:
     update = stored_update(tmp_path, 1, 10)
     Path(update.path).unlink()
-    with pytest.raises(UpdateChanged):
+    with pytest.raises(NoUpdateLeft):
         merge_stored(arguments(tmp_path, update), ignore)
+
+
+def test_a_damaged_base_is_never_merged(tmp_path: Path) -> None:
+    given = arguments(tmp_path, stored_update(tmp_path, 1, 10))
+    flipped(Path(given.base.path), 8 * (Path(given.base.path).stat().st_size - 1))
+    with pytest.raises(BlobDamaged):
+        merge_stored(given, ignore)
+    assert not Path(given.output).exists()
+
+
+@pytest.mark.parametrize(
+    ("factor", "code"),
+    [(3.4e38, "update.out_of_range"), (np.nan, "update.not_finite"), (100.0, "update.outlier")],
+)
+def test_an_update_that_would_decide_the_round_is_named_and_left_out(factor: float, code: str, tmp_path: Path) -> None:
+    sound = [stored_codes(tmp_path, f"sound-{seed}", numbers(seed, 0.1)) for seed in range(4)]
+    expected = merge_stored(arguments(tmp_path, *sound, codec="float32"), ignore)
+    with np.errstate(over="ignore", invalid="ignore"):
+        hostile = {name: np.clip(tensor * np.float32(factor), -3e38, 3e38) for name, tensor in numbers(9, 0.1).items()}
+    payload = Float32Codec().pack(hostile)  # as a hostile device would: its own codec refuses what is not finite
+    path = store(tmp_path, "hostile", payload)
+    named = StoredUpdate(str(path), BlobRef.of_file(path).sha256, 10)
+    found = merge_stored(arguments(tmp_path, sound[0], named, *sound[1:], codec="float32"), ignore)
+    assert found.parameters == expected.parameters
+    assert [(one.sha256, one.code) for one in found.left_out] == [(named.sha256, code)]
+
+
+def test_no_number_of_samples_takes_the_whole_weight(tmp_path: Path) -> None:
+    zeros = {name: np.zeros_like(tensor) for name, tensor in numbers(0).items()}
+    greedy = stored_codes(tmp_path, "greedy", {name: tensor + 1 for name, tensor in zeros.items()}, samples=2**52)
+    modest = [stored_codes(tmp_path, "modest", zeros, samples=samples) for samples in (8, 10, 12)]
+    given = arguments(tmp_path, greedy, *modest, codec="float32")
+    merge_stored(given, ignore)
+    moved = {name: tensor - numbers(0)[name] for name, tensor in output_of(given).items()}
+    np.testing.assert_allclose(moved["bias"], 0.5, atol=1e-6)  # as much as all others together
 
 
 def test_parameters_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    huge = {name: np.full_like(tensor, 3e38) for name, tensor in numbers(1).items()}
-    base = encode_tensors(huge)
-    path = store(tmp_path, "huge", Float32Codec().encode(huge, seed=0).payload)
-    wanted = arguments(tmp_path, StoredUpdate(str(path), BlobRef.of_file(path).sha256, 1), codec="float32")
-    Path(wanted.base).write_bytes(base)
-    with np.errstate(over="ignore"), pytest.raises(NotFinite):
+    wanted = arguments(tmp_path, stored_update(tmp_path, 1, 1))
+    base = encode_tensors({name: np.full_like(tensor, np.inf) for name, tensor in numbers(1).items()})
+    wanted = msgspec.structs.replace(wanted, base=stored_blob(store(tmp_path, "huge", base)))
+    with pytest.raises(NotFinite):
         merge_stored(wanted, ignore)

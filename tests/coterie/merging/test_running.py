@@ -1,6 +1,7 @@
 """The end of a round: measured, published or abandoned, and taken up again after crashes."""
 
 import io
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
 from coterie.merging.sweeping import sweep as find_overdue
+from coterie.registry.content import BLOBS
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds.advancing import sweep
@@ -185,7 +187,25 @@ class TestCrash:
         assert ModelVersion.objects.count() == 2
 
 
-def test_an_update_that_was_lost_from_the_disk_abandons_its_round() -> None:
+def test_an_update_that_was_lost_from_the_disk_costs_that_update() -> None:
+    round_ = merging_round(measured=False, devices=2)
+    updates_of(round_.pk).delete(Update.objects.all()[0].sha256)
+    assert merged(round_).state == "published"
+    assert round_.metrics["updates"] == 1
+
+
+def test_a_round_whose_updates_are_all_lost_is_abandoned() -> None:
     round_ = merging_round(measured=False)
     updates_of(round_.pk).delete(Update.objects.get().sha256)
-    assert merged(round_).reason_code == "merge.update_changed"
+    assert merged(round_).reason_code == "merge.no_update_left"
+
+
+def test_a_damaged_base_is_not_merged(tmp_path: Path) -> None:
+    round_ = merging_round(measured=False)
+    assert round_.base_version is not None
+    path = BLOBS.local_path(round_.base_version.parameters_id, tmp_path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 0x40  # an exponent: the weight becomes huge, and stays finite
+    path.write_bytes(content)
+    assert merged(round_).reason_code == "merge.blob_damaged"
+    assert ModelVersion.objects.count() == 1

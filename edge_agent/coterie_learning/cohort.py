@@ -1,0 +1,85 @@
+"""Which updates of a round count, and how much: no device alone decides what a version is.
+
+Both rules compare an update with the median of its cohort, so that they mean the same for any model and any fleet. The
+bound of norms is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but what exceeds it is left out and named
+instead of being scaled, since honest devices stay far below it.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from coterie_learning.exact_sum import MOST_WEIGHT
+from coterie_learning.moments import check_moments
+from coterie_learning.update_files import UpdateFile
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Tensors
+
+TIMES_NORM = 10.0
+"""Times the median norm that an update's may be."""
+TIMES_SAMPLES = 10
+"""Times the median number of samples that an update can weigh."""
+FEWEST = 3
+"""Updates among which one can be told from the others."""
+
+
+class Admission(NamedTuple):
+    """Which of a round's updates count, by their places."""
+
+    kept: Sequence[int]
+    faults: Mapping[int, WireError]
+    """What is wrong with each of the others."""
+
+
+def admit(
+    updates: Sequence[Callable[[], AbstractContextManager[UpdateFile]]],
+    model: ModelSpec,
+    base_statistics: Tensors,
+    on_each: Callable[[int], None],
+) -> Admission:
+    """Looks at every number of every update, one update after the other; `on_each` hears of each place.
+
+    An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', is
+    at fault.
+    """
+    norms: dict[int, float] = {}
+    faults: dict[int, WireError] = {}
+    for place, update in enumerate(updates):
+        on_each(place)
+        try:
+            with update() as file:
+                check_moments(model.statistics, file.statistics, base_statistics)
+                norms[place] = file.extent().norm
+        except WireError as fault:
+            faults[place] = fault
+    most = largest_norm(list(norms.values()))
+    for place, norm in norms.items():
+        if most is not None and norm > most:
+            detail = f"its norm is {norm:.3g}; the median of its round allows {most:.3g}"
+            faults[place] = WireError("update.outlier", detail)
+    return Admission([place for place in norms if place not in faults], faults)
+
+
+def largest_norm(norms: Sequence[float]) -> float | None:
+    """The largest norm that an update of this cohort may have; None: there are too few to say, or most are zero."""
+    median = statistics.median(norms) if len(norms) >= FEWEST else 0.0
+    return TIMES_NORM * median if median > 0 else None
+
+
+def weights(counted: Sequence[int]) -> tuple[int, ...]:
+    """What each update weighs, at least 1, by how often it should be `counted`, at least once.
+
+    None weighs more than ten times the median; of three or more, none more than all others together; and the sum is at
+    most what exact sums take, for which all are scaled down, if need be, and rounded down.
+    """
+    most = TIMES_SAMPLES * statistics.median_low(counted)
+    capped = [min(count, most) for count in counted]
+    if len(capped) >= FEWEST:
+        place = max(range(len(capped)), key=capped.__getitem__)
+        capped[place] = min(capped[place], sum(capped) - capped[place])
+    total = sum(capped)
+    if total <= MOST_WEIGHT:
+        return tuple(capped)
+    return tuple(max(1, count * (MOST_WEIGHT // 2) // total) for count in capped)

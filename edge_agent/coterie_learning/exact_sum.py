@@ -1,0 +1,91 @@
+"""Weighted sums of updates that no order, no blocks and no tree of partial sums can change, because they are integers.
+
+A parameter is rounded to a multiple of 2^-32 when it is decoded, multiplied by its update's weight, and added, in
+int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: what lies beyond is refused
+before it is added, never saturated.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_learning.codec import Coded
+from coterie_wire.tensors import Float32
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+GRID_BITS = 32
+GRID = 2.0**-GRID_BITS
+LARGEST = 128.0
+"""What the magnitude of every parameter of an update lies below."""
+MOST_WEIGHT = (1 << 24) - 1
+"""What the weights of all updates together may be."""
+CHUNK = 16_384
+"""Parameters handled at once, so that what is computed on the way stays in the processor's cache."""
+TOGETHER = 16
+"""Coded updates that are multiplied with their weights and added by one matrix product."""
+_EXACT_BITS = 53 - 8 - (TOGETHER - 1).bit_length()
+"""A float64 holds the sum of so many codes times weights of that many bits, whatever the order of additions."""
+
+
+class WeightedCodes(NamedTuple):
+    """One update's share of a block that is summed."""
+
+    coded: Coded
+    weight: int
+
+
+def add_numbers(total: Int64, numbers: Float32, weight: int) -> None:
+    """`total` + `weight` · `numbers`, computed in place of `total`; all are flat."""
+    for start in range(0, len(numbers), CHUNK):
+        part: Float64 = numbers[start : start + CHUNK].astype(np.float64)
+        part *= 2.0**GRID_BITS
+        levels: Int64 = np.rint(part).astype(np.int64)
+        levels *= weight
+        total[start : start + CHUNK] += levels
+
+
+def add_codes(total: Int64, updates: Sequence[WeightedCodes]) -> None:
+    """`total` + Σ weight · (codes · scales rounded to the grid), in place of the flat `total`.
+
+    The updates divide the block into the same rows. Products and sums are computed in float64, in which they are exact.
+    """
+    rows, width = updates[0].coded.codes.shape
+    table = total.reshape(rows, width)
+    step_rows, step_columns = max(1, CHUNK // width), min(width, CHUNK)
+    for begin in range(0, len(updates), TOGETHER):
+        group = updates[begin : begin + TOGETHER]
+        weights = np.stack([_grid_weights(update) for update in group], axis=1)  # [rows, updates]
+        codes = np.empty((len(group), step_rows * step_columns))
+        for row in range(0, rows, step_rows):
+            taken = slice(row, row + step_rows)
+            for column in range(0, width, step_columns):
+                columns = slice(column, column + step_columns)
+                piece = table[taken, columns]
+                read = codes[:, : piece.size].reshape(len(group), *piece.shape)
+                for place, update in enumerate(group):
+                    read[place] = update.coded.codes[taken, columns]
+                for limb, shift in _limbs(weights[taken]):
+                    added = np.matmul(limb[:, None, :], read.transpose(1, 0, 2))[:, 0]
+                    piece += added.astype(np.int64) << shift
+
+
+def mean(total: Int64, weight: int) -> Float64:
+    """`total` as numbers, divided by the sum of the weights."""
+    quotient: Float64 = np.divide(total, weight, dtype=np.float64)
+    return quotient * GRID
+
+
+def _grid_weights(update: WeightedCodes) -> Int64:
+    """What each row's codes are multiplied with, in steps of the grid; below 2^56."""
+    levels = np.rint(update.coded.scales.astype(np.float64) * 2.0**GRID_BITS).astype(np.int64)
+    return levels * update.weight
+
+
+def _limbs(weights: Int64) -> Iterator[tuple[Float64, int]]:
+    """`weights` divided into numbers of `_EXACT_BITS` bits, each with its place."""
+    for shift in range(0, int(weights.max()).bit_length(), _EXACT_BITS):
+        yield ((weights >> shift) & ((1 << _EXACT_BITS) - 1)).astype(np.float64), shift

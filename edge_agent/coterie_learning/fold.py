@@ -1,0 +1,189 @@
+"""Folds of merges: from the updates of a round to the next parameters, a block of parameters at a time.
+
+Memory is that of a block, whatever the model and the number of updates. The same updates give the same bits in any
+order, and whatever the size of a block: sums are exact, columns are put in order, and a merge treats each parameter by
+itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.codec import row_spans
+from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean
+from coterie_learning.merge import Merge, Note, ServerState
+from coterie_learning.moments import add_moments, empty_moments, merged_moments
+from coterie_learning.update_files import UpdateFile
+from coterie_wire.bundle import RunningMoments, TensorSpec
+from coterie_wire.tensors import Float32, Tensors
+
+BLOCK = 1 << 20
+"""Parameters of a block that is summed, at most."""
+COLUMNS = 1 << 23
+"""Numbers of a block that is read as columns, one for each update and parameter: 32 MiB."""
+
+Read = Callable[[str, int, int], Float32]
+"""Elements [start, stop) of the flattened tensor of a name."""
+
+
+class Counted(NamedTuple):
+    """An update that counts."""
+
+    open: Callable[[], AbstractContextManager[UpdateFile]]
+    weight: int
+
+
+class Remembered(NamedTuple):
+    """A server state, read in parts."""
+
+    read: Callable[[str, str, int, int], Float32]
+    """Elements [start, stop) of a kind of tensor (``momentum``) for the parameters of a name."""
+    notes: Mapping[str, Note]
+
+
+class Span(NamedTuple):
+    """Elements [start, stop) of the flattened tensor `name`."""
+
+    name: str
+    start: int
+    stop: int
+
+
+class Block(NamedTuple):
+    """New parameters, and the state that belongs to them; both flat and by name."""
+
+    spans: Mapping[str, Span]
+    parameters: Tensors
+    state: ServerState
+
+
+def fold_parameters(
+    merge: Merge,
+    specs: Sequence[TensorSpec],
+    updates: Sequence[Counted],
+    base: Read,
+    state: Remembered | None,
+    *,
+    block: int | None = None,
+) -> Iterator[Block]:
+    """The merge of at least one update, block by block; numbers that it makes may be not finite.
+
+    `state` is what the merge that made `base` remembered; None, where no such merge did. `block` is how many parameters
+    are treated at once, which no bit depends on. Raises OSError or WireError
+    ``tensors.malformed`` where an update can no longer be read.
+    """
+    aggregates, most = (_sums, BLOCK) if merge.reads == "sums" else (_columns, max(1, COLUMNS // len(updates)))
+    for spans in blocks(specs, block or most):
+        begun = {name: base(*span) for name, span in spans.items()}
+        before = merge.init(begun) if state is None else _recalled(merge, state, spans)
+        aggregate = aggregates(merge, spans, updates)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller looks for what is not finite
+            finished = merge.finish(aggregate, begun, before)
+            parameters = {name: tensor.astype(np.float32) for name, tensor in finished.parameters.items()}
+        yield Block(spans, parameters, finished.state)
+
+
+class Folded(NamedTuple):
+    """A whole version, and what the merge remembers."""
+
+    parameters: Tensors
+    state: ServerState
+
+
+def fold_in_memory(
+    merge: Merge, specs: Sequence[TensorSpec], updates: Sequence[Counted], base: Tensors, state: ServerState | None
+) -> Folded:
+    """`fold_parameters` of a model that is at hand, with all its blocks put together. Raises what that raises."""
+    remembered = None if state is None else Remembered(partial(_part, state), state.notes)
+    found = Folded(
+        {spec.name: np.empty(spec.shape, np.float32) for spec in specs},
+        merge.init({spec.name: base[spec.name] for spec in specs}),
+    )
+    notes = found.state.notes
+    for block in fold_parameters(merge, specs, updates, lambda name, *span: _flat(base[name], *span), remembered):
+        notes = block.state.notes
+        for name, span in block.spans.items():
+            found.parameters[name].reshape(-1)[span.start : span.stop] = block.parameters[name]
+            for kind, tensors in block.state.tensors.items():
+                found.state.tensors[kind][name].reshape(-1)[span.start : span.stop] = tensors[name]
+    return Folded(found.parameters, ServerState(found.state.tensors, notes))
+
+
+def _part(state: ServerState, kind: str, name: str, start: int, stop: int) -> Float32:
+    return _flat(state.tensors[kind][name], start, stop)
+
+
+def _flat(tensor: Float32, start: int, stop: int) -> Float32:
+    return tensor.reshape(-1)[start:stop]
+
+
+def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[Counted], base: Tensors) -> Tensors:
+    """The running statistics of all devices together; their weights are those of their samples.
+
+    Raises OSError or WireError where an update can no longer be read.
+    """
+    if not statistics:
+        return {}
+    total = empty_moments(statistics)
+    for update in updates:
+        with update.open() as file:
+            total = add_moments(total, statistics, file.statistics, base, update.weight)
+    return merged_moments(total, statistics, base)
+
+
+def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span]]:
+    """Divides tensors into blocks of at most `most` elements; each has at most one span of a tensor."""
+    spans: dict[str, Span] = {}
+    room = most
+    for spec in specs:
+        for start, stop in row_spans(spec.shape, most):
+            if spans and (stop - start > room or spec.name in spans):
+                yield spans
+                spans, room = {}, most
+            spans[spec.name] = Span(spec.name, start, stop)
+            room -= stop - start
+    if spans:
+        yield spans
+
+
+def _sums(_merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+    """The weighted means of the updates."""
+    totals = {name: np.zeros(span.stop - span.start, np.int64) for name, span in spans.items()}
+    for begin in range(0, len(updates), TOGETHER):
+        group = updates[begin : begin + TOGETHER]
+        with ExitStack() as files:
+            opened = [files.enter_context(update.open()) for update in group]
+            for name, span in spans.items():
+                together: list[WeightedCodes] = []
+                for update, file in zip(group, opened, strict=True):
+                    coded = file.coded(*span)
+                    if coded is None:
+                        add_numbers(totals[name], file.numbers(*span), update.weight)
+                    else:
+                        together.append(WeightedCodes(coded, update.weight))
+                if together:
+                    add_codes(totals[name], together)
+    weight = sum(update.weight for update in updates)
+    return {name: mean(total, weight) for name, total in totals.items()}
+
+
+def _columns(merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+    """What the merge makes of the updates' numbers, sorted in each column, so that no order of updates is seen."""
+    columns = {name: np.empty((len(updates), span.stop - span.start), np.float32) for name, span in spans.items()}
+    for index, update in enumerate(updates):
+        with update.open() as file:
+            for name, span in spans.items():
+                columns[name][index] = file.numbers(*span) + np.float32(0)  # one zero, not two
+    for numbers in columns.values():
+        numbers.sort(axis=0)
+    return {name: merge.combine(numbers) for name, numbers in columns.items()}
+
+
+def _recalled(merge: Merge, state: Remembered, spans: Mapping[str, Span]) -> ServerState:
+    kinds = merge.init({}).tensors
+    return ServerState(
+        {kind: {name: state.read(kind, *span) for name, span in spans.items()} for kind in kinds}, state.notes
+    )

@@ -1,0 +1,62 @@
+"""Server state as a file: the tensors that a merge remembers, and as metadata its notes and which kind wrote them."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from coterie_learning.fold import Remembered
+from coterie_learning.merge import Merge, Note, ServerState
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.structs import from_json
+from coterie_wire.tensor_files import Source, TensorWriter, open_tensors
+from coterie_wire.tensors import Float32
+
+
+def remembers(merge: Merge) -> bool:
+    """Whether a merge keeps a state at all."""
+    return merge.init({}) != ServerState()
+
+
+def state_specs(merge: Merge, parameters: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The tensors of a state, for a model with these parameters."""
+    return tuple(
+        TensorSpec(_name(kind, spec.name), "float32", spec.shape)
+        for kind in merge.init({}).tensors
+        for spec in parameters
+    )
+
+
+def state_writer(
+    descriptor: int, merge: Merge, parameters: Sequence[TensorSpec], notes: Mapping[str, Note]
+) -> TensorWriter:
+    """A file for the state with these `notes`, of which the tensors are to be written."""
+    metadata = {"merge": merge.name, "notes": msgspec.json.encode(dict(sorted(notes.items()))).decode()}
+    return TensorWriter(descriptor, state_specs(merge, parameters), metadata)
+
+
+def write_state(writer: TensorWriter, state: ServerState, starts: Mapping[str, int]) -> None:
+    """A block of the state, whose tensors are flat parts that begin at `starts` by the parameter's name."""
+    for kind, tensors in state.tensors.items():
+        for name, numbers in tensors.items():
+            writer.write(_name(kind, name), starts[name], numbers)
+
+
+def read_state(source: Source, merge: Merge, parameters: Sequence[TensorSpec]) -> Remembered | None:
+    """What is remembered in `source`; None where another kind wrote it, or for other parameters: begin anew.
+
+    Raises OSError or WireError ``tensors.malformed``.
+    """
+    stored = open_tensors(source)
+    expected = {spec.name: spec for spec in state_specs(merge, parameters)}
+    if stored.header.metadata.get("merge") != merge.name or stored.header.specs != expected:
+        return None
+
+    def read(kind: str, name: str, start: int, stop: int) -> Float32:
+        return cast(Float32, stored.read(_name(kind, name), start, stop))
+
+    return Remembered(read, from_json(stored.header.metadata["notes"].encode(), dict[str, Note]))
+
+
+def _name(kind: str, parameter: str) -> str:
+    return f"{kind}/{parameter}"

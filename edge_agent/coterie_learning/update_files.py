@@ -1,0 +1,87 @@
+"""Uploaded updates, read a span of parameters at a time."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.codec import Codec, Coded, Extent, Payload
+from coterie_learning.exact_sum import LARGEST
+from coterie_learning.heads import output_layer, update_specs
+from coterie_learning.local import Scope
+from coterie_learning.updates import split_update
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import gathered
+from coterie_wire.errors import WireError
+from coterie_wire.tensor_files import Source
+from coterie_wire.tensors import Float32, Tensors, encoded_bytes
+
+
+class Contents(NamedTuple):
+    """What the updates of a round are made of."""
+
+    model: ModelSpec
+    codec: Codec
+    scope: Scope
+
+    def open(self, source: Source, classes: Sequence[int]) -> "UpdateFile":
+        """The update in `source`, whose statistics are read and whose header is checked.
+
+        Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``,
+        ``update.wrong_classes`` or ``update.not_finite``.
+        """
+        specs = gathered(self.model)
+        begin = encoded_bytes(specs) if specs else 0
+        statistics = split_update(source.read(0, begin), self.model).statistics
+        expected = update_specs(self.model, self.scope, classes)
+        payload = self.codec.open(source.after(begin), expected=expected)
+        return UpdateFile(self, payload, statistics, classes)
+
+
+class UpdateFile:
+    """An update that is open."""
+
+    def __init__(self, contents: Contents, payload: Payload, statistics: Tensors, classes: Sequence[int]) -> None:
+        self.statistics = statistics
+        """As the device gathered them."""
+        self._contents, self._payload, self._classes = contents, payload, list(classes)
+        self._customised = output_layer(contents.model) if contents.scope.head == "seen" else ()
+
+    def extent(self) -> Extent:
+        """How large it is; looks at every number.
+
+        Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
+        """
+        extent = self._payload.extent()
+        if extent.largest >= LARGEST:
+            raise WireError("update.out_of_range", f"a parameter differs by {extent.largest:g}, {LARGEST:g} or more")
+        return extent
+
+    def coded(self, name: str, start: int, stop: int) -> Coded | None:
+        """Parameters [start, stop) of tensor `name` as integers times scales, where the codec has that and holds them.
+
+        Raises OSError or WireError ``tensors.malformed``.
+        """
+        if not self._contents.codec.summable or name not in self._payload.specs or name in self._customised:
+            return None
+        return self._payload.coded(name, start, stop)
+
+    def numbers(self, name: str, start: int, stop: int) -> Float32:
+        """Parameters [start, stop) of tensor `name`, zero wherever nothing was trained.
+
+        Raises OSError or WireError ``tensors.malformed``.
+        """
+        if name not in self._payload.specs:
+            return np.zeros(stop - start, np.float32)
+        if name in self._customised:
+            return self._placed(name)[start:stop]
+        return self._payload.numbers(name, start, stop)
+
+    def _placed(self, name: str) -> Float32:
+        """A tensor of the output layer, of which the update holds the rows of some classes."""
+        shape = self._payload.specs[name].shape
+        whole = np.zeros((self._contents.model.classes, math.prod(shape[1:])), np.float32)
+        rows = self._payload.numbers(name, 0, math.prod(shape))
+        whole[self._classes] = rows.reshape(len(self._classes), -1)
+        return whole.reshape(-1)

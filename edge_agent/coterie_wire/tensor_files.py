@@ -1,0 +1,152 @@
+"""Tensor files that are read and written a span at a time, so that memory follows the span and not the file.
+
+Files are read by position, never mapped into memory: a page of a damaged disk is an error that names the file, where a
+mapping would end the process.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import (
+    NUMPY_DTYPES,
+    Array,
+    Header,
+    PlannedFile,
+    head_bytes,
+    planned_file,
+    read_header,
+)
+
+
+class Source(Protocol):
+    """Bytes at positions."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many there are."""
+
+    def read(self, start: int, stop: int) -> bytes | memoryview:
+        """Those from `start` up to `stop`, fewer only where the source ends before. Raises OSError."""
+
+    def after(self, begin: int) -> "Source":
+        """What comes at position `begin` and after."""
+
+
+class InMemory(NamedTuple):
+    """A payload that is at hand."""
+
+    data: bytes | memoryview
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.data)
+
+    def read(self, start: int, stop: int) -> memoryview:
+        return memoryview(self.data)[start:stop]
+
+    def after(self, begin: int) -> "InMemory":
+        return InMemory(memoryview(self.data)[begin:])
+
+
+class OpenFile(NamedTuple):
+    """An open file, or all of it from a position on."""
+
+    descriptor: int
+    size_bytes: int
+    begin: int = 0
+
+    def read(self, start: int, stop: int) -> bytes:
+        return os.pread(self.descriptor, stop - start, self.begin + start)
+
+    def after(self, begin: int) -> "OpenFile":
+        return OpenFile(self.descriptor, self.size_bytes - begin, self.begin + begin)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[OpenFile]:
+    """The file at `path`, for reading. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield OpenFile(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def created(path: Path) -> Iterator[int]:
+    """A descriptor of an empty file at `path`, for writing. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class TensorFile(NamedTuple):
+    """A tensor file whose header has been checked; its numbers are read as they are asked for."""
+
+    source: Source
+    header: Header
+
+    def read(self, name: str, start: int, stop: int) -> Array:
+        """Elements [start, stop) of the flattened tensor `name`, read-only.
+
+        Raises OSError, or WireError ``tensors.malformed`` where the file has become shorter.
+        """
+        dtype = np.dtype(NUMPY_DTYPES[self.header.specs[name].dtype])
+        begin = self.header.offsets[name]
+        data = self.source.read(begin + start * dtype.itemsize, begin + stop * dtype.itemsize)
+        if len(data) != (stop - start) * dtype.itemsize:
+            raise WireError("tensors.malformed", f"tensor {name} ends early: the file has become shorter")
+        return np.frombuffer(data, dtype)
+
+
+def open_tensors(source: Source) -> TensorFile:
+    """Raises OSError or WireError ``tensors.malformed``."""
+    head = source.read(0, head_bytes(source.read(0, 8), size_bytes=source.size_bytes))
+    return TensorFile(source, _header(bytes(head), source.size_bytes))
+
+
+@lru_cache(maxsize=8)
+def _header(head: bytes, size_bytes: int) -> Header:
+    """Updates of one round begin with the same bytes, which are checked once."""
+    return read_header(head, size_bytes=size_bytes)
+
+
+class TensorWriter:
+    """A tensor file that is filled in any order; every number must be written once."""
+
+    def __init__(self, descriptor: int, specs: Sequence[TensorSpec], metadata: Mapping[str, str] = {}) -> None:
+        self._descriptor, self._specs = descriptor, {spec.name: spec for spec in specs}
+        self._plan: PlannedFile = planned_file(specs, metadata)
+        os.ftruncate(descriptor, 0)
+        _write(descriptor, self._plan.head, 0)
+        os.ftruncate(descriptor, self._plan.size_bytes)
+
+    def write(self, name: str, start: int, numbers: Array) -> None:
+        """Elements [start, start + numbers.size) of the flattened tensor `name`. Raises OSError."""
+        spec = self._specs[name]
+        dtype = np.dtype(NUMPY_DTYPES[spec.dtype])
+        assert numbers.dtype == dtype and start + numbers.size <= math.prod(spec.shape)
+        content = np.ascontiguousarray(numbers).reshape(-1).view(np.uint8).data
+        _write(self._descriptor, content, self._plan.offsets[name] + start * dtype.itemsize)
+
+    def finish(self) -> None:
+        """The file's bytes are on the disk when this returns. Raises OSError."""
+        os.fsync(self._descriptor)
+
+
+def _write(descriptor: int, content: bytes | memoryview, offset: int) -> None:
+    view = memoryview(content)
+    while view:
+        written = os.pwrite(descriptor, view, offset)
+        view, offset = view[written:], offset + written
