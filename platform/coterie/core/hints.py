@@ -101,7 +101,8 @@ class _Process:
     """The sender of this process, which begins with the first hint; one that has forked begins anew."""
 
     def __init__(self) -> None:
-        self._begin_anew()
+        self._lock = threading.Lock()
+        self._sender: Sender | None = None
         os.register_at_fork(after_in_child=self._begin_anew)
         atexit.register(self._end)
 
@@ -113,7 +114,7 @@ class _Process:
 
     def _begin_anew(self) -> None:
         self._lock = threading.Lock()
-        self._sender: Sender | None = None
+        self._sender = None
 
     def _end(self) -> None:
         if self._sender is not None:
