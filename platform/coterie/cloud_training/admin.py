@@ -10,5 +10,5 @@ from coterie.core.admin import ReadOnlyAdmin
 class TrainingJobAdmin(ReadOnlyAdmin):
     """Training jobs."""
 
-    list_display = ["kind", "pair", "state", "progress", "progress_sentence", "attempt", "created_at"]
+    list_display = ["kind", "pair", "state", "progress", "progress_sentence", "attempts", "created_at"]
     list_filter = ["state", "kind"]

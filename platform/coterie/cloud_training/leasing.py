@@ -4,13 +4,14 @@ import uuid
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from coterie.child.job import Progress
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.durable import Steps
 from coterie.core.events import tell_consoles
-from coterie.core.lease import LEASE, lapsed
+from coterie.core.lease import extend_lease, lapsed, take_lease
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
@@ -19,29 +20,28 @@ State = TrainingJob.State
 MAX_ATTEMPTS = 3
 MAX_AT_WORK = 2
 """Jobs done at the same time: each takes a worker for long, and rounds need workers too."""
+STEPS = Steps(
+    TrainingJob,
+    ways={
+        State.QUEUED: frozenset({State.CANCELLED}),
+        State.RUNNING: frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED}),
+    },
+    app="cloud_training",
+)
+"""A job is running from when a worker takes its lease."""
 GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 MAX_CHARACTERS = 200
 
 
 @transaction.atomic
-def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
+def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
     """The job, ours to do for a while; None if another holds it, it has ended, or enough are being done."""
     at_work = TrainingJob.objects.filter(~lapsed(now), state=State.RUNNING).exclude(pk=job_id)
     if at_work.count() >= MAX_AT_WORK:
         return None
-    free = TrainingJob.objects.filter(
-        Q(state=State.QUEUED) | Q(lapsed(now), state=State.RUNNING), pk=job_id, attempt__lt=MAX_ATTEMPTS
-    )
-    taken = free.update(
-        state=State.RUNNING,
-        lease_token=lease,
-        lease_until=now + LEASE,
-        attempt=F("attempt") + 1,
-        started_at=now,
-        progress=0.0,
-        progress_sentence="",
-    )
-    if not taken:
+    waiting = TrainingJob.objects.filter(pk=job_id, state__in=TrainingJob.ACTIVE, attempts__lt=MAX_ATTEMPTS)
+    begun: dict[str, object] = {"started_at": now, "progress": 0.0, "progress_sentence": ""}
+    if not take_lease(waiting, lease=lease, now=now, state=State.RUNNING, **begun):
         return None
     log(job_id, "a worker begins", now)
     tell_consoles("cloud_training")
@@ -55,9 +55,9 @@ def take_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJo
     ).get(pk=job_id)
 
 
-def extend_lease(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
+def hold_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     """Hold the job for longer; False if it was cancelled or another worker has taken it."""
-    return _held(job_id, lease).update(lease_until=now + LEASE) == 1
+    return extend_lease(TrainingJob.objects.filter(pk=job_id, state=State.RUNNING), lease=lease, now=now)
 
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
@@ -73,52 +73,47 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
         log_progress(job_id, progress.stage, sentence, now)
 
 
-def succeed(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
+def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     """End the job well; False if it is not ours any more."""
-    ended = _held(job_id, lease).update(state=State.SUCCEEDED, progress=1.0, finished_at=now, lease_until=None)
+    ended = STEPS.take(job, State.SUCCEEDED, Q(lease_token=lease), reason=None, progress=1.0, **_end(now))
     if ended:
-        log(job_id, "it is done", now)
-        tell_consoles("cloud_training")
-    return ended == 1
+        log(job.pk, "it is done", now)
+    return ended
 
 
-def fail(job_id: uuid.UUID, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
+def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
     """End the job badly; False if it is not ours any more."""
-    ended = _held(job_id, lease).update(
-        state=State.FAILED,
-        error_code=reason.code,
-        error_sentence=reason.sentence,
-        finished_at=now,
-        lease_until=None,
-    )
+    ended = STEPS.take(job, State.FAILED, Q(lease_token=lease), reason=reason, **_end(now))
     if ended:
-        _tell_failure(TrainingJob.objects.select_related("pair").get(pk=job_id), reason, now)
-    return ended == 1
+        _tell_failure(job, reason, now)
+    return ended
+
+
+def cancel(job: TrainingJob, now: datetime) -> bool:
+    """End the job because somebody wants it so; False if it has ended."""
+    return STEPS.take_from_any(job, State.CANCELLED, reason=None, **_end(now))
 
 
 @transaction.atomic
 def give_up(now: datetime) -> list[TrainingJob]:
     """End the jobs whose workers died too often; those that this call ended."""
-    hopeless = TrainingJob.objects.filter(lapsed(now), state=State.RUNNING, attempt__gte=MAX_ATTEMPTS)
+    hopeless = TrainingJob.objects.filter(lapsed(now), state=State.RUNNING, attempts__gte=MAX_ATTEMPTS)
     given_up = [
         job
         for job in hopeless.select_related("pair")
-        if hopeless.filter(pk=job.pk).update(
-            state=State.FAILED,
-            error_code=GAVE_UP.code,
-            error_sentence=GAVE_UP.sentence,
-            finished_at=now,
-            lease_until=None,
-        )
+        if STEPS.take(job, State.FAILED, lapsed(now), reason=GAVE_UP, **_end(now))
     ]
     for job in given_up:
         _tell_failure(job, GAVE_UP, now)
     return given_up
 
 
+def _end(now: datetime) -> dict[str, object]:
+    return {"finished_at": now, "lease_until": None}
+
+
 def _tell_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
     log(job.pk, f"it failed: {reason.sentence} [{reason.code}]", now)
-    tell_consoles("cloud_training")
     told = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
     announce(Event.JOB_FAILED, {**told, "sentence": reason.sentence}, now=now)
 

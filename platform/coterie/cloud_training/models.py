@@ -5,10 +5,12 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.durable import Stateful
+from coterie.core.lease import Leased
 from coterie.registry.models import Dataset, ModelPair
 
 
-class TrainingJob(models.Model):
+class TrainingJob(Stateful, Leased):
     """One piece of work on a pair."""
 
     class Kind(models.TextChoices):
@@ -42,11 +44,6 @@ class TrainingJob(models.Model):
     progress = models.FloatField(default=0.0)
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
-    attempt = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    error_code = models.CharField(max_length=64, blank=True)
-    error_sentence = models.TextField(blank=True)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -25,6 +25,9 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
     """A training job."""
 
     pair_slug = serializers.CharField(source="pair.slug", read_only=True)
+    attempt = serializers.IntegerField(source="attempts", read_only=True)
+    error_code = serializers.CharField(source="reason_code", read_only=True)
+    error_sentence = serializers.CharField(source="reason_sentence", read_only=True)
 
     class Meta:
         model = TrainingJob
@@ -72,7 +75,7 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     serializer_class = TrainingJobSerializer
     filters = TrainingJobFilter
     sorts = {name: name for name in ("kind", "state", "created_at", "started_at", "finished_at")}
-    searched = ("pair__slug", "error_sentence")
+    searched = ("pair__slug", "reason_sentence")
 
     @extend_schema(responses=JobLineSerializer(many=True), operation_id="jobs_log")
     @action(detail=True)

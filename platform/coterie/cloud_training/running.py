@@ -14,7 +14,7 @@ from coterie.child.job import Progress
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, distill_job, preflight_job
 from coterie.cloud_training import work
-from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
+from coterie.cloud_training.leasing import fail, hold_job, record_progress, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
@@ -30,13 +30,13 @@ PROGRESS_EVERY = timedelta(seconds=0.5)
 def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     """Do a job, unless it is being done or has ended. If it is cancelled meanwhile, nothing comes of it."""
     lease = uuid.uuid4()
-    job = take_lease(job_id, lease, clock())
+    job = take_job(job_id, lease, clock())
     if job is None:
         return
     shown = _Shown(job_id, lease, clock)
     with (
         tempfile.TemporaryDirectory(prefix="coterie-job-") as directory,
-        Heartbeat(lambda: extend_lease(job_id, lease, clock())) as heartbeat,
+        Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat,
     ):
         try:
             finish = _do(job, Path(directory), shown, heartbeat, clock)
@@ -47,7 +47,7 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
             _fail(job, lease, error, clock())
             return
         with transaction.atomic():
-            if succeed(job_id, lease, clock()):
+            if succeed(job, lease, clock()):
                 finish(clock())
     logger.info("%s is done", job)
 
@@ -81,7 +81,7 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
     """What a program does to its pre-flight is the program's fault, also that it crashes or takes too much."""
     reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
-    if fail(job.pk, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
+    if fail(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=reason, fields=error.fields)
 
 

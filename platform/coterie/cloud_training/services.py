@@ -16,7 +16,7 @@ from coterie.cloud_training.errors import (
     PairNotReady,
 )
 from coterie.cloud_training.jobs import RUN
-from coterie.cloud_training.leasing import GAVE_UP, give_up
+from coterie.cloud_training.leasing import GAVE_UP, cancel, give_up
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.core.events import tell_consoles
@@ -76,11 +76,7 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
 
     Raises JobHasEnded.
     """
-    cancelled = TrainingJob.objects.filter(pk=job.pk, state__in=TrainingJob.ACTIVE).update(
-        state=TrainingJob.State.CANCELLED, finished_at=now, lease_until=None
-    )
-    job.refresh_from_db()
-    if not cancelled:
+    if not cancel(job, now):
         raise JobHasEnded(job=str(job.pk), state=job.state)
     if job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=CANCELLED)

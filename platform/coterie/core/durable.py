@@ -1,10 +1,11 @@
 """The durable step of a row that has states: one compare-and-set, with the reason and the hint that go with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from django.db import models
+from django.db.models import Q
 
 from coterie.core.events import tell_consoles
 from coterie_wire.conditions import Reason
@@ -29,6 +30,7 @@ class Stateful(models.Model):
         return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
 
+ALWAYS = Q()
 Row = TypeVar("Row", bound=Stateful)
 
 
@@ -42,25 +44,18 @@ class Steps(Generic[Row]):
     app: str
     """What consoles are told to look at again."""
 
-    def take(self, row: Row, to: str, *, reason: Reason | None, **changes: object) -> bool:
-        """Take `row` from the state it was read in to `to`; False if another has moved it meanwhile.
+    def take(self, row: Row, to: str, held: Q = ALWAYS, /, *, reason: Reason | None, **changes: object) -> bool:
+        """Take `row` from the state it was read in to `to`; False if another has moved it, or `held` is not true of it.
 
         The row as given then holds what the database holds, whoever moved it.
         """
-        return self.take_from((row.state,), row, to, reason=reason, **changes)
+        assert to in self.ways.get(row.state, ()), f"{self.model.__name__} does not go from {row.state} to {to}"
+        return self._take(row, to, held & Q(state=row.state), reason, changes)
 
-    def take_from(self, among: Sequence[str], row: Row, to: str, *, reason: Reason | None, **changes: object) -> bool:
-        """Take `row` to `to` if it is in one of the states `among`, whichever it was read in."""
-        for state in among:
-            assert to in self.ways[state], f"{self.model.__name__} does not go from {state} to {to}"
-        values = {"state": to, **reason_columns(reason), **changes}
-        if not self.model._default_manager.filter(pk=row.pk, state__in=among).update(**values):
-            row.refresh_from_db()
-            return False
-        for name, value in values.items():
-            setattr(row, name, value)
-        tell_consoles(self.app)
-        return True
+    def take_from_any(self, row: Row, to: str, /, *, reason: Reason | None, **changes: object) -> bool:
+        """Take `row` to `to` if the state it is in by now, whichever that is, allows it."""
+        before = [state for state, ways in self.ways.items() if to in ways]
+        return self._take(row, to, Q(state__in=before), reason, changes)
 
     def explain(self, row: Row, reason: Reason, **changes: object) -> bool:
         """Say why `row` stays in its state; writes only what has changed. False if nothing was written."""
@@ -73,6 +68,16 @@ class Steps(Generic[Row]):
                 setattr(row, name, value)
             tell_consoles(self.app)
         return written == 1
+
+    def _take(self, row: Row, to: str, expected: Q, reason: Reason | None, changes: Mapping[str, object]) -> bool:
+        values = {"state": to, **reason_columns(reason), **changes}
+        if not self.model._default_manager.filter(expected, pk=row.pk).update(**values):
+            row.refresh_from_db()
+            return False
+        for name, value in values.items():
+            setattr(row, name, value)
+        tell_consoles(self.app)
+        return True
 
 
 def reason_columns(reason: Reason | None) -> dict[str, str]:

@@ -72,9 +72,9 @@ def _failed_jobs(_now: datetime) -> Iterator[Repair]:
     for job in jobs.exclude(kind=TrainingJob.Kind.PREFLIGHT):
         yield Repair(
             key=f"job_failed:{job.pk}",
-            code=job.error_code,
+            code=job.reason_code,
             severity="error",
-            sentence=f"The {job.kind} of {job.pair.slug} failed: {job.error_sentence}",
+            sentence=f"The {job.kind} of {job.pair.slug} failed: {job.reason_sentence}",
             advice="Read its log, put right what it names, and try it again.",
             subject_kind="cloud_training.trainingjob",
             subject_id=str(job.pk),

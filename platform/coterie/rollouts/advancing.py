@@ -13,7 +13,7 @@ from coterie.registry.services import move_champion, withdraw_version
 from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
-from coterie.rollouts.transitions import end, explain, step
+from coterie.rollouts.transitions import STEPS, end, step
 from coterie_learning.random import derive_seed
 from coterie_learning.rollout import Rollout as Terms
 from coterie_learning.rollout import Standing
@@ -79,7 +79,7 @@ def _in_use(rollout: Rollout) -> ModelVersion | None:
 
 def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
     if not may_begin:
-        explain(rollout, reasons.AFTER_ROUND)
+        STEPS.explain(rollout, reasons.AFTER_ROUND)
         return
     against = _in_use(rollout)
     if against == rollout.version:
@@ -92,7 +92,7 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         if now >= rollout.due_at:
             _roll_back(rollout, reason=reason, now=now)
         else:
-            explain(rollout, reason)
+            STEPS.explain(rollout, reason)
         return
     group = choose(
         map(str, available),
@@ -138,7 +138,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     )
     match verdict:
         case "wait":
-            explain(rollout, reasons.measuring(group=group, reports=len(told)))
+            STEPS.explain(rollout, reasons.measuring(group=group, reports=len(told)))
         case "promote":
             assert comparison is not None, "faults alone do not promote"
             promote(rollout, reason=reasons.no_worse(comparison), now=now)

@@ -9,16 +9,16 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.durable import Stateful
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie_learning.plan import ROLLOUT
 from coterie_learning.rollout import Rollout as Terms
-from coterie_wire.conditions import Reason
 from coterie_wire.trial import Compared, Fit
 
 
-class Rollout(models.Model):
+class Rollout(Stateful):
     """A version on its way to the devices of a federation."""
 
     class State(models.TextChoices):
@@ -44,9 +44,6 @@ class Rollout(models.Model):
     terms = models.JSONField()
     """A kind of slot ``rollout`` with every hyperparameter written out."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.PLANNED)
-    reason_code = models.CharField(max_length=64, blank=True)
-    reason_sentence = models.CharField(max_length=400, blank=True)
-    """Why it waits, or how it ended."""
     created_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True, blank=True)
     """When the canary group was given the candidate."""
@@ -80,10 +77,6 @@ class Rollout(models.Model):
     def parsed_terms(self) -> Terms:
         """By what it is judged."""
         return ROLLOUT.parse(self.terms)
-
-    def reason(self) -> Reason | None:
-        """Why it waits, or how it ended."""
-        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
 
 class Trial(models.Model):

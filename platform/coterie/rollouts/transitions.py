@@ -1,9 +1,9 @@
 """The steps of a roll-out, each a compare-and-set on its row: of all who try, one succeeds."""
 
-from collections.abc import Mapping
 from datetime import datetime
 
-from coterie.core.events import tell_consoles, wake_device
+from coterie.core.durable import Steps
+from coterie.core.events import wake_device
 from coterie.rollouts.models import Rollout
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -11,23 +11,20 @@ from coterie_wire.conditions import Reason
 
 State = Rollout.State
 
-STEPS: Mapping[State, frozenset[State]] = {
-    State.PLANNED: frozenset({State.MEASURING, State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
-    State.MEASURING: frozenset({State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
-}
+STEPS = Steps(
+    Rollout,
+    ways={
+        State.PLANNED: frozenset({State.MEASURING, State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
+        State.MEASURING: frozenset({State.PROMOTED, State.ROLLED_BACK, State.CANCELLED}),
+    },
+    app="rollouts",
+)
 
 
 def step(rollout: Rollout, to: State, *, reason: Reason, **changes: object) -> bool:
     """Take `rollout` from the state it was read in to `to`; False if another worker has moved it meanwhile."""
-    before = State(rollout.state)
-    assert to in STEPS[before], f"a roll-out does not go from {before} to {to}"
-    values = {"state": to, "reason_code": reason.code, "reason_sentence": reason.sentence, **changes}
-    if not Rollout.objects.filter(pk=rollout.pk, state=before).update(**values):
-        rollout.refresh_from_db()
+    if not STEPS.take(rollout, to, reason=reason, **changes):
         return False
-    for name, value in values.items():
-        setattr(rollout, name, value)
-    tell_consoles("rollouts")
     for device in rollout.trials.values_list("device", flat=True):
         wake_device(str(device))
     return True
@@ -52,12 +49,3 @@ def end(rollout: Rollout, to: State, *, reason: Reason, now: datetime) -> bool:
         now=now,
     )
     return True
-
-
-def explain(rollout: Rollout, reason: Reason) -> None:
-    """Say why the roll-out waits; writes only what has changed."""
-    if rollout.reason() == reason:
-        return
-    columns = {"reason_code": reason.code, "reason_sentence": reason.sentence}
-    Rollout.objects.filter(pk=rollout.pk, state=rollout.state).update(**columns)
-    tell_consoles("rollouts")

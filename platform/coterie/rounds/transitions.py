@@ -50,8 +50,7 @@ def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
 
 def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reason, now: datetime) -> bool:
     """End a live or dropped assignment without an update and wake its device; False if it has ended already."""
-    before = tuple(state for state, ways in PARTS.ways.items() if to in ways)
-    if not PARTS.take_from(before, assignment, to, reason=reason, changed_at=now):
+    if not PARTS.take_from_any(assignment, to, reason=reason, changed_at=now):
         return False
     wake_device(str(assignment.device_id))
     tell(assignment.round_id, RoundEvent.Kind(to.value), reason=reason, now=now, device_id=assignment.device_id)

@@ -142,8 +142,8 @@ def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:
     running = _job(TrainingJob.Kind.BOOTSTRAP, pair, dataset, now - timedelta(minutes=7))
     TrainingJob.objects.filter(pk=running.pk).update(
         state=TrainingJob.State.FAILED,
-        error_code="child.out_of_memory",
-        error_sentence="the child process needed more than the 8 GiB that it may have",
+        reason_code="child.out_of_memory",
+        reason_sentence="the child process needed more than the 8 GiB that it may have",
     )
     rejected = ModelPair.objects.create(
         name="Speech enhancer",
@@ -159,7 +159,7 @@ def make_troubled_jobs(pair: ModelPair, *, now: datetime) -> None:
     )
     _job(TrainingJob.Kind.PREFLIGHT, rejected, None, now - timedelta(hours=5))
     TrainingJob.objects.filter(pair=rejected).update(
-        state=TrainingJob.State.FAILED, error_code=rejected.reason_code, error_sentence=rejected.reason_sentence
+        state=TrainingJob.State.FAILED, reason_code=rejected.reason_code, reason_sentence=rejected.reason_sentence
     )
 
 
@@ -195,7 +195,7 @@ def _job(kind: TrainingJob.Kind, pair: ModelPair, dataset: Dataset | None, at: d
         state=TrainingJob.State.SUCCEEDED,
         progress=1.0,
         progress_sentence="training 20 of 20, loss 0.21",
-        attempt=1,
+        attempts=1,
         created_at=at - timedelta(minutes=6),
         started_at=at - timedelta(minutes=6),
         finished_at=at,

@@ -85,9 +85,7 @@ def _serve(device: Device, now: datetime) -> Serve | None:
 def _tell(transfer: Transfer, now: datetime) -> bool:
     """Whether the helper is to serve, now that it is told."""
     request = held_request(transfer.request_id)
-    if request is None or not step_transfer(
-        transfer, Transfer.State.REQUESTED, among=(Transfer.State.MATCHED,), requested_at=now
-    ):
+    if request is None or not step_transfer(transfer, Transfer.State.REQUESTED, requested_at=now):
         return transfer.state == Transfer.State.REQUESTED
     step(request, State.REQUESTED, reason=reasons.SERVING, now=now)
     return True

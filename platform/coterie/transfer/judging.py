@@ -44,7 +44,7 @@ def record_merged(*, device: Device, transfer_id: str, now: datetime) -> None:
     if transfer.state == Transfer.State.MERGED or transfer.state in JUDGED:
         return
     _check_delivered(transfer)
-    step_transfer(transfer, Transfer.State.MERGED, among=(Transfer.State.DELIVERED,), merged_at=now)
+    step_transfer(transfer, Transfer.State.MERGED, merged_at=now)
     step(request, State.MERGED, reason=reasons.JUDGING, now=now)
 
 

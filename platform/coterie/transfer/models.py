@@ -12,13 +12,13 @@ import msgspec
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.durable import Stateful
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.help import HelpRules
 from coterie_learning.portions.payload import Terms
 from coterie_wire.bundle import BlobRef
-from coterie_wire.conditions import Reason
 from coterie_wire.helping import Profile
 from coterie_wire.structs import from_values
 
@@ -71,7 +71,7 @@ class ReportedDay(models.Model):
         return f"told by {self.device} on {self.day:%F}"
 
 
-class HelpRequest(models.Model):
+class HelpRequest(Stateful):
     """A device whose model fails asks others for help."""
 
     class State(models.TextChoices):
@@ -101,9 +101,6 @@ class HelpRequest(models.Model):
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="help_requests")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="help_requests")
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
-    reason_code = models.CharField(max_length=64, blank=True)
-    reason_sentence = models.CharField(max_length=400, blank=True)
-    """Why it waits, or how it ended."""
     changed_at = models.DateTimeField()
     """When its state last changed."""
     due_at = models.DateTimeField()
@@ -167,10 +164,6 @@ class HelpRequest(models.Model):
         """Whether it has not ended."""
         return self.state in self.LIVE
 
-    def reason(self) -> Reason | None:
-        """Why it waits, or how it ended."""
-        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
-
     def rules(self) -> HelpRules:
         """What it goes by."""
         rules = self._device_plan().help.rules()
@@ -191,7 +184,7 @@ class HelpRequest(models.Model):
         return from_values(self.profile, Profile)
 
 
-class Transfer(models.Model):
+class Transfer(Stateful):
     """One helper's part in one help request."""
 
     class State(models.TextChoices):
@@ -225,8 +218,6 @@ class Transfer(models.Model):
     request = models.ForeignKey(HelpRequest, on_delete=models.CASCADE, related_name="transfers")
     helper = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="transfers_given")
     state = models.CharField(max_length=10, choices=State.choices, default=State.MATCHED)
-    reason_code = models.CharField(max_length=64, blank=True)
-    reason_sentence = models.CharField(max_length=400, blank=True)
     divergence = models.FloatField()
     """Jensen-Shannon divergence of the two devices' class shares, in bits."""
     matched_at = models.DateTimeField()
@@ -285,10 +276,6 @@ class Transfer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.helper} helps {self.request.device}"
-
-    def reason(self) -> Reason | None:
-        """Why it ended without being judged."""
-        return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
     def portion(self) -> BlobRef:
         """What the device that asked fetches."""

@@ -105,7 +105,7 @@ def open_portion(*, device: Device, transfer_id: str) -> tuple[BinaryIO, BlobRef
 def _keep(transfer: Transfer, now: datetime) -> UploadState:
     request = held_request(transfer.request_id)
     assert request is not None, "transfers go with their requests"
-    delivered = step_transfer(transfer, Transfer.State.DELIVERED, among=Transfer.WITH_HELPER, delivered_at=now)
+    delivered = step_transfer(transfer, Transfer.State.DELIVERED, delivered_at=now)
     if not delivered and not _has_delivered(transfer, transfer.sha256):
         portion_of(transfer.pk).clear()
         raise _ended(transfer)

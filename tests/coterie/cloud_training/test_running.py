@@ -31,7 +31,7 @@ def test_an_upload_that_is_no_program_is_rejected_with_its_reason(tmp_path: Path
     job = run_queued("preflight")
     pair.refresh_from_db()
     assert (job.state, pair.state) == ("failed", "rejected")
-    assert job.error_code == pair.reason_code == "compile.malformed_upload"
+    assert job.reason_code == pair.reason_code == "compile.malformed_upload"
     assert pair.reason_fields.keys() == {"detail"}
     sweep(now=later(2))
     assert TrainingJob.objects.count() == 1

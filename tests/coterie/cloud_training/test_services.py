@@ -4,7 +4,7 @@ import pytest
 
 from coterie.child.job import Progress
 from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
-from coterie.cloud_training.leasing import extend_lease, fail, record_progress, succeed, take_lease
+from coterie.cloud_training.leasing import fail, hold_job, record_progress, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
@@ -27,9 +27,13 @@ def lease() -> uuid.UUID:
     return uuid.uuid4()
 
 
-def state_of(job: TrainingJob) -> str:
+def refreshed(job: TrainingJob) -> TrainingJob:
     job.refresh_from_db()
-    return job.state
+    return job
+
+
+def state_of(job: TrainingJob) -> str:
+    return refreshed(job).state
 
 
 class TestBootstrap:
@@ -51,10 +55,10 @@ class TestBootstrap:
 
 class TestLease:
     def test_is_held_by_one_worker(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        assert take_lease(job.pk, lease, later(0)) is not None
-        assert take_lease(job.pk, uuid.uuid4(), later(1)) is None
-        assert extend_lease(job.pk, lease, later(5))
-        assert take_lease(job.pk, uuid.uuid4(), later(7)) is None
+        assert take_job(job.pk, lease, later(0)) is not None
+        assert take_job(job.pk, uuid.uuid4(), later(1)) is None
+        assert hold_job(job.pk, lease, later(5))
+        assert take_job(job.pk, uuid.uuid4(), later(7)) is None
 
     def test_is_held_no_longer_when_the_clock_is_set_back(self, job: TrainingJob, lease: uuid.UUID) -> None:
         take_lease(job.pk, lease, later(3600))
@@ -62,20 +66,20 @@ class TestLease:
         assert take_lease(job.pk, uuid.uuid4(), later(0)) is not None
 
     def test_passes_on_when_its_worker_dies(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_lease(job.pk, lease, later(0))
-        assert take_lease(job.pk, uuid.uuid4(), later(7)) is not None
-        assert not extend_lease(job.pk, lease, later(8))
-        assert not succeed(job.pk, lease, later(8))
-        assert not fail(job.pk, lease, REASON, later(8))
+        take_job(job.pk, lease, later(0))
+        assert take_job(job.pk, uuid.uuid4(), later(7)) is not None
+        assert not hold_job(job.pk, lease, later(8))
+        assert not succeed(refreshed(job), lease, later(8))
+        assert not fail(refreshed(job), lease, REASON, later(8))
         assert state_of(job) == "running"
 
     def test_is_not_given_for_ever(self, job: TrainingJob) -> None:
         for attempt in range(3):
-            assert take_lease(job.pk, uuid.uuid4(), later(10 * attempt)) is not None
-        assert take_lease(job.pk, uuid.uuid4(), later(30)) is None
+            assert take_job(job.pk, uuid.uuid4(), later(10 * attempt)) is not None
+        assert take_job(job.pk, uuid.uuid4(), later(30)) is None
         sweep(now=later(31))
         assert state_of(job) == "failed"
-        assert job.error_code == "cloud_training.gave_up"
+        assert job.reason_code == "cloud_training.gave_up"
 
     def test_is_given_for_two_jobs_at_a_time(self) -> None:
         jobs = [
@@ -85,13 +89,13 @@ class TestLease:
             for number in range(3)
         ]
         leases = [uuid.uuid4() for _ in jobs]
-        taken = [take_lease(job.pk, lease, later(0)) for job, lease in zip(jobs, leases, strict=True)]
+        taken = [take_job(job.pk, lease, later(0)) for job, lease in zip(jobs, leases, strict=True)]
         assert [job is not None for job in taken] == [True, True, False]
-        succeed(jobs[0].pk, leases[0], later(1))
-        assert take_lease(jobs[2].pk, leases[2], later(1)) is not None
+        succeed(refreshed(jobs[0]), leases[0], later(1))
+        assert take_job(jobs[2].pk, leases[2], later(1)) is not None
 
     def test_shows_progress(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_lease(job.pk, lease, later(0))
+        take_job(job.pk, lease, later(0))
         record_progress(job.pk, lease, Progress("training", 3, 12, {"loss": 0.25}), later(1))
         job.refresh_from_db()
         assert (job.progress, job.progress_sentence) == (0.25, "training 3 of 12, loss 0.25")
@@ -99,9 +103,9 @@ class TestLease:
 
 class TestCancel:
     def test_ends_a_job_for_its_worker_too(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_lease(job.pk, lease, later(0))
+        take_job(job.pk, lease, later(0))
         cancel_job(job=job, now=later(1))
-        assert not extend_lease(job.pk, lease, later(2))
+        assert not hold_job(job.pk, lease, later(2))
         run_job(job_id=job.pk, clock=lambda: later(3))
         assert state_of(job) == "cancelled"
 
@@ -122,8 +126,8 @@ class TestCancel:
 
 class TestRetry:
     def test_does_what_failed_once_more(self, job: TrainingJob, lease: uuid.UUID) -> None:
-        take_lease(job.pk, lease, later(0))
-        fail(job.pk, lease, REASON, later(1))
+        take_job(job.pk, lease, later(0))
+        fail(refreshed(job), lease, REASON, later(1))
         job.refresh_from_db()
         again = retry_job(job=job, now=later(2))
         assert (again.kind, again.options, again.state) == (job.kind, job.options, "queued")

@@ -56,7 +56,7 @@ def test_where_all_is_well_there_is_none(running: Federation) -> None:
 
 def test_a_failed_job_can_be_tried_again_until_a_later_one_succeeds() -> None:
     job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
-    TrainingJob.objects.update(state="failed", error_code="child.out_of_memory", error_sentence="it took too much")
+    TrainingJob.objects.update(state="failed", reason_code="child.out_of_memory", reason_sentence="it took too much")
     found = faults()["job_failed"]
     assert (found.code, found.severity) == ("child.out_of_memory", "error")
     assert found.sentence == "The bootstrap of pair failed: it took too much"

@@ -166,4 +166,4 @@ def check_ended() -> None:
 
 
 def test_every_state_is_left_or_is_an_end() -> None:
-    assert set(STEPS) | {State.JUDGED, State.UNMATCHED, State.ABANDONED} == set(State)
+    assert set(STEPS.ways) | {State.JUDGED, State.UNMATCHED, State.ABANDONED} == set(State)

@@ -15,7 +15,7 @@ from django.utils.timezone import now as now_here
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from coterie.cloud_training.leasing import fail, take_lease
+from coterie.cloud_training.leasing import fail, take_job
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.rounds.advancing import advance_federation
@@ -298,7 +298,8 @@ def test_a_published_round_and_a_failed_job_are_told(webhook: Webhook) -> None:
     told = Delivery.objects.get()
     assert (told.event, told.body["round"], told.body["federation"]) == ("round.published", 1, "digits")
     job = bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=START)
-    take_lease(job.pk, job.pk, START)
-    fail(job.pk, job.pk, Reason("child.crashed", "it crashed"), later(1))
+    taken = take_job(job.pk, job.pk, START)
+    assert taken is not None
+    fail(taken, job.pk, Reason("child.crashed", "it crashed"), later(1))
     told = Delivery.objects.get(event="job.failed")
     assert (told.body["code"], told.body["pair"]) == ("child.crashed", "other")

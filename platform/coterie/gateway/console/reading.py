@@ -191,7 +191,7 @@ def _help(_now: datetime) -> Iterable[AnyDocument]:
                     transfer=str(transfer.pk),
                     helper=str(transfer.helper_id),
                     state=transfer.state,
-                    reason=_reason(transfer.reason_code, transfer.reason_sentence),
+                    reason=transfer.reason(),
                     size_bytes=transfer.size_bytes,
                     accuracy_before=transfer.accuracy_before,
                     accuracy_after=transfer.accuracy_after,
@@ -229,7 +229,7 @@ def _jobs(_now: datetime) -> Iterable[AnyDocument]:
             state=job.state,
             progress=job.progress,
             progress_sentence=job.progress_sentence,
-            error=_reason(job.error_code, job.error_sentence),
+            error=job.reason(),
         )
         for job in _live_and_latest(jobs, TrainingJob.ACTIVE, begun=("created_at",), ended="-finished_at")
     ]

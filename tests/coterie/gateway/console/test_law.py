@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
 from coterie.child.job import Progress
-from coterie.cloud_training.leasing import fail, record_progress, succeed, take_lease
+from coterie.cloud_training.leasing import fail, record_progress, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
@@ -213,14 +213,16 @@ def test_holds_for_a_job(keeps_law) -> None:
     job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
     lease = job.pk
     with keeps_law():
-        assert take_lease(job.pk, lease, START) is not None
+        taken = take_job(job.pk, lease, START)
+    assert taken is not None
     with keeps_law():
         record_progress(job.pk, lease, Progress("training", 1, 4, {}), later(1))
     with keeps_law():
-        assert fail(job.pk, lease, Reason("child.crashed", "it crashed"), later(2))
+        assert fail(taken, lease, Reason("child.crashed", "it crashed"), later(2))
     TrainingJob.objects.update(state="running", lease_token=lease)
+    taken.refresh_from_db()
     with keeps_law():
-        assert succeed(job.pk, lease, later(3))
+        assert succeed(taken, lease, later(3))
 
 
 def test_holds_for_what_is_published_and_judged(keeps_law) -> None:
