@@ -17,6 +17,7 @@ from coterie.merging.files import updates_of
 from coterie.merging.models import Merge
 from coterie.registry.content import BLOBS
 from coterie.registry.services import keep_file
+from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
 Merger = Callable[[MergeArguments, threading.Event], MergeResult]
@@ -27,15 +28,20 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     """Do the job and keep its file. Raises what the job raises."""
     arguments = _arguments(merge, directory)
     result = merger(arguments, cancel)
+    remembers = result.server_state is not None
     candidate = Candidate(
         parent=merge.base_version,
         line=merge.base_version.line,
         parameters=keep_file(path=Path(arguments.output), now=now),
+        server_state=keep_file(path=Path(arguments.state_output), now=now) if remembers else None,
         before=result.base,
         after=result.candidate,
         metrics=by_class(result.candidate),
     )
-    return Outcome(base=(candidate,), groups=(), figures={**update_figures(merge), **_quality(result)})
+    found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
+    faults = {update.pk: found[update.sha256] for update in merge.updates.filter(sha256__in=found).only("pk", "sha256")}
+    figures = {**update_figures(merge, faults), **_quality(result)}
+    return Outcome(base=(candidate,), groups=(), figures=figures, faults=faults)
 
 
 def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
@@ -91,6 +97,9 @@ def _arguments(merge: Merge, directory: Path) -> MergeArguments:
         ),
         output=str(directory / "parameters"),
         state_output=str(directory / "server-state"),
+        server_state=None
+        if base.server_state_id is None
+        else StoredBlob(str(BLOBS.local_path(base.server_state_id, directory)), base.server_state_id),
         held_out=None
         if held_out is None
         else HeldOut(

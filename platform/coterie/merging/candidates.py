@@ -26,6 +26,8 @@ class Candidate:
     after: Quality | None = None
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """Of the version that it becomes."""
+    server_state: Blob | None = None
+    """What the merge remembers, beside that version."""
 
 
 @dataclass(frozen=True)
@@ -51,5 +53,7 @@ class Outcome:
     """Of the merge and of the base's device model."""
     judged: Mapping[UUID, Judged] = field(default_factory=dict)
     """By update, where the way judges each."""
+    faults: Mapping[UUID, Reason] = field(default_factory=dict)
+    """By update that was left out, why."""
     split: FoundSplit | None = None
     """None: the plan has one group."""

@@ -119,6 +119,9 @@ class Update(UpdateFacts):
     """Of the device's model on the cloud data, where the merge measured it."""
     kept = models.BooleanField(null=True, blank=True)
     """Whether the base model learned from it, where the merge drops the worst."""
+    fault_code = models.CharField(max_length=64, blank=True)
+    """Why the merge left it out, e.g. ``update.damaged`` or ``update.outlier``; blank: it did not."""
+    fault_sentence = models.TextField(blank=True)
 
     class Meta:
         ordering = ["-received_at"]

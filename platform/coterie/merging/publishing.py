@@ -50,6 +50,8 @@ def _record_judgements(outcome: Outcome) -> None:
     """What was measured of each update stays known, also where nothing is published."""
     for update, judged in outcome.judged.items():
         Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)
+    for update, fault in outcome.faults.items():
+        Update.objects.filter(pk=update).update(fault_code=fault.code, fault_sentence=fault.sentence)
 
 
 def _publish(candidate: Candidate, figures: Mapping[str, Metric], *, in_use: bool, now: datetime) -> ModelVersion:
@@ -62,6 +64,7 @@ def _publish(candidate: Candidate, figures: Mapping[str, Metric], *, in_use: boo
         origin=origin,
         parent=parent,
         parameters=candidate.parameters,
+        server_state=candidate.server_state,
         metrics={**figures, **candidate.metrics},
         now=now,
         in_use=in_use,

@@ -19,13 +19,15 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 def archive(version: ModelVersion) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
-    It holds ``parameters.safetensors``; of a device model also its two graphs, what is
-    frozen in it, and ``manifest.json``.
+    It holds ``parameters.safetensors``; where its merge remembers something, ``server-state.safetensors``; of a device
+    model also its two graphs, what is frozen in it, and ``manifest.json``.
     """
     with ExitStack() as unless_done:
         file = cast(BinaryIO, unless_done.enter_context(tempfile.TemporaryFile(prefix="coterie-archive-")))
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:
             _add_blob(target, "parameters.safetensors", version.parameters_id)
+            if version.server_state_id is not None:
+                _add_blob(target, "server-state.safetensors", version.server_state_id)
             if version.role == Role.DEVICE:
                 encoded = signed_manifest(version.pk).manifest
                 manifest = from_json(encoded, Manifest)

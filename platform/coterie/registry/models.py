@@ -142,6 +142,8 @@ class ModelVersion(models.Model):
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
     origin = models.CharField(max_length=15, choices=Origin.choices)
     parameters = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    server_state = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """What the merge that made it remembers: the next merge goes on from it. None: nothing."""
     metrics = models.JSONField(default=dict, blank=True)
     """Each a `Metric`, by name: ``{"accuracy": 0.93, "class_accuracy": [0.9, 0.96]}``."""
     created_at = models.DateTimeField()

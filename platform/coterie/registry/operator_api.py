@@ -34,6 +34,13 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
 
     champion = serializers.SerializerMethodField(help_text="whether it is the one in use")
     size_bytes = serializers.IntegerField(source="parameters.size_bytes", read_only=True)
+    server_state_bytes = serializers.IntegerField(
+        source="server_state.size_bytes",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="size of what the merge that made it remembers; null: nothing",
+    )
 
     class Meta:
         model = ModelVersion
@@ -49,6 +56,8 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "metrics",
             "parameters",
             "size_bytes",
+            "server_state",
+            "server_state_bytes",
             "created_at",
         ]
         read_only_fields = fields
@@ -223,7 +232,7 @@ class VersionFilter(serializers.Serializer[None]):
 class VersionViewSet(ListedViewSet[ModelVersion]):
     """Versions of models; they never change."""
 
-    queryset = ModelVersion.objects.select_related("parameters").prefetch_related("aliases")
+    queryset = ModelVersion.objects.select_related("parameters", "server_state").prefetch_related("aliases")
     serializer_class = VersionSerializer
     filters = VersionFilter
     sorts = {"number": "number", "created_at": "created_at", "size_bytes": "parameters__size_bytes"}
@@ -238,7 +247,7 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True)
     def archive(self, _request: Request, pk: UUID) -> FileResponse:
-        """The version as a ZIP file: its parameters; of a device model also its graphs and manifest."""
+        """The version as a ZIP file: parameters and server state; of a device model also graphs and manifest."""
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
         name = "-".join(filter(None, (version.pair.slug, version.line, version.role, str(version.number)))) + ".zip"
         return FileResponse(archive(version), as_attachment=True, filename=name)

@@ -158,6 +158,7 @@ def publish_version(
     metrics: Mapping[str, Metric],
     now: datetime,
     line: str = BASE,
+    server_state: Blob | None = None,
     in_use: bool = True,
 ) -> ModelVersion:
     """Add the next version of a model and, where it is to be `in_use`, make it the champion of its line.
@@ -176,6 +177,7 @@ def publish_version(
         parent=parent,
         origin=origin,
         parameters=parameters,
+        server_state=server_state,
         metrics=dict(metrics),
         created_at=now,
     )

@@ -33,6 +33,8 @@ class UpdateSerializer(serializers.ModelSerializer[Update]):
             "received_at",
             "cloud_accuracy",
             "kept",
+            "fault_code",
+            "fault_sentence",
         ]
         read_only_fields = fields
 

@@ -1334,7 +1334,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The version as a ZIP file: its parameters; of a device model also its graphs and manifest. */
+        /** @description The version as a ZIP file: parameters and server state; of a device model also graphs and manifest. */
         get: operations["versions_archive_retrieve"];
         put?: never;
         post?: never;
@@ -1437,7 +1437,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Addresses that are told what happened, signed with HMAC-SHA256 over ``SECONDS.BODY`` in Coterie-Signature. */
+        /** @description Addresses that are told what happened; deliveries are signed as Standard Webhooks describes. */
         get: operations["webhooks_retrieve"];
         put?: never;
         post?: never;
@@ -4087,6 +4087,10 @@ export interface components {
              * @example 0.87
              */
             readonly cloud_accuracy: number | null;
+            /** @example model.not_finite */
+            readonly fault_code: string;
+            /** @example the model gives numbers that are not finite */
+            readonly fault_sentence: string;
             readonly kept: boolean | null;
             /**
              * Format: double
@@ -4150,6 +4154,9 @@ export interface components {
             /** Format: uuid */
             readonly parent: string | null;
             readonly role: components["schemas"]["ModelRole"];
+            readonly server_state: string | null;
+            /** @description size of what the merge that made it remembers; null: nothing */
+            readonly server_state_bytes: number | null;
             /** @example 15312 */
             readonly size_bytes: number;
         };

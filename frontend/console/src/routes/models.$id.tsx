@@ -223,6 +223,9 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
         of={[
           ["Came of", version.origin.replaceAll("_", " ")],
           ["Size", bytes(version.size_bytes)],
+          ...(version.server_state_bytes === null
+            ? []
+            : [["Server state", bytes(version.server_state_bytes)] as const]),
           ["Made", <When key="made" at={version.created_at} />],
           ...figures,
         ]}
