@@ -168,6 +168,7 @@ PERIODIC_TASKS = {
     "coterie.transfer.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
+    "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.merging.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,

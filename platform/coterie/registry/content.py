@@ -54,7 +54,7 @@ class ContentStore:
         self._storage.delete(self._name(sha256))
 
     def clear(self) -> None:
-        """Forget everything in the folder, also what a killed process has left half-written there."""
+        """Forget everything in the folder."""
         assert self.folder, "a whole storage is never cleared"
         self._clear(self.folder)
 

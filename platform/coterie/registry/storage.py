@@ -2,10 +2,16 @@
 
 import os
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
+
+DRAFTS = ".drafts"
+DRAFT_LASTS_S = 3600.0
+"""A file that is still being written was changed more recently."""
 
 
 class DurableFileSystemStorage(FileSystemStorage):
@@ -18,7 +24,9 @@ class DurableFileSystemStorage(FileSystemStorage):
     def _save(self, name: str, content: "File[bytes]") -> str:
         target = Path(self.path(name))
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=".draft-")
+        drafts = Path(self.path(DRAFTS))
+        drafts.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=drafts)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 for chunk in content.chunks():
@@ -31,6 +39,17 @@ class DurableFileSystemStorage(FileSystemStorage):
             raise
         _sync_directory(target.parent)
         return name
+
+    def remove_drafts(self) -> int:
+        """Remove what killed writers have left; how many files that were."""
+        removed, now_s = 0, time.time()
+        for draft in Path(self.path(DRAFTS)).glob("*"):
+            with suppress(FileNotFoundError):
+                # The distance, not the age: what a clock that was set back has left is not to stay for ever.
+                if abs(now_s - draft.stat().st_mtime) > DRAFT_LASTS_S:
+                    draft.unlink()
+                    removed += 1
+        return removed
 
 
 def _sync_directory(directory: Path) -> None:

@@ -1,0 +1,20 @@
+"""The jobs of the registry, as Celery performs them."""
+
+import logging
+
+from celery import shared_task
+from django.conf import settings
+from django.core.files.storage import storages
+
+from coterie.registry.storage import DurableFileSystemStorage
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(name="coterie.registry.tasks.tidy")
+def tidy() -> None:
+    """Remove files that were never finished; runs all the time."""
+    for alias in settings.STORAGES:
+        storage = storages[alias]
+        if isinstance(storage, DurableFileSystemStorage) and (removed := storage.remove_drafts()):
+            logger.info("%d files that killed processes had not finished were removed from %s", removed, alias)
