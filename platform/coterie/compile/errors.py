@@ -4,20 +4,20 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 
 class UnsupportedOperator(CoterieError):
-    """Fields: operator (``aten.fft_rfft.default``), module (path in the model, ``""`` for the model itself), reason."""
+    """Fields: operator (``aten.fft_rfft.default``), module (its path, empty for the model), line, place, reason."""
 
     code = "compile.unsupported_operator"
     kind = ErrorKind.INVALID
-    sentence = "Operator {operator} in module {module!r} cannot be compiled: {reason}."
+    sentence = "Operator {operator} in {place} cannot be compiled: {reason}."
 
 
 class RunningStatistics(CoterieError):
-    """Fields: module."""
+    """Fields: module, line, place."""
 
     code = "compile.running_statistics"
     kind = ErrorKind.INVALID
     sentence = (
-        "Module {module!r} has no running statistics that travel: use BatchNorm with track_running_stats=True, or "
+        "In {place} are no running statistics that travel: use BatchNorm with track_running_stats=True, or "
         "GroupNorm, LayerNorm or InstanceNorm without them."
     )
 
@@ -108,31 +108,34 @@ class UnsupportedParameter(CoterieError):
 
 
 class ExportFailed(CoterieError):
-    """Fields: module (path in the model), line (of its code, as far as known), detail (PyTorch's words)."""
+    """Fields: module (path in the model), line (of its code, as far as known), place, detail (what to do about it)."""
 
     code = "compile.export_failed"
     kind = ErrorKind.INVALID
-    sentence = "torch.export could not trace module {module!r}, at {line!r}: {detail}"
+    sentence = "torch.export could not trace {place}: {detail}"
 
 
 class PackedSequences(CoterieError):
-    """Fields: module (path in the model)."""
+    """Fields: module (path in the model), line, place."""
 
     code = "compile.packed_sequences"
     kind = ErrorKind.INVALID
     sentence = (
-        "Module {module!r} takes packed sequences, whose shape depends on the data: give it the filled-up ones, and "
-        "take each sample's last state by index, states[torch.arange(lengths.shape[0]), lengths - 1]."
+        "Packed sequences, as in {place}, have a shape that depends on the data: give the layer the filled-up ones, "
+        "and take each sample's last state by index, states[torch.arange(lengths.shape[0]), lengths - 1]. A layer that "
+        "reads backwards gets each sample turned round by index: with steps = torch.arange(x.shape[1]) and "
+        "turned = torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps) it reads "
+        "x.gather(1, turned[..., None].expand_as(x)), and its states are turned round likewise."
     )
 
 
 class DataDependent(CoterieError):
-    """Fields: module, line."""
+    """Fields: module, line, place."""
 
     code = "compile.data_dependent"
     kind = ErrorKind.INVALID
     sentence = (
-        "What module {module!r} computes depends on the data, at {line!r}, and a graph takes no branches: "
+        "What {place} computes depends on the data, and a graph takes no branches: "
         "compute both sides and choose with torch.where; unroll loops of fixed length."
     )
 
@@ -183,7 +186,7 @@ class PaddingCounts(CoterieError):
     sentence = (
         "What the model says of a short sample changes when it is filled up to a longer one of its batch, int64 "
         "and int32 with {padding} and all else with 0: mask what is filled up, for example by (words != {padding}), "
-        "before sums, means, maxima and attention."
+        "before sums, means, maxima and attention, and turn samples round by index for layers that read backwards."
     )
 
 

@@ -1,8 +1,9 @@
 """An exported program as a function of named tensors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch.fx import GraphModule, Interpreter
 from torch.fx.node import Node
@@ -10,7 +11,7 @@ from torch.fx.node import Node
 from coterie.compile.advice import advise
 from coterie.compile.composites import COMPOSITES
 from coterie.compile.errors import UnsupportedOperator
-from coterie.compile.lower import module_path
+from coterie.compile.node_places import place_of
 from coterie.compile.normalisation import BatchNorm
 
 REFUSALS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
@@ -39,14 +40,7 @@ class FlatProgram(NamedTuple):
 
         `present` [batch] tells samples (1) from padding (0); in service nothing is gathered, and it is not needed.
         """
-        values = [
-            named[argument]
-            if isinstance(argument, str)
-            else argument
-            if isinstance(argument, Tensor)
-            else argument(named)
-            for argument in self.arguments
-        ]
+        values = [_value(argument, named) for argument in self.arguments]
         placeholders = [node for node in self.graph.graph.nodes if node.op == "placeholder"]
         called = {
             node: argument
@@ -54,8 +48,12 @@ class FlatProgram(NamedTuple):
             if isinstance(argument, str)
         }
         run = _Run(self.graph, called, present)
-        output: Tensor = run.run(*values)[-1]
-        return output, run.gathered
+        return joined(run.run(*values)), run.gathered
+
+
+def joined(outputs: Sequence[Tensor]) -> Tensor:
+    """The output; several are laid end to end, [batch, numbers]."""
+    return outputs[0] if len(outputs) == 1 else torch.cat([output.flatten(1) for output in outputs], dim=1)
 
 
 def _value(argument: Argument, named: Mapping[str, Tensor]) -> Tensor:
@@ -85,8 +83,9 @@ class _Run(Interpreter):
             return super().run_node(n)
         except REFUSALS as error:
             words = str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
-            reason = advise(str(n.target)) or advise(words) or words
-            raise UnsupportedOperator(operator=str(n.target), module=module_path(n), reason=reason) from error
+            own = str(error) if isinstance(error, NotImplementedError) else None
+            reason = own or advise(str(n.target)) or advise(words) or words
+            raise UnsupportedOperator(operator=str(n.target), reason=reason, **place_of(n).fields()) from error
 
     def _normalise(self, node: Node) -> Tensor:
         args, _ = self.fetch_args_kwargs_from_env(node)

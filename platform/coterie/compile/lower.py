@@ -14,7 +14,9 @@ from coterie.compile.advice import DEFAULT, advise
 from coterie.compile.call import Call, Lowered, Lowering
 from coterie.compile.emitter import ONNX_TYPES, Emitter
 from coterie.compile.errors import UnsupportedOperator
+from coterie.compile.node_places import place_of
 from coterie.compile.operators import (
+    bits,
     convolutions,
     elementwise,
     functions,
@@ -67,6 +69,7 @@ COPIES = {
 
 LOWERINGS: Mapping[str, Lowering] = {
     **elementwise.TABLE,
+    **bits.TABLE,
     **functions.TABLE,
     **shapes.TABLE,
     **reductions.TABLE,
@@ -131,7 +134,7 @@ def _lower_call(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lo
         _check_dtypes(node)
         return LOWERINGS[name](Call(emit, node, values, _arguments(node)))
     except NotImplementedError as error:
-        raise UnsupportedOperator(operator=str(node.target), module=module_path(node), reason=str(error)) from error
+        raise UnsupportedOperator(operator=str(node.target), reason=str(error), **place_of(node).fields()) from error
 
 
 def _check_dtypes(node: Node) -> None:
@@ -154,19 +157,6 @@ def _arguments(node: Node) -> Mapping[str, Argument]:
         else:
             given[argument.name] = argument.default_value
     return given
-
-
-def module_path(node: Node) -> str:
-    """The module that a node was traced in; one of a gradient, that of the nearest operand that has one."""
-    seen = {node}
-    frontier = [node]
-    while frontier:
-        for candidate in frontier:
-            if stack := candidate.meta.get("nn_module_stack"):
-                return str(list(stack.values())[-1][0]).removeprefix("L['self'].").removeprefix("L['self']")
-        frontier = [source for candidate in frontier for source in candidate.all_input_nodes if source not in seen]
-        seen.update(frontier)
-    return ""
 
 
 def _kind(value: torch.Tensor, *, of_row: bool = False) -> onnx.TypeProto:

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from coterie.compile.advice import DEFAULT, advise
 from coterie.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
+from coterie.compile.places import Place, line_of
 from coterie.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
@@ -22,15 +23,16 @@ Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
 SYMBOL = re.compile(r"[su]\d{1,6}")
+_SIZE = r"Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
 SIZE_EXPRESSION = re.compile(
-    r"(?:Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
+    rf"(?:{_SIZE}|Pow\({_SIZE}, Integer\([2-4]\)\)"  # attention looks at the square of a length
     r"|Integer\(-?\d{1,12}\)|(?:Add|Mul|FloorDiv|CleanDiv|Mod|PythonMod|Max|Min)\(|, |\)|-?\d{1,12}){1,40}"
 )
 TREE_TYPES = {None, "builtins.tuple", "builtins.list", "builtins.dict"}
 FORBIDDEN_KEYS = {"as_custom_obj", "as_operator", "as_graph", "as_opaque", "custom_obj", "token", "input_token"}
 NAMED_BY_KEY = {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values"}
 MAX_DEPTH = 40
-MAX_MODULES_CHARACTERS = 4000
+MAX_METADATA_CHARACTERS = 8000
 MAX_NODES = 20_000
 """Calls of operators: forty times what any model of the zoo has."""
 MAX_ELEMENTS = 1 << 28
@@ -109,17 +111,23 @@ def _check_field(key: str, item: Json) -> None:
 
 def _scrub_node(node: dict[str, Json]) -> None:
     metadata = node.get("metadata")
-    modules = metadata.get("nn_module_stack") if isinstance(metadata, dict) else None
-    path = modules if isinstance(modules, str) and len(modules) <= MAX_MODULES_CHARACTERS else ""
-    node["metadata"] = {"nn_module_stack": path} if path else {}
+    modules, trace = (_text(metadata, key) for key in ("nn_module_stack", "stack_trace"))
+    node["metadata"] = {key: text for key, text in (("nn_module_stack", modules), ("stack_trace", trace)) if text}
     target = node["target"]
     if not isinstance(target, str) or not is_known(target):
-        module = path.rpartition(";")[2].split(",")
+        stack = modules.rpartition(";")[2].split(",")
+        place = Place(stack[1][:200] if len(stack) > 1 else "", line_of(trace))
         raise UnsupportedOperator(
             operator=str(target)[:100].removeprefix("torch.ops."),
-            module=module[1][:200] if len(module) > 1 else "",
             reason=advise(str(target)) or DEFAULT,
+            **place.fields(),
         )
+
+
+def _text(metadata: Json, key: str) -> str:
+    """What errors tell of a node: no more than a person reads, and nothing that is evaluated."""
+    found = metadata.get(key) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) and len(found) <= MAX_METADATA_CHARACTERS else ""
 
 
 def _check_sizes(sizes: list[Json]) -> None:

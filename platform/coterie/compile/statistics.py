@@ -11,7 +11,7 @@ from torch.fx.node import Node
 
 from coterie.compile.errors import RunningStatistics
 from coterie.compile.flat import BATCH_NORM
-from coterie.compile.lower import module_path
+from coterie.compile.node_places import place_of
 from coterie.compile.passes.copying import copy_graph
 from coterie.compile.recipe.trains import Trains
 from coterie_wire.bundle import RunningMoments, TensorSpec
@@ -55,7 +55,7 @@ def settle_statistics(program: ExportedProgram, trains: Trains, *, freezes: bool
             else:
                 moments[found.mean.name] = found
         elif str(node.target) == "aten.instance_norm.default" and node.args[3] is not None:
-            raise RunningStatistics(module=module_path(node))
+            raise RunningStatistics(**place_of(node).fields())
     tensors = [tensor.name for pair in moments.values() for tensor in (pair.mean, pair.variance)]
     values = {name: program.state_dict[name].detach() for name in tensors}
     module.recompile()
@@ -66,10 +66,10 @@ def _moments(program: ExportedProgram, node: Node) -> RunningMoments:
     signature = program.graph_signature
     mean, variance = node.args[3:5]
     if not isinstance(mean, Node) or not isinstance(variance, Node):
-        raise RunningStatistics(module=module_path(node))
+        raise RunningStatistics(**place_of(node).fields())
     names = [signature.inputs_to_buffers.get(place.name) for place in (mean, variance)]
     if names[0] is None or names[1] is None or any(name not in program.state_dict for name in names):
-        raise RunningStatistics(module=module_path(node))
+        raise RunningStatistics(**place_of(node).fields())
     shape = tuple(program.state_dict[names[0]].shape)
     return RunningMoments(TensorSpec(names[0], "float32", shape), TensorSpec(names[1], "float32", shape))
 

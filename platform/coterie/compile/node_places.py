@@ -1,0 +1,34 @@
+"""The places of a graph's nodes."""
+
+from torch.fx.node import Node
+
+from coterie.compile.places import Place, line_of
+
+
+def place_of(node: Node) -> Place:
+    """Where a node was traced; one of a gradient, where the nearest operand was that has a place."""
+    return Place(_nearest_module(node), _nearest_line(node))
+
+
+def _nearest_module(node: Node) -> str:
+    for candidate in _nearest(node):
+        if stack := candidate.meta.get("nn_module_stack"):
+            return str(list(stack.values())[-1][0]).removeprefix("L['self'].").removeprefix("L['self']")
+    return ""
+
+
+def _nearest_line(node: Node) -> str:
+    for candidate in _nearest(node):
+        if isinstance(trace := candidate.meta.get("stack_trace"), str):
+            return line_of(trace)
+    return ""
+
+
+def _nearest(node: Node) -> list[Node]:
+    """The node, its operands, theirs, and so on."""
+    seen, frontier, found = {node}, [node], []
+    while frontier:
+        found += frontier
+        frontier = [source for candidate in frontier for source in candidate.all_input_nodes if source not in seen]
+        seen.update(frontier)
+    return found
