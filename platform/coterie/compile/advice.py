@@ -18,7 +18,6 @@ _ADVICE: Mapping[str, str] = {
     "wrap_with_set_grad_enabled": (
         "compute it without torch.no_grad and say .detach() of what needs no gradient, or export with coterie.sdk"
     ),
-    "matrix_H": "use x.mT; where spectral_norm asks for it, use weight_norm, which changes no buffer",
     "lazy_load_decompositions _vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim": (
         "torch.vmap leaves no graph; write the batch's axis out, with broadcasting or torch.einsum"
     ),
@@ -44,8 +43,10 @@ _ADVICE: Mapping[str, str] = {
     "_pdist_forward pdist": "use torch.cdist",
     "searchsorted bucketize histc": ("compare with every boundary and add up: (x.unsqueeze(-1) > boundaries).sum(-1)"),
     "grid_sampler_3d": "sample planes with the axes of depth and channels joined",
-    "multinomial randperm normal normal_ poisson randint randn randn_like rrelu rrelu_with_noise": (
-        "it draws random numbers that no step could repeat; use nn.Dropout, or give the noise as an input"
+    "rand rand_like multinomial randperm normal poisson randint randn randn_like uniform exponential rrelu "
+    "rrelu_with_noise": (
+        "what it draws is not known in service; use nn.Dropout, or multiply by x.new_empty(shape).bernoulli_(share), "
+        "as stochastic depth does, whose mean is taken in service; or give the noise as an input"
     ),
     "lgamma digamma polygamma i0 special_i0e special_i1 erfinv special_erfcx": (
         "ONNX has no such function; approximate it by a polynomial"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 
-from coterie.compile import padding, pooling, recurrent, scans
+from coterie.compile import ctc, padding, pooling, recurrent, scans
 from coterie.compile.attention import scaled_dot_product_attention
 from coterie.compile.dropout import dropout
 from coterie.compile.resizing import RESIZES
@@ -50,6 +50,14 @@ def pairwise_distances(left: Tensor, right: Tensor, p: float = 2.0, compute_mode
     return found
 
 
+def weight_norm(direction: Tensor, length: Tensor, dim: int = 0) -> Tensor:
+    """A weight as its direction times its length, over all axes but `dim` (Salimans and Kingma 2016, arXiv 1602.07868).
+
+    PyTorch's own gradient of it is one operator.
+    """
+    return direction * (length / torch.norm_except_dim(direction, 2, dim))
+
+
 def largest(x: Tensor) -> Tensor:
     """The greatest of all elements; the gradient is shared by all that are."""
     return x.amax()
@@ -85,6 +93,8 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.instance_norm.default": instance_norm,
     "aten.bilinear.default": bilinear,
     "aten.cdist.default": pairwise_distances,
+    "aten.ctc_loss.Tensor": ctc.ctc_loss,
+    "aten._weight_norm.default": weight_norm,
     "aten.max.default": largest,
     "aten.min.default": smallest,
     "aten.diagonal.default": diagonal,

@@ -1,5 +1,6 @@
 """The axis in which samples differ in length, as programs have it: a size of its own beside the batch's."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -54,14 +55,16 @@ def shape_of_longest(tensor: Tensor, length: Length | None) -> tuple[int, ...]:
 
 
 @contextmanager
-def at_any_length(size: torch.SymInt | None) -> Iterator[None]:
-    """Raises LengthBecameConstant where what is traced inside holds for some lengths only."""
+def at_any_length(size: torch.SymInt | None, batch: int | torch.SymInt = 1) -> Iterator[None]:
+    """Raises LengthBecameConstant where what is traced inside, for a `batch`, holds for some lengths only."""
     if size is None:
         yield
         return
     environment, symbol = size.node.shape_env, size.node.expr
     # Of a size that may be 1 PyTorch always asks whether it is, to broadcast it; graphs broadcast by themselves.
     environment.constrain_symbol_range(symbol, compiler_min=2, compiler_max=MAX_LENGTH)
+    if isinstance(batch, torch.SymInt):
+        environment.constrain_symbol_range(batch.node.expr, compiler_min=2, compiler_max=sys.maxsize)
     known = len(environment.guards)
     yield
     for guard in environment.guards[known:]:

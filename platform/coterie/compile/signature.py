@@ -1,41 +1,25 @@
-"""What a program takes and gives, and how it behaves in service."""
+"""What a program takes and gives."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.compile.dtypes import INPUTS, advise_dtype
 from coterie.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
 from coterie.compile.lengths import dynamic_axes, find_length, shape_of_longest, size_of_length
-from coterie.compile.loss_program import Criterion
-from coterie.compile.passes.copying import copy_graph
+from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie_learning.local import StepScalars
 from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
 from coterie_wire.contract import LOSSES, TARGET
 from coterie_wire.length import Length
 from coterie_wire.tensors import METADATA
-
-IN_SERVICE: Mapping[str, tuple[int, bool | float]] = {
-    "aten.dropout.default": (2, False),
-    "aten.dropout_.default": (2, False),
-    "aten.feature_dropout.default": (2, False),
-    "aten.alpha_dropout.default": (2, False),
-    "aten.scaled_dot_product_attention.default": (4, 0.0),
-    "aten.gru.input": (6, False),
-    "aten.lstm.input": (6, False),
-    "aten.rnn_tanh.input": (6, False),
-    "aten.rnn_relu.input": (6, False),
-    "aten.batch_norm.default": (5, False),
-}
-"""By operator, the argument that differs between training and service, and its value in service."""
-
 
 RESERVED = frozenset({TARGET, LOSSES, "loss", "correct", "sample_weight", "teacher", "seed", "step"}) | frozenset(
     StepScalars.__struct_fields__
@@ -78,7 +62,10 @@ def check_signature(program: ExportedProgram, loss: Criterion) -> Signature:
     for spec in inputs:
         if spec.name in RESERVED:
             raise UnsupportedSignature(found=f"an input is called {spec.name!r}, as something else in the train step")
-    given = _output(program, size_of_length(tensors))
+    outputs = _outputs(program, size_of_length(tensors))
+    if len(outputs) > 1:
+        return Signature(inputs, *_several(outputs, loss), loss.task, length)
+    given = outputs[0]
     output = TensorSpec("values" if loss.task == "values" else "logits", "float32", shape_of_longest(given, length))
     target = loss.target(output)
     axes = dynamic_axes(given)[1:]
@@ -120,30 +107,34 @@ def input_tensor(node: Node) -> Tensor:
     return value
 
 
-def in_service(module: GraphModule) -> GraphModule:
-    """A program without dropout, and with the statistics that batch normalisation has gathered."""
-    copy = copy_graph(module)
-    for node in copy.graph.nodes:
-        if str(node.target) in IN_SERVICE:
-            position, value = IN_SERVICE[str(node.target)]
-            if len(node.args) > position:
-                node.update_arg(position, value)
-    copy.recompile()
-    return copy
+def _several(outputs: Sequence[Tensor], loss: Criterion) -> tuple[TensorSpec, TensorSpec]:
+    """Of several outputs, all their numbers end to end, and the target of a loss that takes them all."""
+    found = " and ".join(f"[batch, {', '.join(map(str, output.shape[1:]))}]" for output in outputs)
+    if any(dynamic_axes(output) != (0,) for output in outputs):
+        raise UnsupportedSignature(found="its outputs are several, and the size of one is dynamic: give one of them")
+    shapes = [shape_of_longest(output, None) for output in outputs]
+    target = loss.target_of(shapes) if isinstance(loss, LossProgram) else None
+    if target is None:
+        raise LossMismatch(loss=loss.name, wanted=loss.wanted(), found=f"several outputs, {found}")
+    return TensorSpec("values", "float32", (sum(math.prod(shape) for shape in shapes),)), target
 
 
-def _output(program: ExportedProgram, length: torch.SymInt | None) -> Tensor:
-    """The fake tensor that it gives, [batch, ...], of whose further axes one may be the inputs' `length`."""
-    (outputs,) = program.graph.output_node().args
-    assert isinstance(outputs, (tuple, list))
-    value = outputs[0].meta["val"] if len(outputs) == 1 and isinstance(outputs[0], Node) else None
-    if (
-        not isinstance(value, Tensor)
-        or value.dim() < 2
-        or value.dtype != torch.float32
-        or dynamic_axes(value)[:1] != (0,)
-        or [str(value.shape[axis]) for axis in dynamic_axes(value)[1:]] not in ([], [str(length)])
-    ):
-        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"{len(outputs)} outputs"
-        raise UnsupportedSignature(found=f"its output is {found}")
-    return value
+def _outputs(program: ExportedProgram, length: torch.SymInt | None) -> Sequence[Tensor]:
+    """The fake tensors that it gives, [batch, ...], of whose further axes one may be the inputs' `length`."""
+    (given,) = program.graph.output_node().args
+    assert isinstance(given, (tuple, list))
+    nodes = given[len(given) - len(program.graph_signature.user_outputs) :]
+    values = [node.meta["val"] for node in nodes if isinstance(node, Node)]
+    if len(values) != len(nodes) or not values:
+        raise UnsupportedSignature(found="it gives what is no tensor: give tensors alone")
+    for value in values:
+        if (
+            not isinstance(value, Tensor)
+            or value.dim() < 2
+            or value.dtype != torch.float32
+            or dynamic_axes(value)[:1] != (0,)
+            or [str(value.shape[axis]) for axis in dynamic_axes(value)[1:]] not in ([], [str(length)])
+        ):
+            found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else "no tensor"
+            raise UnsupportedSignature(found=f"its output is {found}")
+    return values

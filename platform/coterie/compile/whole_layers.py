@@ -5,11 +5,12 @@ the example. Here the shapes are told at once, and a program states its layers w
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C import DispatchKey
 from torch._ops import OpOverload
 
 aten = torch.ops.aten
@@ -37,20 +38,26 @@ SHAPES: Mapping[OpOverload, Callable[..., object]] = {
 }
 
 
-@contextmanager
-def whole_layers() -> Iterator[None]:
+def whole_layers() -> AbstractContextManager[None]:
     """While it is open, nn.LSTM, nn.GRU and nn.RNN of sequences that all have a length have any number of steps."""
-    kept = {layer: dict(layer.py_kernels) for layer in SHAPES}
+    return told_by_shapes(SHAPES)
+
+
+@contextmanager
+def told_by_shapes(shapes: Mapping[OpOverload, Callable[..., object]]) -> Iterator[None]:
+    """While it is open, each operator gives what is as large as its results, and is not looked into."""
+    kept = {operator: dict(operator.py_kernels) for operator in shapes}
     try:
-        for layer, shapes in SHAPES.items():
-            _compute_by(layer, dict.fromkeys(kept[layer], shapes))
+        for operator, given in shapes.items():
+            _compute_by(operator, dict.fromkeys(kept[operator] or (DispatchKey.CompositeImplicitAutograd,), given))
         yield
     finally:
-        for layer, kernels in kept.items():
-            _compute_by(layer, kernels)
+        for operator, kernels in kept.items():
+            operator.py_kernels.clear()
+            _compute_by(operator, kernels)
 
 
-def _compute_by(layer: OpOverload, kernels: Mapping[Any, Callable[..., object]]) -> None:
+def _compute_by(operator: OpOverload, kernels: Mapping[Any, Callable[..., object]]) -> None:
     """Any: PyTorch's keys of where an operator is computed."""
-    layer.py_kernels.update(kernels)
-    layer._dispatch_cache.clear()
+    operator.py_kernels.update(kernels)
+    operator._dispatch_cache.clear()

@@ -78,23 +78,13 @@ for _name, _onnx in LOGICAL.items():
     TABLE[f"logical_{_name}.default"] = _logical(_onnx)
 
 
-@TABLE.lowers("bitwise_and.Tensor", "bitwise_or.Tensor")
-def bitwise(call: Call) -> str:
-    if call.dtype != torch.bool:
-        raise NotImplementedError("bitwise operators are for masks only")
-    name = "And" if "and" in str(call.node.target) else "Or"
-    return call.emit.op(name, call["self"], call["other"])
-
-
 @TABLE.lowers("ne.Tensor", "ne.Scalar")
 def not_equal(call: Call) -> str:
     return call.emit.op("Not", _comparison("Equal")(call))
 
 
-@TABLE.lowers("logical_not.default", "bitwise_not.default")
+@TABLE.lowers("logical_not.default")
 def logical_not(call: Call) -> str:
-    if call.dtype != torch.bool:
-        raise NotImplementedError("bitwise operators are for masks only")
     return call.emit.op("Not", call.cast("self", torch.bool))
 
 

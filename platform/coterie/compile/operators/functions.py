@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-import torch
-
 from coterie.compile.call import Call, Table
 
 TABLE = Table()
@@ -128,11 +126,3 @@ def scaled_elu(call: Call) -> str:
         below = emit.op("Mul", below, call["alpha"])
         value = emit.op("Where", emit.op("Greater", x, emit.scalar(0, call.dtype)), x, below)
     return value if scale == 1 else emit.op("Mul", value, call["scale"])
-
-
-@TABLE.lowers("bitwise_and.Scalar", "bitwise_or.Scalar", "bitwise_xor.Tensor", "bitwise_xor.Scalar")
-def bitwise(call: Call) -> str:
-    if call.dtype != torch.bool:
-        raise NotImplementedError("bitwise operators are for masks only")
-    name = next(name for word, name in (("and", "And"), ("xor", "Xor"), ("or", "Or")) if word in str(call.node.target))
-    return call.emit.op(name, call["self"], call["other"])

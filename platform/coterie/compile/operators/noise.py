@@ -25,7 +25,7 @@ PRIME = 2**25 - 39
 """The sum of two smaller numbers has a square below 2**52."""
 SPREAD = 12_345_701
 """Between the numbers of neighbours, modulo PRIME."""
-DRAWS = ("aten.bernoulli.p", "aten.rand_like.default", "aten.native_dropout.default")
+DRAWS = ("aten.bernoulli.p", "aten.rand.default", "aten.rand_like.default", "aten.native_dropout.default")
 
 
 def draws_noise(module: GraphModule) -> bool:
@@ -51,7 +51,7 @@ def dropout(call: Call) -> tuple[str, str]:
     return emit.op("Mul", call["input"], scale), mask
 
 
-@TABLE.lowers("rand_like.default")
+@TABLE.lowers("rand.default", "rand_like.default")
 def random_like(call: Call) -> str:
     """Uniform in [0, 1), in steps of 2**-25."""
     share = call.emit.op("Mul", _numbers(call), call.emit.scalar(1 / PRIME, torch.float64))
