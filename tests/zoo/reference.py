@@ -1,11 +1,14 @@
 """The train step that a compiled graph has to equal, written with PyTorch's own losses and optimisers."""
 
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 from torch.nn import functional
 
 from coterie.compile.compiled import CompiledModel, compile_model
@@ -20,6 +23,7 @@ from coterie.compile.recipe.optimiser import Optimiser
 from coterie.compile.recipe.optimiser.adam import Adam
 from coterie.compile.recipe.optimiser.adamw import AdamW
 from coterie.compile.recipe.optimiser.sgd import Sgd
+from coterie.compile.upload import load_upload
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.train_step import Batch
 from coterie_learning.local import StepScalars
@@ -79,7 +83,17 @@ def compiled(
     recipe: Recipe | None = None,
     length: Length | None = None,
 ) -> CompiledModel:
-    return compile_model(export_module(module, example, length), recipe or Recipe(), batch_size=batch_size)
+    """By way of a file, as a platform gets it."""
+    program = uploaded(export_module(module, example, length))
+    return compile_model(program, recipe or Recipe(), batch_size=batch_size)
+
+
+def uploaded(program: ExportedProgram) -> ExportedProgram:
+    """`program`, saved and loaded as an upload."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "model.pt2")
+        torch.export.save(program, path)
+        return load_upload(path)
 
 
 def batch_of(entry: Entry, model: CompiledModel, count: int, seed: int, length: int = 0) -> Batch:

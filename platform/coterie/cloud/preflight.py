@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-from msgspec import UNSET
 from torch.export import ExportedProgram
 
 from coterie.child.job import Progress, ReportProgress
@@ -16,22 +14,17 @@ from coterie.cloud.preflight_job import (
 )
 from coterie.cloud.reporting import report_pair
 from coterie.cloud.trial import try_cloud
-from coterie.compile.compiled import CompiledModel, compile_model, compile_prediction
-from coterie.compile.errors import ERRORS, NotTrainable, PaddingCounts
+from coterie.compile.compiled import compile_model, compile_prediction
+from coterie.compile.errors import ERRORS
 from coterie.compile.loss_program import Criterion, criterion
-from coterie.compile.made_up import made_up_batch, made_up_weights
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.signature import Signature
+from coterie.compile.trial import try_training
 from coterie.compile.upload import load_upload
-from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import open_session, predict_logits
-from coterie.evaluation.train_step import DeviceSteps
 from coterie_wire.bundle import BlobRef, ModelSpec
-from coterie_wire.contract import at_length, filler
-from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
+from coterie_wire.tensors import encode_tensors
 
 STAGES = ("loading", "compiling", "training", "cloud model", "measuring")
-TRIED_STEPS = 3
 
 
 def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> PreflightResult:
@@ -48,7 +41,7 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     model = compiled.spec
     _check_labels(arguments.labels, model)
     _report(report, 2)
-    try_training(compiled)
+    try_training(program, compiled)
     train_step = _write(arguments.train_step, compiled.train_step)
     predict = _write(arguments.predict, compiled.predict)
     parameters = _write(arguments.parameters, encode_tensors(compiled.parameters))
@@ -68,56 +61,6 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
         teacher=teacher,
         report=report_pair(arguments, compiled, cloud_parameters=cloud_parameters, teacher_problem=problem),
     )
-
-
-def try_training(compiled: CompiledModel) -> None:
-    """Train on made-up samples, save and restore. Raises NotTrainable or PaddingCounts."""
-    model = compiled.spec
-    batch, weights = made_up_batch(model), made_up_weights(model)
-    others = [] if model.length is UNSET else [made_up_batch(at_length(model, model.length.shortest))]
-    steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
-    training = steps.begin(compiled.parameters)
-    for tried in (*others, *[batch] * TRIED_STEPS):
-        training, loss, _ = steps.step(training, tried, weights, compiled.parameters)
-        if not np.isfinite(loss) or not _finite(training.parameters):
-            raise NotTrainable(detail="a step gives numbers that are not finite")
-    if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
-        raise NotTrainable(detail="a step changes no parameter")
-    restored = decode_tensors(encode_tensors(training.parameters), expected=model.version)
-    again_parameters = {name: tensor.astype(np.float32) for name, tensor in restored.items()}
-    session = open_session(compiled.predict)
-    logits, again = (
-        predict_logits(session, tensors, batch.dataset, compiled.frozen)
-        for tensors in (training.parameters, again_parameters)
-    )
-    if not np.isfinite(logits).all() or not np.array_equal(logits, again):
-        raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
-    if model.length is not UNSET:
-        try_lengths(compiled)
-
-
-def try_lengths(compiled: CompiledModel) -> None:
-    """What is said of a short sample is the same when it is filled up to a long one. Raises PaddingCounts."""
-    model, session = compiled.spec, open_session(compiled.predict)
-    assert model.length is not UNSET, "only models with lengths are asked"
-    short = made_up_batch(at_length(model, model.length.shortest), whole=0 if model.padding else 1).dataset
-    filled = {
-        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), filler(spec, model))
-        for spec in model.inputs
-    }
-    said, again = (
-        predict_logits(session, compiled.parameters, Dataset(inputs, short.labels), compiled.frozen)
-        for inputs in (short.inputs, filled)
-    )
-    if not np.allclose(said, again[tuple(map(slice, said.shape))], rtol=1e-3, atol=1e-4):
-        raise PaddingCounts(padding=model.padding or 0)
-
-
-def _filled(array: Array, shape: tuple[int, ...], number: int) -> Array:
-    """As devices fill samples up."""
-    whole: Array = np.full(shape, number, array.dtype)
-    whole[tuple(map(slice, array.shape))] = array
-    return whole
 
 
 def _check_labels(labels: tuple[str, ...] | None, model: ModelSpec) -> None:
@@ -143,10 +86,6 @@ def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Criterion) -> i
     if str(device) != str(cloud.signature):
         raise PairMismatch(device=str(device), cloud=str(cloud.signature))
     return sum(tensor.numel() for tensor in cloud.parameters.values())
-
-
-def _finite(tensors: Tensors) -> bool:
-    return all(bool(np.isfinite(tensor).all()) for tensor in tensors.values())
 
 
 def _write(path: str, content: bytes) -> BlobRef:

@@ -11,11 +11,13 @@ from torch.fx import GraphModule
 
 from coterie.compile.dtypes import DTYPES
 from coterie.compile.errors import UnsupportedParameter
+from coterie.compile.flat import joined
 from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.losses import teach
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.next_token import NextToken
-from coterie.compile.signature import Signature, check_signature, in_service
+from coterie.compile.service import in_service
+from coterie.compile.signature import Signature, check_signature
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, score
 from coterie_wire.bundle import TensorSpec
@@ -38,6 +40,7 @@ class CloudProgram:
         self._training = program.graph_module
         self._service = in_service(program.graph_module)
         self._specs = program.graph_signature.input_specs
+        self._outputs = len(program.graph_signature.user_outputs)
         self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
         self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
         self.parameters: Mapping[str, Tensor] = {
@@ -93,8 +96,7 @@ class CloudProgram:
                 values.append(self._stored(spec.target).clone())
             else:
                 values.append(self._stored(spec.target))
-        logits: Tensor = graph(*values)[-1]
-        return logits
+        return joined(graph(*values)[-self._outputs :])
 
     def _stored(self, name: str | None) -> Tensor:
         assert name is not None

@@ -21,7 +21,9 @@ def report_pair(
 ) -> PairReport:
     """Measure the files that the pre-flight has written. Raises OutOfMemory, OutOfTime or Crashed."""
     frozen = arguments.frozen if compiled.frozen else None
-    measure = MeasureArguments(compiled.spec, arguments.train_step, arguments.parameters, frozen)
+    measure = MeasureArguments(
+        compiled.spec, arguments.train_step, arguments.parameters, frozen, ranges=dict(compiled.ranges)
+    )
     measured, gflops = run_child(MEASURE, measure, limits=LIMITS), measure_gflops()
     return PairReport(
         device_parameters=sum(compiled.parameters[spec.name].size for spec in compiled.spec.parameters),

@@ -1,15 +1,21 @@
 """One step of a cloud model, forward and backward, to see that it trains."""
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 
 from coterie.cloud.program import CloudProgram
-from coterie.compile.dtypes import TORCH_TYPES
 from coterie.compile.errors import NotTrainable
-from coterie.compile.loss_program import Criterion
+from coterie.compile.flat import REFUSALS
+from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.losses import judge
+from coterie.compile.made_up import Ranges, flags, made_up, tell_ranges
+from coterie.compile.ranges import ranges_of
+from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.signature import Signature
+from coterie.evaluation.datasets import choices
 
-SAMPLES = 2
+SAMPLES = 4
 
 
 def try_cloud(program: ExportedProgram, loss: Criterion) -> CloudProgram:
@@ -18,16 +24,41 @@ def try_cloud(program: ExportedProgram, loss: Criterion) -> CloudProgram:
     Raises UnsupportedSignature, LossMismatch, FixedBatch or NotTrainable.
     """
     cloud = CloudProgram(program, loss)
-    inputs = [torch.zeros(SAMPLES, *spec.shape, dtype=TORCH_TYPES[spec.dtype]) for spec in cloud.signature.inputs]
-    wanted = cloud.signature.target
-    target = torch.zeros(SAMPLES, *wanted.shape, dtype=TORCH_TYPES[wanted.dtype])
+    ranges = {**ranges_of(program), **_of_target(cloud.signature, loss)}
+    problems = []
+    for flag in flags(cloud.signature.inputs):
+        problem = _problem(cloud, ranges, flag=flag)
+        if problem is None:
+            return cloud
+        problems.append(problem)
+    raise NotTrainable(detail=f"the cloud model: {problems[0]}")
+
+
+def _of_target(signature: Signature, loss: Criterion) -> Ranges:
+    if isinstance(loss, LossProgram):
+        return loss.ranges
+    many = choices(signature.task, signature.output)
+    return {} if many is None else {signature.target.name: (0, many - 1)}
+
+
+def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
+    """Why a step on made-up samples fails; None where it does not."""
+    generator, filled = np.random.default_rng(0), cloud.loss.padding if isinstance(cloud.loss, NextToken) else 0
+    specs = (*cloud.signature.inputs, cloud.signature.target)
+    *inputs, target = (
+        torch.from_numpy(made_up(spec, SAMPLES, generator, ranges, filled=filled, flag=flag)) for spec in specs
+    )
+    made_of = f"made-up samples ({tell_ranges(cloud.signature.inputs, ranges)})"
     try:
         output = cloud.train_logits(inputs)
         judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)
         torch.autograd.backward(output, judged.gradient.detach())
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise NotTrainable(detail=f"the cloud model: {str(error).strip().splitlines()[0][:300]}") from error
-    gradients = [tensor.grad for tensor in cloud.parameters.values() if tensor.grad is not None]
-    if not gradients or not all(bool(torch.isfinite(gradient).all()) for gradient in (judged.loss, *gradients)):
-        raise NotTrainable(detail="the cloud model has no finite gradient")
-    return cloud
+    except REFUSALS as error:
+        return f"it stops at {made_of}: {str(error).strip().splitlines()[0][:300]}"
+    gradients = {name: tensor.grad for name, tensor in cloud.parameters.items() if tensor.grad is not None}
+    if not gradients:
+        return f"no parameter has a gradient of {made_of}"
+    unusual = [name for name, gradient in gradients.items() if not bool(torch.isfinite(gradient).all())]
+    if unusual or not bool(torch.isfinite(judged.loss)):
+        return f"of {made_of} the loss or the gradients of {', '.join(unusual[:3]) or 'its output'} are not finite"
+    return None

@@ -33,6 +33,7 @@ from coterie.compile.passes.pool_before_relu import pool_before_relu
 from coterie.compile.passes.ranked_scalars import ranked_scalars
 from coterie.compile.passes.shared_patches import shared_patches
 from coterie.compile.program import CheckedProgram, check_program
+from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.compile.recipe.loss.next_token import NextToken
@@ -64,6 +65,8 @@ class CompiledModel(NamedTuple):
     parameters: Mapping[str, NDArray[np.float32]]
     """The tensors of the first version: parameters and statistics."""
     frozen: Mapping[str, Array]
+    ranges: Mapping[str, Range]
+    """The whole numbers that inputs and target take, where the programs tell."""
 
 
 def compile_model(
@@ -96,6 +99,7 @@ def compile_model(
         predict=_compile_predict(checked, spec, loss),
         parameters={tensor.name: tensors[tensor.name].numpy().copy() for tensor in spec.version},
         frozen=checked.frozen,
+        ranges={**ranges_of(program), **(loss.ranges if isinstance(loss, LossProgram) else {})},
     )
 
 
@@ -226,7 +230,7 @@ def _compile_batched(
         with torch.no_grad():
             return predict(named)
 
-    with at_any_length(size_of_length(checked.inputs)):
+    with at_any_length(size_of_length(checked.inputs), batch[0]):
         traced = trace(without_gradients, given)
         emit = Emitter(_sources(given))
         values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))

@@ -1,5 +1,6 @@
 """What a train step is tried with before there are samples."""
 
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -8,22 +9,71 @@ from coterie.evaluation.datasets import Dataset, Targets
 from coterie.evaluation.train_step import Batch
 from coterie_learning.local import StepScalars
 from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import filler
 from coterie_wire.tensors import Array
 
+Ranges = Mapping[str, tuple[int, int]]
+"""By the name of an input, the least and the greatest whole number that it takes, where that is known."""
+OF_A_BYTE = (0, 255)
+OF_EVERY_TABLE = (0, 1)
 
-def made_up_batch(model: ModelSpec, *, whole: int = 0) -> Batch:
-    """Noise for numbers, `whole` for whole numbers, of which every vocabulary has 0; and a teacher without opinion."""
+
+def made_up_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended: bool = True) -> Batch:
+    """As real as can be known: whole numbers that have a meaning, numbers between 0 and 1, and an undecided teacher.
+
+    Every other sample is filled up in its last third, unless nothing is to be `ended`; what has no room for that is
+    whole. Of truth values the first half is `flag`, because models mask what is present, or what is not.
+    """
     generator = np.random.default_rng(0)
-
-    def samples(spec: TensorSpec) -> Array:
-        shape = (model.batch_size, *spec.shape)
-        return generator.random(shape, np.float32) if spec.dtype == "float32" else np.full(shape, whole, spec.dtype)
-
-    targets = cast(Targets, samples(model.target))
+    count = model.batch_size
+    inputs = {
+        spec.name: made_up(spec, count, generator, ranges, filled=filler(spec, model), flag=flag, ended=ended)
+        for spec in model.inputs
+    }
     if model.classes:
-        targets = np.arange(model.batch_size, dtype=np.int64) % model.classes
-    teacher = np.full((model.batch_size, *model.output.shape), 1 / model.output.shape[-1], np.float32)
-    return Batch(Dataset({spec.name: samples(spec) for spec in model.inputs}, targets), teacher)
+        targets: Array = np.arange(count, dtype=np.int64) % model.classes
+    else:
+        known = {model.target.name: (0, model.output.shape[-1] - 1)} if model.task == "tokens" else ranges
+        fills = model.padding or 0
+        targets = made_up(model.target, count, generator, known, filled=fills, flag=flag, ended=ended)
+    teacher = np.full((count, *model.output.shape), 1 / model.output.shape[-1], np.float32)
+    return Batch(Dataset(inputs, cast(Targets, targets)), teacher)
+
+
+def made_up(
+    spec: TensorSpec,
+    count: int,
+    generator: np.random.Generator,
+    ranges: Ranges,
+    *,
+    filled: int = 0,
+    flag: bool = True,
+    ended: bool = True,
+) -> Array:
+    """`count` samples of one tensor; `filled` is the whole number that fills up."""
+    shape = (count, *spec.shape)
+    if spec.dtype == "float32":
+        return generator.random(shape, np.float32)
+    size = shape[-1]
+    if spec.dtype == "bool":
+        first = np.arange(size) < (size + 1) // 2
+        return np.broadcast_to(first if flag else ~first, shape).copy()
+    low, high = _range(spec, ranges)
+    drawn = generator.integers(low, high + 1, shape)
+    drawn[drawn == filled] = high if high != filled else low
+    if ended and len(spec.shape) == 1 and low <= filled <= high:
+        drawn[1::2, size - size // 3 :] = filled
+    return drawn.astype(spec.dtype)
+
+
+def flags(inputs: Sequence[TensorSpec]) -> tuple[bool, ...]:
+    """What truth values may begin with: nobody knows what they mean."""
+    return (True, False) if any(spec.dtype == "bool" for spec in inputs) else (True,)
+
+
+def tell_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> str:
+    """What samples are made up of, for people."""
+    return ", ".join(_told(spec, ranges) for spec in inputs)
 
 
 def made_up_weights(model: ModelSpec) -> StepScalars:
@@ -34,3 +84,16 @@ def made_up_weights(model: ModelSpec) -> StepScalars:
         proximal_weight=0.01,
         **{name: value for name, value in tried.items() if name in model.scalars},
     )
+
+
+def _range(spec: TensorSpec, ranges: Ranges) -> tuple[int, int]:
+    return ranges.get(spec.name, OF_A_BYTE if spec.dtype == "uint8" else OF_EVERY_TABLE)
+
+
+def _told(spec: TensorSpec, ranges: Ranges) -> str:
+    if spec.dtype == "float32":
+        return f"{spec.name} of numbers between 0 and 1"
+    if spec.dtype == "bool":
+        return f"{spec.name} half true, half false"
+    low, high = _range(spec, ranges)
+    return f"{spec.name} of whole numbers from {low} to {high}"

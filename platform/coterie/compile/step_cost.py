@@ -25,7 +25,7 @@ def measure_stored(arguments: MeasureArguments, _report: ReportProgress) -> Meas
     parameters = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     frozen = read_frozen(arguments.frozen, model)
     steps = DeviceSteps(Path(arguments.train_step).read_bytes(), model, frozen)
-    batch, weights, training = made_up_batch(model), made_up_weights(model), steps.begin(parameters)
+    batch, weights, training = made_up_batch(model, arguments.ranges), made_up_weights(model), steps.begin(parameters)
     times = []
     for _ in range(1 + TIMED_STEPS):
         started = time.perf_counter()

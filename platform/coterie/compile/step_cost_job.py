@@ -13,6 +13,8 @@ class MeasureArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     train_step: str
     parameters: str
     frozen: str | None
+    ranges: dict[str, tuple[int, int]] = {}
+    """The least and the greatest whole number that inputs and target take, where that is known."""
 
 
 class MeasureResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from coterie.cloud.preflight import preflight_stored, try_training
+from coterie.cloud.preflight import preflight_stored
 from coterie.cloud.preflight_job import PairMismatch, PreflightArguments
 from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.errors import (
@@ -27,6 +27,7 @@ from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss import Loss
 from coterie.compile.recipe.loss.mean_squared_error import MeanSquaredError
 from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.trial import try_training
 from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
@@ -51,6 +52,10 @@ def compiled_once(entry: Entry, optimiser: str) -> CompiledModel:
     recipe = Recipe(loss=entry.loss, optimiser=OPTIMISERS[optimiser].kind, clipping=True)
     example = entry.samples(2, 0, EXAMPLE)
     return reference.compiled(entry.built(), *example, batch_size=BATCH, recipe=recipe, length=entry.length)
+
+
+def exported(entry: Entry) -> torch.export.ExportedProgram:
+    return export_module(entry.built(), entry.samples(2, 0, EXAMPLE), entry.length)
 
 
 def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
@@ -305,13 +310,15 @@ def test_dropout_is_drawn_for_every_length() -> None:
 
 @pytest.mark.parametrize("name", ["mean", "maximum", "softmax", "positions"])
 def test_model_that_knows_its_padding_passes_the_trial(name: str) -> None:
-    try_training(compiled(of_words(POOLED[name])))
+    entry = of_words(POOLED[name])
+    try_training(exported(entry), compiled(entry))
 
 
 @pytest.mark.parametrize("name", ["plain mean", "share", "last"])
 def test_model_that_counts_padding_is_refused(name: str) -> None:
+    entry = of_words(POOLED[name])
     with pytest.raises(PaddingCounts, match="words != 0"):
-        try_training(compiled(of_words(POOLED[name])))
+        try_training(exported(entry), compiled(entry))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,161 @@
+"""A compiled model is tried on made-up samples before it is accepted, and where it fails, what does is looked for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from msgspec import UNSET
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Interpreter
+from torch.fx.node import Node
+
+from coterie.compile.compiled import CompiledModel
+from coterie.compile.errors import NotTrainable, PaddingCounts
+from coterie.compile.flat import REFUSALS
+from coterie.compile.made_up import flags, made_up_batch, made_up_weights, tell_ranges
+from coterie.compile.node_places import place_of
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import open_session, predict_logits
+from coterie.evaluation.train_step import Batch, DeviceSteps, Training
+from coterie_wire.contract import at_length, filler
+from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
+
+TRIED_STEPS = 3
+
+
+def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
+    """Train on made-up samples, save and restore. Raises NotTrainable or PaddingCounts.
+
+    Truth values may tell what is present or what is not; it is enough that the model trains with one of them.
+    """
+    refused: list[NotTrainable] = []
+    for flag in flags(compiled.spec.inputs):
+        try:
+            _try_steps(program, compiled, flag=flag)
+        except NotTrainable as error:
+            refused.append(error)
+        else:
+            break
+    else:
+        raise refused[0]
+    if compiled.spec.length is not UNSET:
+        try_lengths(compiled)
+
+
+def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool) -> None:
+    model = compiled.spec
+    batch, weights = made_up_batch(model, compiled.ranges, flag=flag), made_up_weights(model)
+    others: list[Batch] = []
+    if model.length is not UNSET:
+        others.append(made_up_batch(at_length(model, model.length.shortest), compiled.ranges, flag=flag))
+    steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
+    training = steps.begin(compiled.parameters)
+    for tried in (*others, *[batch] * TRIED_STEPS):
+        before = training
+        training, loss, _ = steps.step(before, tried, weights, compiled.parameters)
+        if not np.isfinite(loss) or _unusual(training.parameters):
+            raise NotTrainable(detail=_why_not_finite(program, compiled, before, training, tried, loss))
+    if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
+        raise NotTrainable(
+            detail=f"a step on made-up samples ({tell_ranges(model.inputs, compiled.ranges)}) changes no parameter, as "
+            "where the loss depends on none of them, or through .detach(), argmax, round and comparisons alone, which "
+            "have no slope"
+        )
+    restored = decode_tensors(encode_tensors(training.parameters), expected=model.version)
+    again_parameters = {name: tensor.astype(np.float32) for name, tensor in restored.items()}
+    session = open_session(compiled.predict)
+    logits, again = (
+        predict_logits(session, tensors, batch.dataset, compiled.frozen)
+        for tensors in (training.parameters, again_parameters)
+    )
+    if not np.isfinite(logits).all() or not np.array_equal(logits, again):
+        raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
+
+
+def try_lengths(compiled: CompiledModel) -> None:
+    """What is said of a short sample is the same when it is filled up to a long one. Raises PaddingCounts."""
+    model, session = compiled.spec, open_session(compiled.predict)
+    assert model.length is not UNSET, "only models with lengths are asked"
+    short = made_up_batch(at_length(model, model.length.shortest), compiled.ranges, ended=False).dataset
+    filled = {
+        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), filler(spec, model))
+        for spec in model.inputs
+    }
+    said, again = (
+        predict_logits(session, compiled.parameters, Dataset(inputs, short.labels), compiled.frozen)
+        for inputs in (short.inputs, filled)
+    )
+    if not np.allclose(said, again[tuple(map(slice, said.shape))], rtol=1e-3, atol=1e-4):
+        raise PaddingCounts(padding=model.padding or 0)
+
+
+def _filled(array: Array, shape: tuple[int, ...], number: int) -> Array:
+    """As devices fill samples up."""
+    whole: Array = np.full(shape, number, array.dtype)
+    whole[tuple(map(slice, array.shape))] = array
+    return whole
+
+
+def _unusual(tensors: Tensors) -> Sequence[str]:
+    """The names of those that are not finite."""
+    return [name for name, tensor in tensors.items() if not bool(np.isfinite(tensor).all())]
+
+
+def _why_not_finite(
+    program: ExportedProgram, compiled: CompiledModel, before: Training, after: Training, batch: Batch, loss: float
+) -> str:
+    """Where a step on `batch` left the finite numbers, and what to write."""
+    made_of = f"made-up samples ({tell_ranges(compiled.spec.inputs, compiled.ranges)})"
+    if said := _first_not_finite(program, before, batch):
+        return (
+            f"of {made_of} {said} is not finite: add a small number to what is divided by or what a logarithm or root "
+            "is taken of, count at least one with .clamp(min=1), and let a mask of -inf hide no whole row"
+        )
+    if not np.isfinite(loss):
+        return f"of {made_of} the output is finite, and the loss of it is not: its logarithms or quotients are at fault"
+    names = _unusual(after.parameters)
+    module = names[0].rpartition(".")[0] or "the model itself"
+    return (
+        f"of {made_of} the loss is finite, and the gradients of {', '.join(names[:3])} are not: what module {module!r} "
+        "gives goes through a root, a norm or a quotient of 0; add a small number inside it, before torch.where chooses"
+    )
+
+
+def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) -> str | None:
+    """The first operator of the model that gives what is not a number, else the first that gives what is infinite."""
+    finder = _Finder(program.graph_module)
+    inputs = iter(batch.dataset.inputs.values())
+    values: list[Tensor] = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            values.append(torch.from_numpy(np.array(next(inputs))))
+            continue
+        assert spec.target is not None
+        source = program.state_dict if spec.target in program.state_dict else program.constants
+        found = before.parameters.get(spec.target)
+        values.append(source[spec.target].detach().clone() if found is None else torch.from_numpy(np.array(found)))
+    try:
+        with torch.no_grad():
+            finder.run(*values)
+    except REFUSALS:
+        return None
+    return finder.no_number or finder.infinite
+
+
+class _Finder(Interpreter):
+    """Runs a program in PyTorch and remembers the first operators that give unusual numbers."""
+
+    no_number: str | None = None
+    infinite: str | None = None
+
+    def run_node(self, n: Node) -> object:
+        found = super().run_node(n)
+        if isinstance(found, Tensor) and found.is_floating_point() and n.op == "call_function":
+            told = f"what operator {n.target} in {place_of(n)} gives"
+            if self.no_number is None and bool(torch.isnan(found).any()):
+                self.no_number = told
+            if self.infinite is None and bool(torch.isinf(found).any()):
+                self.infinite = told
+        return found
