@@ -1,7 +1,10 @@
 """A loss that came as a program: a PyTorch function of output and target, with a number for each sample."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
+import msgspec
+import numpy as np
 import torch
 from torch import Tensor
 from torch.export import ExportedProgram
@@ -9,16 +12,18 @@ from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
-from coterie.compile.dtypes import TARGETS, TORCH_TYPES
+from coterie.compile.dtypes import TARGETS
 from coterie.compile.errors import UnsupportedLoss
 from coterie.compile.flat import REFUSALS, Argument, FlatProgram
+from coterie.compile.made_up import made_up
 from coterie.compile.passes.copying import copy_graph
+from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe.loss import Loss
 from coterie.compile.recipe.loss.custom import Custom
-from coterie_wire.bundle import Task, TensorSpec
+from coterie_wire.bundle import Shape, Task, TensorSpec
 from coterie_wire.contract import TARGET
 
-OUTPUT = "output"
+OUTPUTS = "output.{}"
 TRIED = 4
 """Samples."""
 
@@ -36,7 +41,7 @@ class LossProgram:
         for spec, node in zip(specs, placeholders, strict=True):
             match spec.kind:
                 case InputKind.USER_INPUT:
-                    taken.append(_sample(node, (OUTPUT, TARGET)[len(taken) : len(taken) + 1]))
+                    taken.append(_sample(node, OUTPUTS.format(len(taken))))
                     arguments.append(taken[-1].name)
                 case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
                     assert spec.target is not None
@@ -44,20 +49,31 @@ class LossProgram:
                     arguments.append(kept[spec.target].detach())
                 case other:
                     raise UnsupportedLoss(found=f"it takes a {other.name.lower()}; keep constants in buffers")
-        if len(taken) != 2 or taken[0].dtype != "float32":
+        if len(taken) < 2 or any(output.dtype != "float32" for output in taken[:-1]):
             raise UnsupportedLoss(found=f"it takes {', '.join(map(_shown, taken)) or 'nothing'}")
+        *outputs, target = taken
         _check_result(program)
-        self._output, self._target = taken
-        self._program = FlatProgram(_named(program.graph_module), tuple(arguments))
+        self._outputs, self._target = outputs, msgspec.structs.replace(target, name=TARGET)
+        self._whole_batches = kind.whole_batches
+        names = [node.name for spec, node in zip(specs, placeholders, strict=True) if spec.kind is InputKind.USER_INPUT]
+        known = ranges_of(program).get(names[-1])
+        self.ranges: Mapping[str, Range] = {} if known is None else {TARGET: known}
+        """Of a target of whole numbers, where the program tells."""
+        self._program = FlatProgram(_named(program.graph_module), tuple(arguments)).renamed({target.name: TARGET})
 
     def target(self, output: TensorSpec) -> TensorSpec | None:
         """What one sample's target must be for a model with this `output`; None where they do not fit together."""
-        fits = output.shape == self._output.shape
+        fits = [output.shape] == [taken.shape for taken in self._outputs]
         match self.task:
             case "classes":
                 fits = fits and len(output.shape) == 1 and (self._target.dtype, self._target.shape) == ("int64", ())
             case "labels":
                 fits = fits and len(output.shape) == 1 and self._target.shape == output.shape
+        return self._target if fits else None
+
+    def target_of(self, shapes: Sequence[Shape]) -> TensorSpec | None:
+        """`target` for a model with several outputs of these `shapes`, which tell no classes or labels."""
+        fits = self.task == "values" and list(shapes) == [taken.shape for taken in self._outputs]
         return self._target if fits else None
 
     def wanted(self) -> str:
@@ -67,18 +83,33 @@ class LossProgram:
             "labels": "logits [batch, labels] and targets of the same shape",
         }
         asked = f", to tell {self.task} apart {of_task[self.task]}" if self.task in of_task else ""
-        return f"{_shown(self._output)} and {_shown(self._target)}, by its program{asked}"
+        return f"{' and '.join(map(_shown, (*self._outputs, self._target)))}, by its program{asked}"
 
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
-        """One number for each sample, [batch]. Raises UnsupportedOperator."""
-        found, _ = self._program.forward({OUTPUT: output, TARGET: target})
+        """One number for each sample, [batch]; several outputs come end to end. Raises UnsupportedOperator."""
+        given = {TARGET: target}
+        if len(self._outputs) == 1:
+            given[self._outputs[0].name] = output
+        else:
+            parts = torch.split(output, [math.prod(taken.shape) for taken in self._outputs], dim=1)
+            for taken, part in zip(self._outputs, parts, strict=True):
+                given[taken.name] = part.reshape(-1, *taken.shape)
+        found, _ = self._program.forward(given)
         return found
 
     def check_samples(self) -> None:
-        """That the loss of a sample is a function of that sample alone, on made-up ones. Raises UnsupportedLoss."""
+        """That the loss of a sample is a function of that sample alone, on made-up ones, unless it takes whole batches.
+
+        Raises UnsupportedLoss.
+        """
         generator = torch.Generator().manual_seed(0)
-        output = torch.randn(TRIED, *self._output.shape, generator=generator)
-        target = self._made_up(generator)
+        shape = (
+            self._outputs[0].shape
+            if len(self._outputs) == 1
+            else (sum(math.prod(taken.shape) for taken in self._outputs),)
+        )
+        output = torch.randn(TRIED, *shape, generator=generator)
+        target = torch.from_numpy(made_up(self._target, TRIED, np.random.default_rng(0), self.ranges))
         try:
             together, again = self.losses(output, target), self.losses(output, target)
             # Each sample with a copy of itself: a batch of 1 could be taken for a constant.
@@ -87,17 +118,11 @@ class LossProgram:
             raise UnsupportedLoss(found=str(error).strip().split("\n", 1)[0][:300]) from error
         if not bool(torch.isfinite(together).all()) or not torch.equal(together, again):
             raise UnsupportedLoss(found="its numbers are not finite, or differ from call to call")
-        if not torch.allclose(together, torch.stack(alone), rtol=1e-4, atol=1e-5):
+        if not self._whole_batches and not torch.allclose(together, torch.stack(alone), rtol=1e-4, atol=1e-5):
             raise UnsupportedLoss(
-                found="the loss of a sample depends on the others of its batch, as where it is a mean"
+                found="the loss of a sample depends on the others of its batch: take no mean over them; or, where it "
+                'must, as in contrastive learning, say {"kind": "custom", "whole_batches": true} in the recipe'
             )
-
-    def _made_up(self, generator: torch.Generator) -> Tensor:
-        """Classes that every model has, or numbers between 0 and 1."""
-        shape = (TRIED, *self._target.shape)
-        if self._target.dtype == "float32":
-            return torch.rand(shape, generator=generator)
-        return torch.randint(0, 2, shape, generator=generator).to(TORCH_TYPES[self._target.dtype])
 
 
 Criterion = Loss | LossProgram
@@ -115,13 +140,13 @@ def criterion(loss: Loss, program: ExportedProgram | None) -> Criterion:
     return loss
 
 
-def _sample(node: Node, names: Sequence[str]) -> TensorSpec:
+def _sample(node: Node, name: str) -> TensorSpec:
     value = node.meta.get("val")
-    if not isinstance(value, Tensor) or value.dtype not in TARGETS or not names:
+    if not isinstance(value, Tensor) or value.dtype not in TARGETS:
         raise UnsupportedLoss(found=f"it takes an argument {node.name} that is not the output or the target")
     if [axis for axis, size in enumerate(value.shape) if not isinstance(size, int)] != [0]:
         raise UnsupportedLoss(found=f"argument {node.name} has no dynamic leading axis, or other dynamic axes")
-    return TensorSpec(names[0], TARGETS[value.dtype], tuple(int(size) for size in value.shape[1:]))
+    return TensorSpec(name, TARGETS[value.dtype], tuple(int(size) for size in value.shape[1:]))
 
 
 def _check_result(program: ExportedProgram) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -27,8 +27,10 @@ from coterie.compile.frozen import bear_rounding, freeze
 from coterie.compile.loss_program import Criterion
 from coterie.compile.passes.detached_blocks import detached_blocks
 from coterie.compile.recipe.trains import Trains
-from coterie.compile.signature import Signature, check_signature, in_service, input_tensor
+from coterie.compile.service import in_service
+from coterie.compile.signature import Signature, check_signature, input_tensor
 from coterie.compile.statistics import Statistics, settle_statistics
+from coterie.compile.traceable import traceable
 from coterie.compile.whole_layers import whole_layers
 from coterie_wire.length import Length
 from coterie_wire.tensors import Array
@@ -48,32 +50,47 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
         places = {name: place for place, name in enumerate(inspect.signature(module.forward).parameters)}
         for name, axis in length.axes.items():
             shapes[places[name]][axis + 1] = long
-    # A batch of 1 would be taken for a constant.
-    doubled = tuple(torch.cat([tensor, tensor]) if len(tensor) == 1 else tensor for tensor in example)
+    return _exported(
+        module, tuple(map(_doubled, example)), tuple(shapes), nullcontext() if length is None else whole_layers()
+    )
+
+
+def export_loss(function: Callable[..., Tensor], output: Tensor | Sequence[Tensor], target: Tensor) -> ExportedProgram:
+    """A loss as a program: `function` of a batch of outputs and their targets, of which there are examples [n, ...].
+
+    Of a model with several outputs it takes the tuple of them. Raises what `export_module` raises.
+    """
+    batch = torch.export.Dim("batch", min=1)
+    outputs = (output,) if isinstance(output, Tensor) else tuple(output)
+    module = _Loss(function, alone=isinstance(output, Tensor))
+    shapes = (tuple({0: batch} for _ in outputs), {0: batch})
+    return _exported(module, (tuple(map(_doubled, outputs)), _doubled(target)), shapes, nullcontext())
+
+
+class _Loss(nn.Module):
+    def __init__(self, function: Callable[..., Tensor], *, alone: bool) -> None:
+        super().__init__()
+        self.function, self._alone = function, alone
+
+    def forward(self, outputs: tuple[Tensor, ...], target: Tensor) -> Tensor:
+        return self.function(outputs[0] if self._alone else outputs, target)
+
+
+def _exported(
+    module: nn.Module, example: tuple[object, ...], shapes: tuple[object, ...], around: AbstractContextManager[None]
+) -> ExportedProgram:
     try:
-        with warnings.catch_warnings(), nullcontext() if length is None else whole_layers():
+        with warnings.catch_warnings(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            return detached_blocks(torch.export.export(module.train(), doubled, dynamic_shapes=tuple(shapes)))
+            return detached_blocks(torch.export.export(module.train(), example, dynamic_shapes=shapes))
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module) from error
 
 
-def export_loss(function: Callable[[Tensor, Tensor], Tensor], output: Tensor, target: Tensor) -> ExportedProgram:
-    """A loss as a program: `function` of a batch of outputs and their targets, of which there are examples [n, ...].
-
-    Raises what `export_module` raises.
-    """
-    return export_module(_Loss(function), (output, target))
-
-
-class _Loss(nn.Module):
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, output: Tensor, target: Tensor) -> Tensor:
-        return self.function(output, target)
+def _doubled(tensor: Tensor) -> Tensor:
+    """A batch of 1 would be taken for a constant."""
+    return torch.cat([tensor.detach()] * 2) if len(tensor) == 1 else tensor.detach()
 
 
 class CheckedProgram(NamedTuple):

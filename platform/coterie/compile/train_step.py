@@ -10,6 +10,7 @@ from coterie.compile.loss_program import Criterion
 from coterie.compile.losses import Teacher, judge
 from coterie.compile.optimisers import advance, clip
 from coterie.compile.recipe import Recipe
+from coterie.compile.recipe.loss.custom import Custom
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION
 
@@ -58,7 +59,15 @@ def train_step(
         for role, tensor in zip(("param", *roles), (stepped.parameter, *stepped.slots), strict=True):
             results.update(_parted(f"next.{role}", tensor, block))
     results.update({f"next.{name}": tensor for name, tensor in gathered.items()})
+    if isinstance(recipe.loss, Custom) and recipe.loss.whole_batches:
+        full = weight.amin() > 0
+        results.update({name: torch.where(full, results[name], given[before]) for name, before in _carried(results)})
     return results
+
+
+def _carried(results: Mapping[str, Tensor]) -> Sequence[tuple[str, str]]:
+    """The names of what the next step takes, with those that they have in this one."""
+    return [(name, name.removeprefix("next.")) for name in results if name.startswith("next.")]
 
 
 Block = Sequence[TensorSpec]

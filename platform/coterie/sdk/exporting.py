@@ -14,8 +14,8 @@ from coterie_wire.length import Length
 
 Example = Tensor | Sequence[Tensor]
 """The inputs of a model: one tensor or several, each with a leading batch axis of any size."""
-LossFunction = Callable[[Tensor, Tensor], Tensor]
-"""Of a batch's outputs and targets; a number for each sample, [batch]."""
+LossFunction = Callable[..., Tensor]
+"""Of a batch's output, a tuple where a model gives several, and of its targets; a number for each sample, [batch]."""
 CUSTOM: Mapping[str, object] = {"kind": "custom"}
 
 
@@ -63,7 +63,7 @@ def _write(program: ExportedProgram, path: Path) -> Path:
     return path
 
 
-def _output(module: nn.Module, inputs: Sequence[Tensor]) -> Tensor:
+def _output(module: nn.Module, inputs: Sequence[Tensor]) -> Tensor | Sequence[Tensor]:
     with torch.no_grad():
-        output: Tensor = module.eval()(*inputs)  # so that running statistics stay as they are
+        output: Tensor | Sequence[Tensor] = module.eval()(*inputs)  # so that running statistics stay as they are
     return output

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.compile.compiled import CompiledModel, compile_model
+from coterie.compile.ctc import ctc_loss
 from coterie.compile.errors import LossMismatch, UnsafeUpload, UnsupportedLoss, UnsupportedOperator
 from coterie.compile.loss_program import LossProgram, criterion
 from coterie.compile.losses import judge
@@ -19,9 +20,10 @@ from coterie.compile.program import export_loss, export_module
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.custom import Custom
+from coterie.compile.trial import try_training
 from coterie.compile.upload import load_criterion
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import evaluate
+from coterie.evaluation.scoring import evaluate, open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.database import Database
@@ -29,6 +31,7 @@ from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_learning.local import StepScalars
+from tests.zoo.reference import uploaded
 
 BATCH, FEATURES, CLASSES = 6, 5, 4
 SHARE, PULL, CLIP = 0.3, 0.1, 0.5
@@ -55,6 +58,34 @@ def contrastive(output: Tensor, target: Tensor) -> Tensor:
 def weighted_labels(output: Tensor, target: Tensor) -> Tensor:
     found = functional.binary_cross_entropy_with_logits(output, target, reduction="none", pos_weight=torch.tensor(3.0))
     return found.mean(dim=1)
+
+
+def gaussian(output: Tensor, target: Tensor) -> Tensor:
+    """A mean and a variance for each number (Nix and Weigend 1994), some of the variances below their bound."""
+    mean, spread = output.chunk(2, dim=1)
+    variance = functional.softplus(spread)
+    return functional.gaussian_nll_loss(mean, target, variance, eps=0.5, reduction="none", full=True).mean(dim=1)
+
+
+def margin(output: Tensor, target: Tensor) -> Tensor:
+    return functional.multi_margin_loss(output, target, reduction="none")
+
+
+FRAMES, LABELS, SPOKEN = 9, 5, 3
+
+
+def speech(output: Tensor, target: Tensor) -> Tensor:
+    """Graves et al. 2006, of frames in the last axis; 0 is both what fills targets up and the blank."""
+    frames = output.permute(2, 0, 1).log_softmax(dim=2)
+    lengths = torch.full((output.shape[0],), FRAMES)
+    return functional.ctc_loss(frames, target, lengths, (target > 0).sum(dim=1), reduction="none")
+
+
+def utterances(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Of one to three labels, some twice in a row."""
+    labels = np.repeat(rng.integers(1, LABELS, (count, 1)), SPOKEN, axis=1) + rng.integers(0, 2, (count, SPOKEN))
+    ends = rng.integers(1, SPOKEN + 1, (count, 1))
+    return np.where(np.arange(SPOKEN) < ends, np.minimum(labels, LABELS - 1), 0)
 
 
 @dataclass(frozen=True)
@@ -95,6 +126,30 @@ CASES = {
         lambda rng, n: rng.normal(size=(n, 2, CLASSES)),
         functional.mse_loss,
     ),
+    "gaussian": Case(
+        Custom(),
+        gaussian,
+        (2 * CLASSES,),
+        lambda rng, n: rng.normal(size=(n, CLASSES)).astype(np.float32),
+        lambda rng, n: rng.normal(size=(n, 2 * CLASSES)),
+        functional.mse_loss,
+    ),
+    "margin": Case(
+        Custom("classes"),
+        margin,
+        (CLASSES,),
+        lambda rng, n: rng.integers(0, CLASSES, n),
+        lambda rng, n: rng.dirichlet(np.ones(CLASSES), n),
+        functional.cross_entropy,
+    ),
+    "speech": Case(
+        Custom(),
+        speech,
+        (LABELS, FRAMES),
+        utterances,
+        lambda rng, n: rng.normal(size=(n, LABELS, FRAMES)),
+        functional.mse_loss,
+    ),
     "weighted labels": Case(
         Custom("labels"),
         weighted_labels,
@@ -119,7 +174,7 @@ def compiled(name: str) -> tuple[nn.Module, CompiledModel]:
     program = export_loss(case.function, torch.zeros(2, *case.shape), torch.from_numpy(case.targets(rng, 2)))
     exported = export_module(module, (torch.zeros(2, FEATURES),))
     recipe = Recipe(loss=case.kind, clipping=True)
-    return module, compile_model(exported, recipe, batch_size=BATCH, loss_program=program)
+    return module, compile_model(exported, recipe, batch_size=BATCH, loss_program=uploaded(program))
 
 
 def batch_of(case: Case, model: CompiledModel, seed: int) -> Batch:
@@ -243,6 +298,148 @@ def test_what_is_no_loss_is_refused(function: Callable[[Tensor, Tensor], Tensor]
         found = criterion(Custom(), export_loss(function, torch.zeros(2, 3), torch.ones(2, 3)))
         assert isinstance(found, LossProgram)
         found.check_samples()
+
+
+def test_speech_that_no_frames_can_spell_has_an_infinite_loss_or_none() -> None:
+    output, target = torch.randn(2, LABELS, 4), torch.tensor([[1, 1, 1], [2, 0, 0]])
+    for zero_infinity in (False, True):
+
+        def loss(frames: Tensor, target: Tensor, zero: bool = zero_infinity) -> Tensor:
+            given, lengths = frames.permute(2, 0, 1).log_softmax(dim=2), torch.full((frames.shape[0],), 4)
+            return functional.ctc_loss(
+                given, target, lengths, (target > 0).sum(dim=1), reduction="none", zero_infinity=zero
+            )
+
+        found = criterion(Custom(), export_loss(loss, output, target))
+        assert isinstance(found, LossProgram)
+        torch.testing.assert_close(found.losses(output, target), loss(output, target))
+        for reduction in ("mean", "sum"):
+            whole = functional.ctc_loss(
+                output[1:].permute(2, 0, 1).log_softmax(2), target[1:], [4], [1], reduction=reduction
+            )
+            ours = ctc_loss(
+                output[1:].permute(2, 0, 1).log_softmax(2),
+                target[1:],
+                torch.tensor([4]),
+                torch.tensor([1]),
+                reduction={"mean": 1, "sum": 2}[reduction],
+            )
+            torch.testing.assert_close(ours, whole)
+
+
+class Tower(nn.Module):
+    """Two towers of embeddings, of questions and of answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.questions, self.answers = nn.Embedding(30, 8), nn.Embedding(40, 8)
+        self.left, self.right = nn.Linear(8, 6), nn.Linear(8, 6)
+
+    def forward(self, question: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
+        one, other = self.left(self.questions(question).mean(1)), self.right(self.answers(answer).mean(1))
+        return functional.normalize(one, dim=1), functional.normalize(other, dim=1)
+
+
+def info_nce(outputs: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
+    """van den Oord, Li and Vinyals 2018, arXiv 1807.03748, equation 4: the others of the batch are wrong answers."""
+    alike = outputs[0] @ outputs[1].t() * 10
+    return functional.cross_entropy(alike, torch.arange(alike.shape[0]), reduction="none") + 0 * target
+
+
+def test_a_loss_of_whole_batches_follows_pytorch_on_full_ones_alone() -> None:
+    torch.manual_seed(0)
+    module, rng = Tower(), np.random.default_rng(0)
+    example = (torch.randint(1, 30, (2, 5)), torch.randint(1, 40, (2, 7)))
+    loss = uploaded(export_loss(info_nce, module(*example), torch.zeros(2)))
+    exported = uploaded(export_module(module, example))
+    with pytest.raises(UnsupportedLoss, match="whole_batches"):
+        compile_model(exported, Recipe(loss=Custom()), batch_size=BATCH, loss_program=loss)
+    recipe = Recipe(loss=Custom(whole_batches=True), distillation=False)
+    model = compile_model(exported, recipe, batch_size=BATCH, loss_program=loss)
+    try_training(exported, model)
+    steps, reference = (
+        DeviceSteps(model.train_step, model.spec),
+        torch.optim.SGD(module.parameters(), 0.1, momentum=0.5),
+    )
+    training = steps.begin(model.parameters)
+    for _ in range(20):
+        question, answer = rng.integers(1, 30, (BATCH, 5)), rng.integers(1, 40, (BATCH, 7))
+        batch = Dataset({"question": question, "answer": answer}, np.zeros(BATCH, np.float32))
+        training, found, _ = steps.step(training, Batch(batch), StepScalars(0.1, 0.5))
+        expected = info_nce(module(*map(torch.from_numpy, (question, answer))), torch.zeros(BATCH)).mean()
+        reference.zero_grad()
+        torch.autograd.backward(expected)
+        reference.step()
+        assert found == pytest.approx(expected.item(), rel=1e-4)
+        # A batch that is not full is left out, with what the optimiser remembers.
+        same, _, _ = steps.step(training, Batch(batch.take(slice(0, BATCH - 1))), StepScalars(0.1, 0.5))
+        for before, after in ((training.parameters, same.parameters), (training.slots, same.slots)):
+            assert all(np.array_equal(before[name], after[name]) for name in before)
+    for name, tensor in module.named_parameters():
+        np.testing.assert_allclose(training.parameters[name], tensor.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+class Detector(nn.Module):
+    """Tells what there is, and where: a vector and a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.kind, self.place = nn.Linear(FEATURES, 8), nn.Linear(8, CLASSES), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        found = torch.tanh(self.body(x))
+        return self.kind(found), self.place(found).reshape(-1, 2, 2)
+
+
+def detection(outputs: tuple[Tensor, Tensor], target: Tensor) -> Tensor:
+    """The kind is the first number of a target, and the corners are the others."""
+    kinds, corners = outputs
+    off = functional.smooth_l1_loss(corners, target[:, 1:].reshape(-1, 2, 2), reduction="none")
+    return functional.cross_entropy(kinds, target[:, 0].long(), reduction="none") + off.mean(dim=(1, 2))
+
+
+def test_several_outputs_with_a_loss_that_takes_them_all_follow_pytorch() -> None:
+    torch.manual_seed(0)
+    module, rng = Detector(), np.random.default_rng(0)
+    x, target = torch.randn(2, FEATURES), torch.zeros(2, 5)
+    loss, exported = uploaded(export_loss(detection, module(x), target)), uploaded(export_module(module, (x,)))
+    model = compile_model(exported, Recipe(loss=Custom()), batch_size=BATCH, loss_program=loss)
+    assert (model.spec.output.shape, model.spec.target.shape) == ((CLASSES + 4,), (5,))
+    try_training(exported, model)
+    steps, reference = (
+        DeviceSteps(model.train_step, model.spec),
+        torch.optim.SGD(module.parameters(), 0.1, momentum=0.5),
+    )
+    training = steps.begin(model.parameters)
+    for number in range(20):
+        count = BATCH - number % 3
+        x = torch.from_numpy(rng.normal(size=(count, FEATURES)).astype(np.float32))
+        kinds, corners = rng.integers(0, CLASSES, (count, 1)), rng.normal(size=(count, 4))
+        target = torch.from_numpy(np.concatenate([kinds, corners], axis=1).astype(np.float32))
+        samples = Dataset({"x": x.numpy()}, target.numpy())
+        training, found, _ = steps.step(training, Batch(samples), StepScalars(0.1, 0.5))
+        expected = detection(module(x), target).mean()
+        reference.zero_grad()
+        torch.autograd.backward(expected)
+        reference.step()
+        assert found == pytest.approx(expected.item(), rel=1e-4)
+    for name, tensor in module.named_parameters():
+        np.testing.assert_allclose(training.parameters[name], tensor.detach().numpy(), rtol=1e-4, atol=1e-6)
+    with torch.no_grad():
+        wanted = torch.cat([part.flatten(1) for part in module(x)], dim=1)
+    np.testing.assert_allclose(
+        predict_logits(open_session(model.predict), training.parameters, samples), wanted.numpy(), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_several_outputs_need_a_loss_that_takes_them() -> None:
+    module, x = Detector(), torch.randn(2, FEATURES)
+    exported = export_module(module, (x,))
+    with pytest.raises(LossMismatch, match=r"several outputs, \[batch, 4\] and \[batch, 2, 2\]"):
+        compile_model(exported, Recipe(), batch_size=2)
+    loss = export_loss(huber, torch.zeros(2, CLASSES), torch.zeros(2, CLASSES))
+    with pytest.raises(LossMismatch, match=r"\[batch, 2, 2\]"):
+        compile_model(exported, Recipe(loss=Custom()), batch_size=2, loss_program=loss)
 
 
 def test_a_loss_and_its_recipe_belong_together() -> None:

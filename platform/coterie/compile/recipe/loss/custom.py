@@ -17,3 +17,10 @@ class Custom(Loss, frozen=True, tag="custom"):
         Literal["classes", "labels", "values"],
         Meta(description="what the output is, and so which samples are right: classes, labels, or none of it"),
     ] = "values"
+    whole_batches: Annotated[
+        bool,
+        Meta(
+            description="whether the loss of a sample depends on the others of its batch, as in contrastive learning; "
+            "then a step on a batch that is not full changes nothing"
+        ),
+    ] = False
