@@ -50,6 +50,8 @@ class Device(models.Model):
     """A list of strings."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.ENROLLED)
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
+    trusted_key = models.CharField(max_length=64, blank=True, editable=False)
+    """The platform's Ed25519 public key, in hexadecimal digits, that it was given when it joined; blank: not known."""
     enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
     enrolled_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -13,6 +13,7 @@ from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, tell_consoles, wake_device
+from coterie.core.identity import verify_key
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.observing import observe, story
 from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
@@ -22,6 +23,8 @@ MISSED_CHECK_INS = 2.5
 """A device counts as present until it has let this many of its check-in intervals pass."""
 TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
 MAX_TAGS = 32
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What breaks lines or steers a terminal (C0 and C1), turns the direction of text (UAX 9), or is half a character."""
 
 
 class TokenUnknown(CoterieError):
@@ -64,6 +67,14 @@ class BadTag(CoterieError):
     sentence = "{tag!r} is no tag: up to 32 of small letters, digits and . _ : - in at most 50 characters each."
 
 
+class BadName(CoterieError):
+    """A name that would lead astray whoever reads it in a list or a log. Fields: name, character."""
+
+    code = "fleet.bad_name"
+    kind = ErrorKind.INVALID
+    sentence = "{name} is no name for a device: it holds the control character {character}; leave it out."
+
+
 class IssuedEnrolmentToken(NamedTuple):
     """A new token and its secret, which is shown this once."""
 
@@ -84,6 +95,14 @@ def checked_tags(tags: Sequence[str]) -> list[str]:
         if TAG.fullmatch(tag) is None or len(tags) > MAX_TAGS:
             raise BadTag(tag=tag)
     return sorted(set(tags))
+
+
+def checked_name(name: str) -> str:
+    """`name`, which stays on its line. Raises BadName."""
+    found = CONTROL.search(name)
+    if found is not None:
+        raise BadName(name=ascii(name), character=f"U+{ord(found.group()):04X}")
+    return name
 
 
 @audited("fleet.create_enrolment_token")
@@ -112,7 +131,7 @@ def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
 
 @transaction.atomic
 def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
-    """A new device in the fleet. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    """A new device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
     token = EnrolmentToken.objects.select_for_update().filter(secret_hash=hash_secret(secret)).first()
     if token is None:
         raise TokenUnknown
@@ -125,7 +144,8 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         raise TokenUsedUp(uses_allowed=token.uses_allowed)
     credential = new_secret("cod")
     device = Device.objects.create(
-        name=name,
+        name=checked_name(name),
+        trusted_key=verify_key().hex(),
         tags=token.tags,
         credential_hash=hash_secret(credential),
         enrolled_with=token,
@@ -210,9 +230,9 @@ def leave_fleet(*, device: Device, now: datetime) -> None:
 
 @audited("fleet.change_device", subject="device")
 def change_device(*, device: Device, name: str | None = None, tags: Sequence[str] | None = None) -> None:
-    """Rename the device, tag it anew, or both. Raises BadTag."""
+    """Rename the device, tag it anew, or both. Raises BadName or BadTag."""
     if name is not None:
-        device.name = name
+        device.name = checked_name(name)
     if tags is not None:
         device.tags = checked_tags(tags)
     device.save(update_fields=["name", "tags"])

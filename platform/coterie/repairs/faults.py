@@ -11,6 +11,7 @@ from django.db.models import Count, Max, QuerySet
 
 from coterie.accounts.models import ApiToken
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge
@@ -253,6 +254,28 @@ def _silent_devices(now: datetime) -> Iterator[Repair]:
         )
 
 
+def _foreign_keys(_now: datetime) -> Iterator[Repair]:
+    """Devices that trust another signing key than the platform's take no version from it."""
+    others = Device.objects.filter(state=Device.State.ENROLLED).exclude(trusted_key__in=("", verify_key().hex()))
+    count, latest = others.count(), others.order_by("-enrolled_at").first()
+    if latest is not None:
+        joined = "One device joined" if count == 1 else f"{count} devices joined"
+        yield Repair(
+            key="signing_key_changed",
+            code="repairs.signing_key_changed",
+            severity="error",
+            sentence=f"{joined} while the platform had another signing key, the last {latest}: what the platform signs "
+            "now is refused there.",
+            advice="Put the former key back (the file signing-key of the state directory, or COTERIE_SIGNING_KEY), or "
+            "have these devices leave and join again.",
+            subject_kind="fleet.device",
+            subject_id=str(latest.pk),
+            subject_name=str(latest),
+            since=None,
+            remedies=(Remedy("See devices", "", "GET", "/api/devices/?sort=-enrolled_at"),),
+        )
+
+
 def _expiring_tokens(now: datetime) -> Iterator[Repair]:
     """Programs will soon be refused."""
     soon = ApiToken.objects.filter(
@@ -299,6 +322,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _troubled_merges,
     _rejected_updates,
     _silent_devices,
+    _foreign_keys,
     _expiring_tokens,
     _full_disk,
 )

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -15,7 +16,9 @@ from coterie.fleet.selectors import (
     why_not_ready,
 )
 from coterie.fleet.services import (
+    BadName,
     BadTag,
+    EnrolledDevice,
     TokenExpired,
     TokenRevoked,
     TokenUnknown,
@@ -151,3 +154,22 @@ def test_renames_and_tags(enrol) -> None:
     change_device(device=device)
     stored = Device.objects.get()
     assert (stored.name, stored.tags) == ("hall", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["two\nlines", "\x1b[31mred", "c1\x9b0m", "evil\u202etxt.exe", "line\u2028", "\u2066isolated", "half \ud83d"],
+)
+def test_a_name_stays_on_its_line(name: str, now: datetime, enrol: Callable[..., EnrolledDevice]) -> None:
+    device = enrol("kiosk").device
+    with pytest.raises(BadName):
+        change_device(device=device, name=name)
+    with pytest.raises(BadName):
+        enrol(name)
+    device.refresh_from_db()
+    assert (device.name, Device.objects.count()) == ("kiosk", 1)
+
+
+@pytest.mark.parametrize("name", ["Küche 3", "מטבח", "台所", "👩\u200d🔬 lab"])
+def test_names_are_of_any_language(name: str, enrol: Callable[..., EnrolledDevice]) -> None:
+    assert enrol(name).device.name == name

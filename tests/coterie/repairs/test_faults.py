@@ -1,9 +1,11 @@
 """Each kind of fault is found where it is, told as a sentence with what to do, and not found where all is well."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator, issue_token
@@ -13,6 +15,7 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.fleet.services import EnrolledDevice, revoke_device
 from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair
 from coterie.repairs.faults import Repair, find_faults
@@ -188,3 +191,17 @@ class TestMutes:
     def test_only_what_is_there_can_be_muted(self, api: APIClient) -> None:
         answer = api.post("/api/muted-repairs/", {"key": "nothing"})
         assert (answer.status_code, answer.json()["code"]) == (404, "repairs.unknown")
+
+
+def test_another_signing_key_is_told_as_long_as_devices_trust_the_former(
+    enrol: Callable[..., EnrolledDevice], settings: Settings
+) -> None:
+    enrol("kiosk")
+    assert faults() == {}
+    settings.SIGNING_KEY = "11" * 32
+    found = faults()["signing_key_changed"]
+    assert (found.severity, found.subject_name) == ("error", "kiosk")
+    enrol("newcomer")
+    assert faults()["signing_key_changed"].sentence.startswith("One device joined")
+    revoke_device(device=Device.objects.get(name="kiosk"), now=later(1))
+    assert faults() == {}
