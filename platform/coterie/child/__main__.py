@@ -10,7 +10,19 @@ from typing import BinaryIO
 import msgspec
 
 from coterie.child.confine import confine, die_with_parent
-from coterie.child.job import ChildJob, Failure, Line, MemoryExceeded, Progress, ReportProgress, Result, Start
+from coterie.child.job import (
+    ChildJob,
+    Failure,
+    Line,
+    MemoryExceeded,
+    NoRoom,
+    Progress,
+    ReportProgress,
+    Result,
+    Start,
+    Unconfined,
+)
+from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie_wire.structs import from_json
 
@@ -22,7 +34,9 @@ def main(module: str) -> None:
     with os.fdopen(os.dup(1), "wb") as lines:
         os.dup2(2, 1)
         start = from_json(source.readline(), Start)
-        confine(start)
+        missing = confine(start)
+        if missing:
+            _write(lines, Unconfined(missing))
         die_with_parent(source.fileno())
         job: ChildJob[msgspec.Struct, msgspec.Struct] = importlib.import_module(module).JOB
         _write(lines, _outcome(job, start, lines))
@@ -44,6 +58,10 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
         if not _is_refused_memory(error):
             raise
         return MemoryExceeded()
+    except OSError as error:
+        if not is_full(error):
+            raise
+        return NoRoom()
 
 
 def _loaded(work: str) -> Callable[[msgspec.Struct, ReportProgress], msgspec.Struct]:

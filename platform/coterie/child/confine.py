@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 from coterie.child.job import Start
 
@@ -16,13 +17,19 @@ CLONE_NEWNET = 0x40000000
 PARENT_DIED = 113
 
 
-def confine(start: Start) -> None:
-    """Apply the limits of `start` to this process; call it while there is a single thread."""
+NO_CUT = "being cut off from the network"
+
+
+def confine(start: Start) -> tuple[str, ...]:
+    """Apply the limits of `start` to this process; call it while there is a single thread.
+
+    What the system did not allow, as in "it ran without …"; nothing: all was done.
+    """
+    missing = () if start.network else (NO_CUT,)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        if not start.network and libc.unshare(CLONE_NEWNET) != 0:
-            # Without root it takes a user namespace. Best effort: containers may forbid both.
-            libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)
+        if not start.network and cut_off(libc.unshare):
+            missing = ()
         # After the namespaces: a change of credentials clears it.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -34,6 +41,13 @@ def confine(start: Start) -> None:
     )  # The soft limit's signal says what happened, the hard one only kills.
     _lower(resource.RLIMIT_FSIZE, start.file_bytes)
     _lower(resource.RLIMIT_DATA, start.memory_bytes)
+    return missing
+
+
+def cut_off(unshare: Callable[[int], int]) -> bool:
+    """Leave every network by `unshare`, the system call. False: containers may forbid it."""
+    # Without root it takes a user namespace.
+    return unshare(CLONE_NEWNET) == 0 or unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
 
 
 def die_with_parent(parent: int) -> None:

@@ -19,6 +19,14 @@ class OutOfTime(CoterieError):
     sentence = "{job} was not done after {limit_s} seconds; use a smaller model, batch or data set, or fewer epochs."
 
 
+class DiskFull(CoterieError):
+    """Fields: job."""
+
+    code = "child.disk_full"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "{job} found the disk full; make room and try again."
+
+
 class Cancelled(CoterieError):
     """Fields: job."""
 

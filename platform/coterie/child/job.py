@@ -89,5 +89,17 @@ class MemoryExceeded(msgspec.Struct, frozen=True, tag="out_of_memory", tag_field
     """Last line from a child that was refused memory."""
 
 
-Line = Progress | Result | Failure | MemoryExceeded
+class NoRoom(msgspec.Struct, frozen=True, tag="disk_full", tag_field="line"):
+    """Last line from a child that found the disk full."""
+
+
+class Unconfined(msgspec.Struct, frozen=True, tag="unconfined", tag_field="line"):
+    """First line from a child that could not do to itself all that it was asked to."""
+
+    missing: tuple[str, ...]
+    """As in "it ran without …"."""
+
+
+Line = Unconfined | Progress | Result | Failure | MemoryExceeded | NoRoom
+ReportUnconfined = Callable[[Unconfined], None]
 MAX_LINE_BYTES = 16 << 20

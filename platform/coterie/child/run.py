@@ -1,5 +1,6 @@
 """The parent's side: start a child, follow its lines, and see to it that nothing of it is left."""
 
+import logging
 import os
 import queue
 import signal
@@ -10,12 +11,13 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
 from coterie.child.job import (
     MAX_LINE_BYTES,
     A,
@@ -24,14 +26,20 @@ from coterie.child.job import (
     Limits,
     Line,
     MemoryExceeded,
+    NoRoom,
     Progress,
     R,
     ReportProgress,
+    ReportUnconfined,
     Result,
     Start,
+    Unconfined,
 )
+from coterie.core.disk import is_full
 from coterie.core.errors import Field
 from coterie_wire.structs import from_json
+
+logger = logging.getLogger(__name__)
 
 CANCEL_LATENCY_S = 0.2
 EXIT_S = 10.0
@@ -45,15 +53,42 @@ def run_child(
     *,
     limits: Limits | None = None,
     on_progress: ReportProgress | None = None,
+    on_unconfined: ReportUnconfined | None = None,
     cancel: threading.Event | None = None,
 ) -> R:
     """Do `job` in a process of its own and give its result; the calling thread waits.
 
     Progress arrives in the calling thread. An exception raised by `on_progress` ends the child; so does setting
-    `cancel`, within 0.2 s. Paths in `arguments` must be absolute: the child works in a temporary directory of its own.
-    Raises the job's declared errors, OutOfMemory, OutOfTime, Cancelled or Crashed.
+    `cancel`, within 0.2 s. Where the system does not let the child cut itself off from the network, it says so to
+    `on_unconfined`, and to the log. Paths in `arguments` must be absolute: the child works in a temporary directory of
+    its own. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
-    limits = limits or Limits()
+    try:
+        return _run(job, arguments, limits or Limits(), _Told(job.name, on_progress, on_unconfined), cancel)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        raise DiskFull(job=job.name) from error
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Whom a child's lines are for."""
+
+    job: str
+    on_progress: ReportProgress | None
+    on_unconfined: ReportUnconfined | None
+
+    def tell(self, line: Progress | Unconfined) -> None:
+        if isinstance(line, Unconfined):
+            logger.warning("%s runs without %s: the system does not allow it", self.job, " and ".join(line.missing))
+            if self.on_unconfined is not None:
+                self.on_unconfined(line)
+        elif self.on_progress is not None:
+            self.on_progress(line)
+
+
+def _run(job: ChildJob[A, R], arguments: A, limits: Limits, told: _Told, cancel: threading.Event | None) -> R:
     with (
         tempfile.TemporaryDirectory(prefix="coterie-child-") as directory,
         Path(directory, "output").open("w+b") as output,
@@ -73,7 +108,7 @@ def run_child(
         reader.start()
         try:
             _send_start(process, arguments, limits)
-            last = _follow(job, lines, limits, on_progress, cancel)
+            last = _follow(job, lines, limits, told, cancel)
             if last is None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=EXIT_S)
@@ -101,7 +136,7 @@ def _follow(
     job: ChildJob[A, R],
     lines: queue.Queue[bytes],
     limits: Limits,
-    on_progress: ReportProgress | None,
+    told: _Told,
     cancel: threading.Event | None,
 ) -> Line | None:
     """The child's last line; None where it ended without one."""
@@ -122,10 +157,9 @@ def _follow(
             line: Line = from_json(raw, Line)
         except msgspec.DecodeError as error:
             raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
-        if not isinstance(line, Progress):
+        if not isinstance(line, Progress | Unconfined):
             return line
-        if on_progress is not None:
-            on_progress(line)
+        told.tell(line)
 
 
 def _read(stdout: IO[bytes], lines: queue.Queue[bytes]) -> None:
@@ -154,6 +188,8 @@ def _conclude(job: ChildJob[A, R], limits: Limits, last: Line | None, status: in
             raise Crashed(job=job.name, status=status, output=f"unreadable result: {error}") from error
     if isinstance(last, MemoryExceeded):
         raise OutOfMemory(job=job.name, limit_mb=limits.memory_bytes >> 20)
+    if isinstance(last, NoRoom):
+        raise DiskFull(job=job.name)
     if isinstance(last, Failure):
         raise _declared(job, last.code, last.fields, output)
     if status == -signal.SIGXCPU:

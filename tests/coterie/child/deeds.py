@@ -22,7 +22,19 @@ class Undeclared(CoterieError):
 
 class Arguments(msgspec.Struct, frozen=True):
     deed: Literal[
-        "double", "print", "refuse", "undeclared", "eat", "spin", "wait", "write", "network", "exit", "environment"
+        "double",
+        "print",
+        "refuse",
+        "undeclared",
+        "eat",
+        "spin",
+        "wait",
+        "write",
+        "network",
+        "exit",
+        "environment",
+        "fill",
+        "unconfined",
     ]
     number: int = 0
     path: str = ""

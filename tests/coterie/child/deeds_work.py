@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from coterie.child.job import Progress, ReportProgress
+from coterie.child.job import Progress, ReportProgress, Unconfined
 from tests.coterie.child.deeds import Answer, Arguments, Refused, Undeclared
 
 
@@ -33,6 +33,13 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
         case "write":
             Path(arguments.path).write_bytes(bytes(arguments.number))
             return Answer(arguments.number)
+        case "fill":
+            with Path("/dev/full").open("wb") as full:
+                full.write(b"one byte is too much")
+            return Answer(0)
+        case "unconfined":
+            report(Unconfined(("being cut off from the network",)))
+            return Answer(1)
         case "network":
             with socket.create_connection(("127.0.0.1", arguments.number), timeout=5):
                 return Answer(1)

@@ -1,16 +1,19 @@
+import errno
 import json
 import os
 import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
-from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
-from coterie.child.job import Limits, Progress
+from coterie.child.confine import cut_off
+from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
+from coterie.child.job import Limits, Progress, Unconfined
 from coterie.child.run import run_child
 from tests.coterie.child.deeds import JOB, Arguments, Refused
 
@@ -48,6 +51,34 @@ def test_status_of_a_sudden_death_is_told() -> None:
     with pytest.raises(Crashed) as caught:
         run_child(JOB, Arguments("exit", 7))
     assert caught.value.fields["status"] == 7
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_told() -> None:
+    with pytest.raises(DiskFull):
+        run_child(JOB, Arguments("fill"))
+
+
+def test_a_full_disk_of_the_parents_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", no_room)
+    with pytest.raises(DiskFull):
+        run_child(JOB, Arguments("double"))
+
+
+def test_what_the_system_does_not_allow_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[Unconfined] = []
+    assert run_child(JOB, Arguments("unconfined"), on_unconfined=told.append).number == 1
+    assert [line.missing for line in told] == [("being cut off from the network",)]
+    assert "deeds runs without being cut off from the network" in caplog.text
+
+
+@pytest.mark.parametrize(("allowed", "cut"), [((True, True), True), ((False, True), True), ((False, False), False)])
+def test_cutting_itself_off_takes_one_of_two_ways(allowed: tuple[bool, bool], cut: bool) -> None:
+    ways = iter(allowed)
+    assert cut_off(lambda _flags: 0 if next(ways) else -1) is cut
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS ignores RLIMIT_DATA for large allocations")

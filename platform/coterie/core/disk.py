@@ -1,0 +1,13 @@
+"""How a full disk shows."""
+
+import errno
+import re
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NUMPY = re.compile(r"\d+ requested and \d+ written")
+"""What NumPy says in place of the number."""
+
+
+def is_full(error: OSError) -> bool:
+    """Whether something could not be written because the disk, or the user's share of it, is full."""
+    return error.errno in NO_ROOM or (error.errno is None and NUMPY.search(str(error)) is not None)
