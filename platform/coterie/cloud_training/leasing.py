@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from coterie.child.job import Progress
+from coterie.child.job import Progress, Unconfined
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.durable import Steps
@@ -71,6 +71,13 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
     if shown:
         tell_consoles("cloud_training")
         log_progress(job_id, progress.stage, sentence, now)
+
+
+def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfined, now: datetime) -> None:
+    """Write down what the job runs without, because the system does not allow it."""
+    without = " and ".join(unconfined.missing)[:MAX_CHARACTERS]
+    if _held(job_id, lease).update(unconfined=without):
+        log(job_id, f"it runs without {without}: the system does not allow it", now)
 
 
 def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:

@@ -44,6 +44,8 @@ class TrainingJob(Stateful, Leased):
     progress = models.FloatField(default=0.0)
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
+    unconfined = models.CharField(max_length=200, blank=True)
+    """What its process ran without, as the system did not allow it; blank: nothing."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

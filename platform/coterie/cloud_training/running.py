@@ -6,16 +6,18 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 from django.db import transaction
 
-from coterie.child.errors import Cancelled
-from coterie.child.job import Progress
+from coterie.child.errors import Cancelled, DiskFull
+from coterie.child.job import A, ChildJob, Limits, Progress, R, Unconfined
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job, distill_job, preflight_job
 from coterie.cloud_training import work
-from coterie.cloud_training.leasing import fail, hold_job, record_progress, succeed, take_job
+from coterie.cloud_training.leasing import fail, hold_job, record_progress, record_unconfined, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
 from coterie.registry.services import reject_pair
@@ -34,17 +36,20 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     if job is None:
         return
     shown = _Shown(job_id, lease, clock)
-    with (
-        tempfile.TemporaryDirectory(prefix="coterie-job-") as directory,
-        Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat,
-    ):
+    with Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat:
         try:
-            finish = _do(job, Path(directory), shown, heartbeat, clock)
+            with tempfile.TemporaryDirectory(prefix="coterie-job-") as directory:
+                finish = _do(job, Path(directory), shown, heartbeat.lost, clock)
         except Cancelled:
             logger.info("%s was cancelled", job)
             return
         except CoterieError as error:
             _fail(job, lease, error, clock())
+            return
+        except OSError as error:
+            if not is_full(error):
+                raise
+            _fail(job, lease, DiskFull(job=job.kind), clock())
             return
         with transaction.atomic():
             if succeed(job, lease, clock()):
@@ -52,27 +57,20 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     logger.info("%s is done", job)
 
 
-def _do(job: TrainingJob, directory: Path, shown: "_Shown", heartbeat: Heartbeat, clock: Clock) -> work.Finish:
+def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock: Clock) -> work.Finish:
     """Run the child and keep its files; what is left to do is to change the registry."""
-    cancel = heartbeat.lost
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
             check = work.preflight_arguments(job, directory)
-            checked = run_child(
-                preflight_job.JOB, check, limits=preflight_job.LIMITS, on_progress=shown.show, cancel=cancel
-            )
+            checked = shown.run(preflight_job.JOB, check, preflight_job.LIMITS, cancel)
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory)
-            trained = run_child(
-                bootstrap_job.JOB, train, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
-            )
+            trained = shown.run(bootstrap_job.JOB, train, work.TRAINING_LIMITS, cancel)
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory)
-            distilled = run_child(
-                distill_job.JOB, distil, limits=work.TRAINING_LIMITS, on_progress=shown.show, cancel=cancel
-            )
+            distilled = shown.run(distill_job.JOB, distil, work.TRAINING_LIMITS, cancel)
             return work.publish_device(job, distil, distilled, clock())
 
 
@@ -86,7 +84,7 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
 
 
 class _Shown:
-    """Writes progress to the job's row, not more often than people can follow."""
+    """Writes what a child tells to the job's row, its progress not more often than people can follow."""
 
     def __init__(self, job_id: uuid.UUID, lease: uuid.UUID, clock: Clock) -> None:
         self._job_id = job_id
@@ -94,9 +92,17 @@ class _Shown:
         self._clock = clock
         self._next = clock()
 
+    def run(self, job: ChildJob[A, R], arguments: A, limits: Limits, cancel: Event) -> R:
+        """Do `job` in a child. Raises what `run_child` does."""
+        return run_child(job, arguments, limits=limits, on_progress=self.show, on_unconfined=self.warn, cancel=cancel)
+
     def show(self, progress: Progress) -> None:
         """Write it, or pass it over for the next."""
         now = self._clock()
         if now >= self._next:
             self._next = now + PROGRESS_EVERY
             record_progress(self._job_id, self._lease, progress, now)
+
+    def warn(self, unconfined: Unconfined) -> None:
+        """Write down what the job runs without."""
+        record_unconfined(self._job_id, self._lease, unconfined, self._clock())

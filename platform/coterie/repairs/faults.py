@@ -233,6 +233,25 @@ def _rejected_updates(now: datetime) -> Iterator[Repair]:
         )
 
 
+def _unconfined_jobs(_now: datetime) -> Iterator[Repair]:
+    """The latest job looked at somebody's program without all that should confine it."""
+    job = TrainingJob.objects.filter(started_at__isnull=False).select_related("pair").order_by("-started_at").first()
+    if job is not None and job.unconfined:
+        yield Repair(
+            key="jobs_unconfined",
+            code="repairs.jobs_unconfined",
+            severity="warning",
+            sentence=f"Jobs run without {job.unconfined}, the last a {job}: the system does not allow it.",
+            advice="Let the platform's user make user namespaces (in a container: a seccomp profile that allows "
+            "unshare), or submit only programs of people whom you trust.",
+            subject_kind="cloud_training.trainingjob",
+            subject_id=str(job.pk),
+            subject_name=str(job),
+            since=job.started_at,
+            remedies=(Remedy("See its log", "", "GET", f"/api/jobs/{job.pk}/"),),
+        )
+
+
 def _silent_devices(now: datetime) -> Iterator[Repair]:
     """Devices that have not checked in for long."""
     silent = Device.objects.filter(state=Device.State.ENROLLED, last_seen_at__lt=now - SILENT_AFTER)
@@ -321,6 +340,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _rolled_back,
     _troubled_merges,
     _rejected_updates,
+    _unconfined_jobs,
     _silent_devices,
     _foreign_keys,
     _expiring_tokens,

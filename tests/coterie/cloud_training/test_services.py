@@ -2,9 +2,9 @@ import uuid
 
 import pytest
 
-from coterie.child.job import Progress
+from coterie.child.job import Progress, Unconfined
 from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
-from coterie.cloud_training.leasing import fail, hold_job, record_progress, succeed, take_job
+from coterie.cloud_training.leasing import fail, hold_job, record_progress, record_unconfined, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
@@ -64,6 +64,14 @@ class TestLease:
         take_job(job.pk, lease, later(3600))
         sweep(now=later(0))
         assert take_job(job.pk, uuid.uuid4(), later(0)) is not None
+
+    def test_says_what_it_runs_without(self, job: TrainingJob, lease: uuid.UUID) -> None:
+        take_job(job.pk, lease, later(0))
+        record_unconfined(job.pk, uuid.uuid4(), Unconfined(("nothing of its own",)), later(1))
+        record_unconfined(job.pk, lease, Unconfined(("being cut off from the network",)), later(1))
+        job.refresh_from_db()
+        assert job.unconfined == "being cut off from the network"
+        assert job.lines.last().text.startswith("it runs without being cut off")
 
     def test_passes_on_when_its_worker_dies(self, job: TrainingJob, lease: uuid.UUID) -> None:
         take_job(job.pk, lease, later(0))

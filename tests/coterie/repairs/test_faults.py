@@ -205,3 +205,13 @@ def test_another_signing_key_is_told_as_long_as_devices_trust_the_former(
     assert faults()["signing_key_changed"].sentence.startswith("One device joined")
     revoke_device(device=Device.objects.get(name="kiosk"), now=later(1))
     assert faults() == {}
+
+
+def test_jobs_that_were_not_confined_are_told_until_one_is() -> None:
+    bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
+    TrainingJob.objects.update(state="succeeded", started_at=later(1), unconfined="being cut off from the network")
+    assert "without being cut off from the network" in faults()["jobs_unconfined"].sentence
+    bootstrap_pair(pair=make_pair("other"), dataset=make_dataset(), options=TrainingOptions(), now=later(2))
+    assert "jobs_unconfined" in faults()
+    TrainingJob.objects.filter(started_at=None).update(state="succeeded", started_at=later(3))
+    assert faults() == {}
