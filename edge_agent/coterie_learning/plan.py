@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ from coterie_learning.privacy import Privacy
 from coterie_learning.rollout import Rollout
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
-from coterie_wire.structs import from_values
+from coterie_wire.structs import from_json, from_values
 
 Document: TypeAlias = dict[str, object]
 """JSON: a plan, or a schema."""
@@ -104,6 +104,11 @@ def parse_plan(raw: object) -> Plan:
     return plan
 
 
+def stored_plan(document: object) -> Plan:
+    """The plan of a stored `document`, as `parse_plan` reads it; each is parsed once, since each is asked for often."""
+    return _parsed_once(msgspec.json.encode(document))
+
+
 def plan_document(plan: Plan) -> Document:
     """`plan` as JSON with every hyperparameter written out, so that later defaults do not change it."""
     return from_values(msgspec.to_builtins(plan), Document)
@@ -114,6 +119,11 @@ def plan_schema() -> Mapping[str, Document]:
     slots = (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
     kinds: dict[str, Document] = {slot.slot: dict(slot.schema()) for slot in slots}
     return kinds | {"requirements": msgspec.json.schema(Requirements)}
+
+
+@lru_cache(maxsize=256)
+def _parsed_once(document: bytes) -> Plan:
+    return parse_plan(from_json(document, Document))
 
 
 @cache

@@ -16,12 +16,13 @@ from coterie.core.credentials import hash_secret
 from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.models import Device
+from coterie.fleet.services import expect_check_in, record_check_ins, take_in
 from coterie.merging.running import run_merge
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rounds import directives, uploads
-from coterie.rounds.advancing import advance_federation
+from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
@@ -137,6 +138,13 @@ def make_federation(
     return federation
 
 
+def hear(device: Device, check_in: CheckIn, now: datetime, *, check_in_s: float = 10.0) -> None:
+    """What the platform does with a check-in, as far as the fleet is concerned."""
+    checked_in = take_in(device=device, check_in=check_in, now=now)
+    expect_check_in(device=device, check_in_s=check_in_s)
+    record_check_ins(checked_in=[checked_in], now=now)
+
+
 @dataclass
 class ScriptedDevice:
     """A device that does as it is told, one message at a time."""
@@ -147,6 +155,15 @@ class ScriptedDevice:
     def check_in(
         self, now: datetime, *, blockers: tuple[Reason, ...] = (), progress: DeviceProgress | None = None
     ) -> Directive:
+        """Check in, and once more after the sweep has come by, which may have woken the device."""
+        self.say(now, blockers=blockers, progress=progress)
+        sweep(now=now)
+        return self.say(now, blockers=blockers, progress=progress)
+
+    def say(
+        self, now: datetime, *, blockers: tuple[Reason, ...] = (), progress: DeviceProgress | None = None
+    ) -> Directive:
+        """One check-in, by itself."""
         self.row.refresh_from_db()
         message = CheckIn(
             protocol=PROTOCOL,

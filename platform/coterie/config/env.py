@@ -4,10 +4,11 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from coterie_wire.structs import from_values
 
@@ -37,6 +38,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
     requests_per_minute: int = 1200
     """What the REST API answers to one person or token; to one address four times as much."""
+    check_ins_per_second: Annotated[int, Meta(ge=1)] = 200
+    """Of idle devices, over all processes; a fleet that would send more is asked to check in less often."""
     oidc_issuer: str = ""
     """URL of an OpenID Connect provider that signs operators in; blank: none does. Needs ``coterie[oidc]``."""
     oidc_client_id: str = ""

@@ -99,6 +99,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 WEBHOOK_HOSTS = ENV.webhook_hosts
 REQUESTS_PER_MINUTE = ENV.requests_per_minute
+CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 SESSION_COOKIE_SAMESITE = "Lax"
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 
@@ -169,6 +170,7 @@ PERIODIC_TASKS = {
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.registry.tasks.tidy": 600.0,
+    "coterie.fleet.tasks.count": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
     "coterie.merging.tasks.tidy": 600.0,
     "coterie.transfer.tasks.tidy": 600.0,

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from coterie.core.events import tell_consoles
 from coterie_wire.conditions import Reason
 
 MAX_SENTENCE = 400
 """Characters of a reason's sentence that are kept."""
+
+AT_ONCE = 500
+"""Rows of one statement: databases bound how many values it may name."""
 
 
 class Stateful(models.Model):
@@ -56,6 +59,21 @@ class Steps(Generic[Row]):
         """Take `row` to `to` if the state it is in by now, whichever that is, allows it."""
         before = [state for state, ways in self.ways.items() if to in ways]
         return self._take(row, to, Q(state__in=before), reason, changes)
+
+    def take_all(self, rows: "QuerySet[Row]", to: str, /, *, reason: Reason | None, **changes: object) -> list[Row]:
+        """Take those of `rows` to `to` whose state allows it, and return them as they were.
+
+        The caller is in a transaction; the rows are held until it ends.
+        """
+        before = [state for state, ways in self.ways.items() if to in ways]
+        held = list(rows.filter(state__in=before).select_for_update(of=("self",)).order_by("pk"))
+        values = {"state": to, **reason_columns(reason), **changes}
+        for begin in range(0, len(held), AT_ONCE):
+            keys = [row.pk for row in held[begin : begin + AT_ONCE]]
+            self.model._default_manager.filter(pk__in=keys).update(**values)
+        if held:
+            tell_consoles(self.app)
+        return held
 
     def explain(self, row: Row, reason: Reason, **changes: object) -> bool:
         """Say why `row` stays in its state; writes only what has changed. False if nothing was written."""

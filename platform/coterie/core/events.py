@@ -21,7 +21,9 @@ def wake_device(device_id: str) -> None:
 
 def wake_devices(device_ids: Iterable[str]) -> None:
     """The same of many devices at once."""
-    _send_on_commit(Hint(DEVICES, WAKE, devices=tuple(device_ids)))
+    devices = tuple(device_ids)
+    if devices:
+        _send_on_commit(Hint(DEVICES, WAKE, devices=devices))
 
 
 def drop_device(device_id: str) -> None:

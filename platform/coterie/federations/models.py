@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from coterie.fleet.models import Device
 from coterie.registry.models import Dataset, ModelPair
-from coterie_learning.plan import Plan, parse_plan
+from coterie_learning.plan import Plan, stored_plan
 
 
 class Federation(models.Model):
@@ -60,7 +60,7 @@ class Federation(models.Model):
 
     def parsed_plan(self) -> Plan:
         """The plan that the next round will have."""
-        return parse_plan(self.plan)
+        return stored_plan(self.plan)
 
 
 class Split(models.Model):

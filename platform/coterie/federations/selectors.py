@@ -1,6 +1,6 @@
 """What is known of federations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, ready_devices
-from coterie.registry.models import BASE
 from coterie_learning.groups.one import One
 from coterie_learning.plan import Plan
 
@@ -24,27 +23,43 @@ def ready_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:
     return ready_devices(now=now, tag=federation.device_tag)
 
 
-def finished_federation_of(device: Device) -> Federation | None:
-    """The youngest finished federation that the device belonged to: its model is what the device has of it."""
-    finished = Federation.objects.filter(state=Federation.State.FINISHED, device_tag__in=["", *device.tags])
-    return finished.order_by("-created_at").first()
-
-
 def federations_of(device: Device) -> QuerySet[Federation]:
     """The running and paused federations that the device belongs to, oldest first."""
     return Federation.objects.filter(
         state__in=(Federation.State.RUNNING, Federation.State.PAUSED), device_tag__in=["", *device.tags]
-    ).select_related("pair", "held_out")
+    )
+
+
+def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:
+    """The running and paused federations that each of `devices` belongs to, oldest first.
+
+    Where there are none, the youngest of those that have finished: its model is what the device has of it.
+    """
+    tags = {"", *(tag for device in devices for tag in device.tags)}
+    active = Federation.objects.filter(
+        state__in=(Federation.State.RUNNING, Federation.State.PAUSED), device_tag__in=tags
+    )
+    found = _shared_out(devices, active.order_by("created_at", "slug"))
+    without = [device for device in devices if not found[device.pk]]
+    if without:
+        finished = Federation.objects.filter(state=Federation.State.FINISHED, device_tag__in=tags).order_by(
+            "-created_at"
+        )
+        found |= {key: youngest[:1] for key, youngest in _shared_out(without, finished).items()}
+    return found
+
+
+def _shared_out(devices: Sequence[Device], federations: Iterable[Federation]) -> dict[UUID, list[Federation]]:
+    known = list(federations)
+    return {
+        device.pk: [federation for federation in known if federation.device_tag in ("", *device.tags)]
+        for device in devices
+    }
 
 
 def followed_federation(device: Device) -> Federation | None:
     """The one whose model the device has: of those that go on the oldest, else the youngest that has finished."""
-    return federations_of(device).first() or finished_federation_of(device)
-
-
-def line_of(federation: Federation, device: Device) -> str:
-    """The line of versions that serves the device: its group's name, or blank for the base."""
-    return lines_of(federation, [device.pk], plan=federation.parsed_plan()).get(device.pk, BASE)
+    return next(iter(federations_by_device([device])[device.pk]), None)
 
 
 def lines_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:

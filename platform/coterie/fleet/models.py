@@ -130,3 +130,19 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.device} at {self.at:%F %T}"
+
+
+class FleetSize(models.Model):
+    """How many devices were present when they were last counted; one row."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    present = models.PositiveIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "fleet sizes"
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_fleet_size")]
+
+    def __str__(self) -> str:
+        return f"{self.present} devices at {self.at:%F %T}"

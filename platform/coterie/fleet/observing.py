@@ -1,11 +1,14 @@
 """A device's past: what it told whenever something changed, for a while."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
 from coterie.fleet.models import Device, Observation
+from coterie_wire.messages import CheckIn
 
 RETENTION = timedelta(days=14)
 MAX_OF_A_DEVICE = 500
@@ -15,19 +18,29 @@ TEMPERATURE_STEP_C = 5.0
 AT_ONCE = 5_000
 
 
-def observe(device: Device, *, before: object, now: datetime) -> bool:
-    """Keep what `device` has just told; False if `story` says that nothing has changed since `before`."""
-    if story(device) == before:
-        return False
-    Observation.objects.create(
-        device=device,
-        at=now,
-        conditions=device.conditions,
-        blockers=device.blockers,
-        blocked_by=device.blocked_by,
-        held_version=device.held_version,
+class CheckedIn(NamedTuple):
+    """A device that has taken in its own report, and its story before."""
+
+    device: Device
+    before: object
+    check_in: CheckIn
+
+
+def observe(checked_in: Sequence[CheckedIn], *, now: datetime) -> bool:
+    """Keep what devices have just told; False if by `story` nothing has changed with any of them."""
+    changed = [device for device, before, _ in checked_in if story(device) != before]
+    Observation.objects.bulk_create(
+        Observation(
+            device=device,
+            at=now,
+            conditions=device.conditions,
+            blockers=device.blockers,
+            blocked_by=device.blocked_by,
+            held_version=device.held_version,
+        )
+        for device in changed
     )
-    return True
+    return bool(changed)
 
 
 def story(device: Device) -> object:

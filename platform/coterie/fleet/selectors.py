@@ -1,5 +1,6 @@
 """What is known of the fleet."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from django.db.models import Q, QuerySet, TextField
@@ -41,13 +42,26 @@ class DeviceLeft(CoterieError):
 
 def device_of_credential(credential: str) -> Device:
     """The enrolled device that `credential` stands for. Raises CredentialUnknown, DeviceRevoked or DeviceLeft."""
-    device = Device.objects.filter(credential_hash=hash_secret(credential)).first()
-    if device is None:
-        raise CredentialUnknown
+    device = devices_of_credentials([credential])[credential]
+    if isinstance(device, CoterieError):
+        raise device
+    return device
+
+
+def devices_of_credentials(credentials: Collection[str]) -> Mapping[str, Device | CoterieError]:
+    """For each of `credentials` the enrolled device that it stands for, or what `device_of_credential` would raise."""
+    by_hash = {hash_secret(credential): credential for credential in credentials}
+    found: dict[str, Device | CoterieError] = {credential: CredentialUnknown() for credential in credentials}
+    for device in Device.objects.filter(credential_hash__in=list(by_hash)).order_by():
+        found[by_hash[device.credential_hash]] = _as_it_stands(device)
+    return found
+
+
+def _as_it_stands(device: Device) -> Device | CoterieError:
     if device.state == Device.State.REVOKED:
-        raise DeviceRevoked
+        return DeviceRevoked()
     if device.state == Device.State.LEFT:
-        raise DeviceLeft
+        return DeviceLeft()
     return device
 
 

@@ -14,13 +14,23 @@ from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
+from coterie.core.rows import Row, update_each
 from coterie.fleet.models import Device, EnrolmentToken
-from coterie.fleet.observing import observe, story
-from coterie.fleet.selectors import DeviceLeft, DeviceRevoked
+from coterie.fleet.observing import CheckedIn, observe, story
 from coterie_wire.messages import Capabilities, CheckIn
 
 MISSED_CHECK_INS = 2.5
 """A device counts as present until it has let this many of its check-in intervals pass."""
+SAID_EACH_TIME = (
+    "last_seen_at",
+    "present_until",
+    "check_in_s",
+    "conditions",
+    "blockers",
+    "blocked_by",
+    "held_version",
+)
+"""Columns that every check-in writes."""
 TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
 MAX_TAGS = 32
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -157,40 +167,38 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
     return EnrolledDevice(device, credential)
 
 
-def record_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> None:
-    """Keep what the device reports; it is present now. Raises DeviceRevoked or DeviceLeft."""
+def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
+    """Let `device` know what it reports; nothing is written."""
     before = story(device)
     device.last_seen_at = now
-    device.present_until = _present_until(now, device.check_in_s)
     device.conditions = msgspec.to_builtins(check_in.conditions)
     device.blockers = msgspec.to_builtins(check_in.blockers)
     device.blocked_by = check_in.blockers[0].code if check_in.blockers else ""
     device.held_version = check_in.version or ""
-    changed = ["last_seen_at", "present_until", "conditions", "blockers", "blocked_by", "held_version"]
     if check_in.metadata is not None:
         device.metadata = msgspec.to_builtins(check_in.metadata)
-        changed.append("metadata")
     if check_in.capabilities is not None:
         device.capabilities = msgspec.to_builtins(check_in.capabilities)
         device.train_step_s = check_in.capabilities.train_step_s
-        changed += ["capabilities", "train_step_s"]
-    kept = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(
-        **{field: getattr(device, field) for field in changed}
-    )
-    if not kept:
-        device.refresh_from_db(fields=["state"])
-        raise DeviceLeft if device.state == Device.State.LEFT else DeviceRevoked
-    if observe(device, before=before, now=now):
-        tell_consoles("fleet")
+    return CheckedIn(device, before, check_in)
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
-    """Remember how soon the device was told to check in again; it stays present accordingly."""
-    if device.check_in_s == check_in_s or device.last_seen_at is None:
-        return
+    """Let `device` know how soon it is told to check in again, and so how long it is present; nothing is written."""
+    assert device.last_seen_at is not None, "it has taken in a report"
     device.check_in_s = check_in_s
-    device.present_until = _present_until(device.last_seen_at, check_in_s)
-    Device.objects.filter(pk=device.pk).update(check_in_s=check_in_s, present_until=device.present_until)
+    device.present_until = device.last_seen_at + timedelta(seconds=MISSED_CHECK_INS * check_in_s)
+
+
+@transaction.atomic
+def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
+    """Keep what devices have taken in; who has been revoked or has left meanwhile stays as it is."""
+    _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
+    _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
+    told = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
+    _keep(("capabilities", "train_step_s"), told)
+    if observe(checked_in, now=now):
+        tell_consoles("fleet")
 
 
 @audited("fleet.revoke_device", subject="device")
@@ -246,5 +254,6 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
     tell_consoles("fleet")
 
 
-def _present_until(seen_at: datetime, check_in_s: float) -> datetime:
-    return seen_at + timedelta(seconds=MISSED_CHECK_INS * check_in_s)
+def _keep(columns: Sequence[str], devices: Sequence[Device]) -> None:
+    rows = [Row(device.pk, [getattr(device, column) for column in columns]) for device in devices]
+    update_each(Device, columns, rows, where={"state": Device.State.ENROLLED})

@@ -3,10 +3,16 @@
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.fleet import observing
+from coterie.fleet import counting, observing
 
 
 @shared_task(name="coterie.fleet.tasks.tidy")
 def tidy() -> None:
     """Forget what devices told long ago; runs now and then."""
     observing.forget(now=timezone.now())
+
+
+@shared_task(name="coterie.fleet.tasks.count")
+def count() -> None:
+    """Count the devices that are present; runs every few seconds."""
+    counting.count_devices(now=timezone.now())

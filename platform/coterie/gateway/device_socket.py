@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -59,13 +58,13 @@ async def _answer_frames(receive: Receive, send: Send, credential: str) -> None:
         except WireError as error:
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
-        answered = await in_thread(partial(_answer_frame, frame, credential))
+        answered = await _answer_frame(frame, credential)
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
 
 
-def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
+async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
     try:
-        return Reply(id=frame.id, body=msgspec.Raw(answer(frame.name, frame.body, credential)))
+        return Reply(id=frame.id, body=msgspec.Raw(await answer(frame.name, bytes(frame.body), credential)))
     except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket
         return Refusal(id=frame.id, problem=problem_of(error))
 

@@ -1,6 +1,7 @@
 """Control messages: each handler of an app, reached by URL and by socket alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from django.utils import timezone
@@ -8,18 +9,21 @@ from django.utils import timezone
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet import device_api as fleet
 from coterie.fleet.handler import Handler
-from coterie.fleet.selectors import device_of_credential
-from coterie.gateway.http import Request, Send, bearer, reply
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import device_of_credential, devices_of_credentials
+from coterie.gateway.batching import Answer, Asked, batches
+from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import in_thread
 from coterie.rollouts import device_api as rollouts
 from coterie.rounds import device_api as rounds
+from coterie.rounds.directives import Call
 from coterie.transfer import device_api as transfer
 from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
 
 ENROL = "enrol"
 HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS, **transfer.HANDLERS, **rollouts.HANDLERS}
-"""Every app's answers by name of the message; `ENROL`, which comes without a credential, is apart."""
+"""The apps' answers by name of the message; `ENROL`, which comes without a credential, and `BATCHED` are apart."""
 
 
 class UnknownMessage(CoterieError):
@@ -33,31 +37,68 @@ class UnknownMessage(CoterieError):
 async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
     body = await request.body(limit_bytes=MAX_MESSAGE_BYTES)
-    authorization = request.header("authorization")
-    await reply(send, await in_thread(lambda: _answer_over_http(name, body, authorization)))
+    if name == ENROL:
+        await reply(send, await in_thread(lambda: _enrol(body)))
+    else:
+        await reply(send, await answer(name, body, request.credential()))
 
 
-def answer(name: str, body: bytes | msgspec.Raw, credential: str) -> bytes:
+async def answer(name: str, body: bytes, credential: str) -> bytes:
     """The reply's JSON to the message `name` from the device of `credential`.
 
     The device is looked up each time, so that a revoked one is refused at once. Raises CoterieError or WireError.
     """
+    if name in BATCHED:
+        return await batches(BATCHED[name]).ask(Asked(credential, body))
+    return await in_thread(lambda: _answer_alone(name, body, credential))
+
+
+def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
     device = device_of_credential(credential)
     handler = HANDLERS.get(name)
     if handler is None:
         raise UnknownMessage(name=name)
+    return msgspec.json.encode(handler(device, _decoded(name, body), timezone.now()))
+
+
+def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
+    """The directives for several devices; what is wrong with one message, or breaks its answer, is its own affair."""
+    devices = devices_of_credentials([credential for credential, _ in asked])
+    outcomes: list[Call | Exception] = [_call(devices[credential], body) for credential, body in asked]
+    calls = [outcome for outcome in outcomes if isinstance(outcome, Call)]
+    try:
+        directives = iter(rounds.check_in_all(calls, timezone.now()) if calls else ())
+    except Exception as error:  # noqa: BLE001 - below each is tried by itself
+        if len(asked) == 1:
+            return [error]
+        return [answered for one in asked for answered in _answer_check_ins([one])]
+    return [msgspec.json.encode(next(directives)) if isinstance(told, Call) else told for told in outcomes]
+
+
+def _call(device: Device | CoterieError, body: bytes) -> Call | Exception:
+    if isinstance(device, CoterieError):
+        return device
+    try:
+        return Call(device, _decoded("check-in", body))
+    except WireError as error:
+        return error
+
+
+BATCHED: Mapping[str, Answer] = {"check-in": _answer_check_ins}
+"""Messages that come from all devices all the time."""
+
+
+def _enrol(body: bytes) -> bytes:
     _check_zero_bytes(body)
-    return msgspec.json.encode(handler(device, decode(EXCHANGES[name].request, body), timezone.now()))
+    return msgspec.json.encode(fleet.enrol(decode(Enrol, body), timezone.now()))
 
 
-def _answer_over_http(name: str, body: bytes, authorization: str | None) -> bytes:
-    if name == ENROL:
-        _check_zero_bytes(body)
-        return msgspec.json.encode(fleet.enrol(decode(Enrol, body), timezone.now()))
-    return answer(name, body, bearer(authorization))
+def _decoded(name: str, body: bytes) -> Any:  # noqa: ANN401 - of the exchange's own type
+    _check_zero_bytes(body)
+    return decode(EXCHANGES[name].request, body)
 
 
-def _check_zero_bytes(body: bytes | msgspec.Raw) -> None:
+def _check_zero_bytes(body: bytes) -> None:
     """PostgreSQL keeps no zero byte in a text. Raises WireError."""
-    if b"\\u0000" in bytes(body):
+    if b"\\u0000" in body:
         raise WireError("wire.malformed", "a text holds a zero byte, which cannot be kept")

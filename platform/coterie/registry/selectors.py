@@ -1,7 +1,7 @@
 """What the registry knows."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from uuid import UUID
 
@@ -37,6 +37,12 @@ def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None
     return ModelVersion.objects.filter(
         aliases__pair=pair_id, aliases__role=role, aliases__line=line, aliases__name=Alias.Name.CHAMPION
     ).first()
+
+
+def champions(pair_ids: Collection[UUID], role: Role) -> Mapping[tuple[UUID, str], UUID]:
+    """The versions in use of several pairs, by pair and line."""
+    aliases = Alias.objects.filter(pair__in=pair_ids, role=role, name=Alias.Name.CHAMPION).order_by()
+    return {(pair, line): version for pair, line, version in aliases.values_list("pair", "line", "version")}
 
 
 def misfit(pair: ModelPair, dataset: Dataset) -> str | None:

@@ -1,5 +1,6 @@
 """What is known of roll-outs."""
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -25,12 +26,17 @@ def active_rollouts() -> QuerySet[Rollout]:
     return Rollout.objects.filter(state__in=Rollout.ACTIVE)
 
 
-def trial_of(device: Device, federation: Federation) -> Trial | None:
-    """The trial that the device takes part in now, with its roll-out; a device that is pinned takes part in none."""
-    if device.pinned_version:
-        return None
-    trials = Trial.objects.filter(device=device, rollout__federation=federation, rollout__state=Rollout.State.MEASURING)
-    return trials.select_related("rollout").first()
+def trials_of(devices: Sequence[Device], federations: Collection[UUID]) -> Mapping[tuple[UUID, UUID], Trial]:
+    """The trials that `devices` take part in now, with their roll-outs, by device and federation."""
+    measuring = Rollout.objects.filter(federation__in=federations, state=Rollout.State.MEASURING)
+    rollouts = {rollout.pk: rollout for rollout in measuring.order_by()}
+    if not rollouts:
+        return {}
+    found = {}
+    for trial in Trial.objects.filter(rollout__in=rollouts, device__in=devices).order_by():
+        trial.rollout = rollouts[trial.rollout_id]
+        found[trial.device_id, trial.rollout.federation_id] = trial
+    return found
 
 
 def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:

@@ -1,20 +1,25 @@
 """What devices tell about their assignments, and what happens when they stop telling."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from coterie.core.events import tell_consoles
+from coterie.core.rows import Row, update_each
 from coterie.fleet.models import Device
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
-from coterie.rounds.jobs import ADVANCE
+from coterie.rounds.intervals import IS_ASKED_OFTEN
 from coterie.rounds.models import Assignment, Round, RoundEvent
-from coterie.rounds.transitions import end_assignment, tell
+from coterie.rounds.transitions import end_assignment, end_assignments, tell, tell_all
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
+
+PROGRESS = ("state", "changed_at", "stage", "steps_done", "steps_total")
 
 
 def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
@@ -31,29 +36,40 @@ def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
     return assignment
 
 
-def record_progress(*, device: Device, progress: Progress, now: datetime) -> None:
-    """Keep how far the device is; what it says of an assignment that has ended is passed over."""
-    try:
-        assignment = own_assignment(device=device, assignment_id=progress.assignment)
-    except (UnknownAssignment, NotYourAssignment):
-        return  # The directive that answers this names the assignment that it should have.
-    figures = {"stage": progress.stage, "steps_done": progress.steps_done, "steps_total": progress.steps_total}
-    own = Assignment.objects.filter(pk=assignment.pk, round__state=Round.State.OPEN)
+class Told(NamedTuple):
+    """How far a device says it is with an assignment of its own."""
+
+    assignment: Assignment
+    progress: Progress
+
+
+def record_progress(*, told: Sequence[Told], now: datetime) -> None:
+    """Keep how far devices are; what is said of an assignment that has ended, or is just ending, is passed over."""
+    if not told:
+        return
+    said = {assignment.pk: progress for assignment, progress in told}
+    live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
     with transaction.atomic():  # together, or the stage might be told after the update that ended it
-        taken = own.filter(state=Assignment.State.ACCEPTED).update(**figures) or own.filter(
-            state=Assignment.State.OFFERED
-        ).update(state=Assignment.State.ACCEPTED, changed_at=now, **figures)
-        if taken and assignment.stage != progress.stage:
-            tell(assignment.round_id, RoundEvent.Kind(progress.stage), now=now, device_id=device.pk)
-    if taken:
+        held = list(
+            live.select_for_update(of=("self",), skip_locked=connection.features.has_select_for_update_skip_locked)
+        )
+        update_each(Assignment, PROGRESS, [_progressed(part, said[part.pk], now) for part in held], where={})
+        news = [part for part in held if part.stage != said[part.pk].stage]
+        tell_all(
+            [
+                RoundEvent(round_id=part.round_id, at=now, kind=said[part.pk].stage, device_id=part.device_id)
+                for part in news
+            ]
+        )
+    if held:
         tell_consoles("rounds")
 
 
-def revive_dropped(*, device: Device, now: datetime) -> None:
-    """A device that was given up speaks again: its assignment lives again as long as the round is open."""
-    dropped = Assignment.objects.filter(device=device, state=Assignment.State.DROPPED, round__state=Round.State.OPEN)
-    for assignment in dropped:
-        revive(assignment=assignment, now=now)
+def _progressed(part: Assignment, progress: Progress, now: datetime) -> Row:
+    changed_at = now if part.state == Assignment.State.OFFERED else part.changed_at
+    return Row(
+        part.pk, (Assignment.State.ACCEPTED, changed_at, progress.stage, progress.steps_done, progress.steps_total)
+    )
 
 
 def revive(*, assignment: Assignment, now: datetime) -> None:
@@ -65,6 +81,7 @@ def revive(*, assignment: Assignment, now: datetime) -> None:
             ).update(state=Assignment.State.OFFERED, reason_code="", reason_sentence="", changed_at=now)
             if back:
                 tell(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
+                assignment.state = Assignment.State.OFFERED
     except IntegrityError:
         return  # One live assignment a device: the other one stands.
 
@@ -73,8 +90,7 @@ def revive(*, assignment: Assignment, now: datetime) -> None:
 def release_assignment(*, device: Device, assignment_id: str, reason: Reason, now: datetime) -> None:
     """Give an assignment back; nothing happens if it has ended. Raises UnknownAssignment or NotYourAssignment."""
     assignment = own_assignment(device=device, assignment_id=assignment_id)
-    if end_assignment(assignment, Assignment.State.RELEASED, reason=reason, now=now):
-        ADVANCE.send(federation=str(assignment.round.federation_id))
+    end_assignment(assignment, Assignment.State.RELEASED, reason=reason, now=now)
 
 
 def drop_absent(*, round_: Round, now: datetime) -> None:
@@ -84,7 +100,12 @@ def drop_absent(*, round_: Round, now: datetime) -> None:
     """
     silent_since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
     live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
-    for assignment in live.filter(device__last_seen_at__lt=silent_since, offered_at__lt=silent_since):
-        end_assignment(assignment, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
-    for assignment in live.filter(~Q(device__state=Device.State.ENROLLED)):
-        end_assignment(assignment, Assignment.State.RELEASED, reason=reasons.GONE, now=now)
+    # In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
+    silent = live.filter(
+        IS_ASKED_OFTEN | Q(device__present_until__lt=now),
+        device__last_seen_at__lt=silent_since,
+        offered_at__lt=silent_since,
+    )
+    end_assignments(silent, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
+    gone = live.filter(~Q(device__state=Device.State.ENROLLED))
+    end_assignments(gone, Assignment.State.RELEASED, reason=reasons.GONE, now=now)

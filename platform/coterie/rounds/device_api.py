@@ -1,17 +1,17 @@
 """The rounds' answers to devices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.rounds import assigning, directives, uploads
-from coterie_wire.messages import CheckIn, Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
+from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
 
 
-def check_in(device: Device, message: CheckIn, now: datetime) -> Directive:
-    """Tell a device what to do."""
-    return directives.check_in(device=device, message=message, now=now)
+def check_in_all(calls: Sequence[directives.Call], now: datetime) -> Sequence[Directive]:
+    """Tell devices what to do."""
+    return directives.check_in_all(calls, now=now)
 
 
 def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadState:
@@ -26,7 +26,6 @@ def release_assignment(device: Device, message: ReleaseAssignment, now: datetime
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "check-in": check_in,
     "offer-update": offer_update,
     "release-assignment": release_assignment,
 }

@@ -2,103 +2,126 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 import msgspec
+from django.db import transaction
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import federations_of, finished_federation_of
+from coterie.fleet.counting import latest_count
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
-from coterie.fleet.services import expect_check_in, record_check_in
+from coterie.fleet.services import expect_check_in, record_check_ins, take_in
 from coterie.registry.selectors import signed_manifest, signed_teacher, withdrawn_versions
-from coterie.rollouts.models import Trial
 from coterie.rollouts.reporting import message_of
-from coterie.rollouts.selectors import trial_of
 from coterie.rounds import reasons
-from coterie.rounds.advancing import advance_federation
-from coterie.rounds.assigning import record_progress, revive_dropped
+from coterie.rounds.assigning import Told, record_progress
+from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
 from coterie.rounds.models import Assignment, Round
-from coterie.rounds.selectors import (
-    active_round,
-    eligible_devices,
-    live_assignment,
-    own_assignment_of,
-    standing,
-    version_for,
-)
+from coterie.rounds.opening import take_place
+from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
+from coterie.transfer.selectors import waiting_for
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
 from coterie_wire.messages import CheckIn, Directive
 
-BUSY_CHECK_IN_S = 2.0
-"""While a device works on an assignment: its progress is shown, and its silence noticed."""
-IDLE_CHECK_IN_S = 15.0
-"""Otherwise; a device also checks in whenever its conditions change or it is woken."""
+
+class Call(NamedTuple):
+    """A device, and what it says when it checks in."""
+
+    device: Device
+    message: CheckIn
 
 
 def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
-    """Keep what the device reports and tell it what to do. Raises DeviceRevoked or DeviceLeft."""
-    record_check_in(device=device, check_in=message, now=now)
-    revive_dropped(device=device, now=now)
-    if message.progress is not None:
-        record_progress(device=device, progress=message.progress, now=now)
-    federations = list(federations_of(device))
-    own = federations[0] if federations else None  # of several, the one that began first
-    duties = duties_of(device=device, federation=own, asks_about=message.help, now=now)
-    directive = _with_duties(direct(device=device, federations=federations, now=now), duties, known=message.standing)
-    if own is not None and duties.standing is not None:
-        directive = msgspec.structs.replace(directive, withdrawn=_withdrawn(device, own))
-    expect_check_in(device=device, check_in_s=directive.check_in_s)
-    return directive
+    """Keep what the device reports and tell it what to do."""
+    return check_in_all([Call(device, message)], now=now)[0]
 
 
-def direct(*, device: Device, federations: Sequence[Federation], now: datetime) -> Directive:
-    """The device's assignment in one of its federations, or why it has none; a ready device may be invited at once."""
-    assignment = live_assignment(device)
+def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]:
+    """The same for several devices, each once, in as many queries as for one and one transaction.
+
+    No query's cost grows with the fleet: what is due in a federation the sweep finds, and wakes whom it concerns.
+    """
+    checked_in = [take_in(device=device, check_in=message, now=now) for device, message in calls]
+    devices = [device for device, _ in calls]
+    around = surroundings_of(devices, now=now)
+    waiting = waiting_for(devices)
+    fleet = latest_count()
+    withdrawn: dict[UUID, tuple[UUID, ...]] = {}
+    directives, told = [], []
+    for device, message in calls:
+        own = around[device.pk]
+        federation = next(iter(own.under_way), None)  # of several, the one that began first
+        duties = duties_of(
+            device=device, federation=federation, waiting=waiting.get(device.pk), asks_about=message.help, now=now
+        )
+        directive = direct(device=device, around=own, fleet=fleet, now=now)
+        directive = _with_duties(directive, duties, known=message.standing)
+        if federation is not None and duties.standing is not None:
+            if federation.pair_id not in withdrawn:
+                withdrawn[federation.pair_id] = withdrawn_versions(federation.pair_id)
+            # A device is not told of the version that it should hold all the same.
+            others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.wanted)
+            directive = msgspec.structs.replace(directive, withdrawn=others)
+        expect_check_in(device=device, check_in_s=directive.check_in_s)
+        directives.append(directive)
+        if message.progress is not None:
+            told += [
+                Told(part, message.progress)
+                for part in own.parts.values()
+                if str(part.pk) == message.progress.assignment
+            ]
+    with transaction.atomic():
+        record_check_ins(checked_in=checked_in, now=now)
+        record_progress(told=told, now=now)
+    return directives
+
+
+def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -> Directive:
+    """The device's assignment in one of its federations, or why it has none; a ready device may be asked at once.
+
+    In a `fleet` of so many.
+    """
+    assignment = around.assignment
     if assignment is None and _first_reason(device) is None:
-        for federation in federations:
-            if _may_invite(federation, device, now):
-                advance_federation(federation_id=federation.pk, now=now)
-                assignment = live_assignment(device)
-            if assignment is not None:
-                break
+        assignment = _place_for(device, around, now)
     if assignment is not None:
-        plan = assignment.round.parsed_plan()
+        round_ = assignment.round
         return Directive(
-            check_in_s=BUSY_CHECK_IN_S,
+            check_in_s=busy_interval_s(at_work=round_.at_work, fleet=fleet),
             assignment=_message(assignment, now),
-            requirements=plan.requirements,
+            requirements=round_.parsed_plan().requirements,
         )
-    if not federations:
-        finished = finished_federation_of(device)
-        trial = None if finished is None else trial_of(device, finished)
-        return Directive(
-            check_in_s=IDLE_CHECK_IN_S,
-            manifest=None if finished is None else _news(finished, device, trial),
-            trial=message_of(trial),
-            wait=_first_reason(device) or (reasons.NO_FEDERATION if finished is None else reasons.FINISHED),
-        )
-    trial = trial_of(device, federations[0])
+    if around.under_way:
+        requirements = around.under_way[0].parsed_plan().requirements
+        wait = _why_not_invited(around.under_way[0], around, now)
+    else:
+        requirements = None
+        wait = reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED
     return Directive(
-        check_in_s=IDLE_CHECK_IN_S,
-        manifest=_news(federations[0], device, trial),
-        trial=message_of(trial),
-        requirements=federations[0].parsed_plan().requirements,
-        wait=_first_reason(device) or _why_not_invited(federations[0], device, now),
+        check_in_s=idle_interval_s(fleet=fleet),
+        manifest=_news(device, around),
+        trial=message_of(around.trial),
+        requirements=requirements,
+        wait=_first_reason(device) or wait,
     )
 
 
 def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     """Every reason why the device does not train now; empty: it works on its assignment."""
     why = why_not_ready(device, now=now)
-    if why or live_assignment(device) is not None:
+    if why:
         return why
-    federations = list(federations_of(device))
-    if federations:
-        return tuple(_why_not_invited(federation, device, now) for federation in federations)
-    return (reasons.NO_FEDERATION if finished_federation_of(device) is None else reasons.FINISHED,)
+    around = surroundings_of([device], now=now)[device.pk]
+    if around.assignment is not None:
+        return ()
+    if around.under_way:
+        return tuple(_why_not_invited(federation, around, now) for federation in around.under_way)
+    return (reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED,)
 
 
 def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> Directive:
@@ -114,31 +137,16 @@ def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> 
     )
 
 
-def _withdrawn(device: Device, federation: Federation) -> tuple[str, ...]:
-    """Versions that were rolled back, but for the one that the device should hold all the same."""
-    versions = withdrawn_versions(federation.pair_id)
-    if not versions:
-        return ()
-    wanted = version_for(device, federation, trial_of(device, federation))
-    return tuple(str(version) for version in versions if version != wanted)
-
-
-def _may_invite(federation: Federation, device: Device, now: datetime) -> bool:
-    """Whether it is worth a turn at the federation's row; reads only."""
-    round_ = active_round(federation)
-    pace = federation.parsed_plan().pace
-    if round_ is None:
-        return federation.state == Federation.State.RUNNING and pace.holds_rounds()
-    if round_.state == Round.State.PLANNED:
-        if not pace.holds_rounds() or round_.reason_code == reasons.ROLLING_OUT:
-            return False
-        needed = pace.devices_needed()
-        return round_.opens_at <= now and eligible_devices(federation, now=now).count() >= needed
-    if round_.state != Round.State.OPEN or own_assignment_of(device, round_) is not None:
-        return False
-    so_far = standing(round_, now=now)
-    pace = round_.parsed_plan().pace
-    return pace.invite_count(eligible=1, live=so_far.live, delivered=so_far.delivered) > 0
+def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignment | None:
+    """A part in the first open round that wants one more and has not asked the device before."""
+    for federation in around.under_way:
+        round_ = around.rounds.get(federation.pk)
+        if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in around.parts:
+            continue
+        assignment = take_place(round_=round_, device=device, now=now)
+        if assignment is not None:
+            return assignment
+    return None
 
 
 def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
@@ -156,12 +164,11 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
     )
 
 
-def _news(federation: Federation, device: Device, trial: Trial | None) -> SignedManifest | None:
+def _news(device: Device, around: Surroundings) -> SignedManifest | None:
     """The version that the device should have, where it holds another one."""
-    version = version_for(device, federation, trial)
-    if version is None or str(version) == device.held_version:
+    if around.wanted is None or str(around.wanted) == device.held_version:
         return None
-    return signed_manifest(version)
+    return signed_manifest(around.wanted)
 
 
 def _first_reason(device: Device) -> Reason | None:
@@ -169,16 +176,16 @@ def _first_reason(device: Device) -> Reason | None:
     return why[0] if why else None
 
 
-def _why_not_invited(federation: Federation, device: Device, now: datetime) -> Reason:
-    round_ = active_round(federation)
+def _why_not_invited(federation: Federation, around: Surroundings, now: datetime) -> Reason:
+    round_ = around.rounds.get(federation.pk)
     if round_ is None:
         if federation.state == Federation.State.PAUSED:
             return reasons.PAUSED
         return reasons.BETWEEN if federation.parsed_plan().pace.holds_rounds() else reasons.HOLDS_NONE
     if round_.state == Round.State.OPEN:
-        part = own_assignment_of(device, round_)
+        part = around.parts.get(round_.pk)
         if part is None:
-            return reasons.full(round_.number)
+            return reasons.has_place(round_.number) if round_.places else reasons.full(round_.number)
         return part.reason() or reasons.delivered(round_.number)
     if round_.state == Round.State.PLANNED and round_.opens_at > now:
         return reasons.pause((round_.opens_at - now).total_seconds())

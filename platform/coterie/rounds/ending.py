@@ -14,7 +14,7 @@ from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import standing
-from coterie.rounds.transitions import end_assignment, explain, step
+from coterie.rounds.transitions import end_assignments, explain, step
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
@@ -24,8 +24,21 @@ logger = logging.getLogger(__name__)
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
     """Close an open round once its pace says so; from then on it takes no update."""
-    if not round_.parsed_plan().pace.should_close(standing(round_, now=now)):
-        return
+    if round_.parsed_plan().pace.should_close(standing(round_, now=now)):
+        close(round_=round_, now=now)
+
+
+def close_if_full(*, round_: Round, now: datetime) -> None:
+    """Close an open round in which the last update that it wants has come in.
+
+    All that the sweep looks at as well is left to it: whoever delivers need not count the others.
+    """
+    if round_.updates_in >= round_.parsed_plan().pace.updates_wanted():
+        close(round_=round_, now=now)
+
+
+def close(*, round_: Round, now: datetime) -> None:
+    """Close an open round; nothing happens if another worker has."""
     if step(round_, Round.State.CLOSING, reason=reasons.CLOSING, now=now, closed_at=now):
         ADVANCE.send(federation=str(round_.federation_id))
 
@@ -35,9 +48,7 @@ def conclude(*, round_: Round, now: datetime) -> None:
 
     The caller holds the rows of federation and round.
     """
-    waiting = Assignment.objects.filter(round=round_, state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
-    for assignment in waiting:
-        end_assignment(assignment, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
+    end_assignments(round_.assignments.all(), Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
     _forget_uploads(round_)
     pace = round_.parsed_plan().pace
     delivered = standing(round_, now=now).delivered

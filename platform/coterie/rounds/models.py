@@ -14,7 +14,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update, UpdateFacts
 from coterie.registry.models import ModelVersion
-from coterie_learning.plan import Plan, parse_plan
+from coterie_learning.plan import Plan, stored_plan
 
 
 class Round(Stateful):
@@ -57,6 +57,12 @@ class Round(Stateful):
     """What updates are differences from; those of groups, from their groups' versions."""
     merge = models.OneToOneField(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="round")
     """Of what its cohort delivered."""
+    places = models.PositiveIntegerField(default=0)
+    """Devices that it would still ask, as of the latest sweep; those that check in take them one by one."""
+    at_work = models.PositiveIntegerField(default=0)
+    """Live assignments, as of the latest sweep."""
+    updates_in = models.PositiveIntegerField(default=0)
+    """Delivered assignments: counted up with each, so that nobody counts them all when another comes in."""
     tidied_at = models.DateTimeField(null=True, blank=True)
     """When the files of its updates were removed."""
 
@@ -97,7 +103,7 @@ class Round(Stateful):
 
     def parsed_plan(self) -> Plan:
         """The plan it is held under; it must have been opened."""
-        return parse_plan(self.plan)
+        return stored_plan(self.plan)
 
     @property
     def result_version(self) -> ModelVersion | None:
@@ -159,6 +165,11 @@ class Assignment(Stateful):
 
     class Meta:
         ordering = ["round", "offered_at", "id"]
+        indexes = [
+            # To count a round's parts without reading them, and to find a device's own among all that it ever had.
+            models.Index(fields=["round", "state", "stage"], name="part_by_state"),
+            models.Index(fields=["device", "state"], name="part_of_device"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["round", "device"], name="device_once_a_round"),
             models.UniqueConstraint(

@@ -4,21 +4,31 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from coterie.core.events import tell_consoles, wake_device
+from django.db import transaction
+from django.db.models import F
+
+from coterie.core.events import wake_devices
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lines_of
+from coterie.fleet.models import Device
 from coterie.registry.models import BASE, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import make_teacher
 from coterie.rounds import reasons
+from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
-from coterie.rounds.transitions import explain, step, tell
+from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
 
+ASKED_AT_ONCE = 5_000
+"""Devices in one transaction, which takes a second or less."""
+AT_ONCE = 1_000
+MAX_DEVICES = 2**31 - 1
+"""More than there are: as many as a round could ask."""
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""
 
@@ -67,7 +77,7 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
         explain(round_, reasons.NO_CLOUD_MODEL, now=now)
         return
     needed = plan.pace.devices_needed()
-    if eligible_devices(federation, now=now).count() < needed:
+    if eligible_devices(federation, now=now).order_by()[:needed].count() < needed:
         stale = round_.reason_at is None or now - round_.reason_at >= REASON_LASTS
         if stale or round_.reason_code != reasons.NEEDS_DEVICES:
             explain(round_, why_too_few(federation, needed=needed, now=now), now=now)
@@ -87,43 +97,66 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
 
 
 def invite(*, round_: Round, now: datetime) -> None:
-    """Ask as many ready devices as the pace wants in an open round, chosen by the round's seed, and wake them."""
+    """Ask as many ready devices as the pace wants in an open round, chosen by the round's seed, and wake them.
+
+    Of very many only some at a time, so that nobody waits long for the round's row. What is wanted beyond those that
+    are ready are places, which devices take when they check in. The caller holds the round's row.
+    """
     so_far = standing(round_, now=now)
     pace = round_.parsed_plan().pace
-    # Asked before the candidates are counted: a full round costs nothing.
-    if not pace.invite_count(eligible=1, live=so_far.live, delivered=so_far.delivered):
-        return
-    candidates = [str(pk) for pk in invitable_devices(round_, now=now).values_list("pk", flat=True)]
+    wanted = pace.invite_count(eligible=MAX_DEVICES, live=so_far.live, delivered=so_far.delivered)
+    # Counted only then: a full round costs nothing.
+    candidates = [str(pk) for pk in invitable_devices(round_, now=now).values_list("pk", flat=True)] if wanted else []
     count = pace.invite_count(eligible=len(candidates), live=so_far.live, delivered=so_far.delivered)
-    if not count:
+    chosen = choose(candidates, count=min(count, ASKED_AT_ONCE), seed=round_.seed)
+    asked = ask(round_=round_, devices=[UUID(device) for device in chosen], now=now)
+    _know(round_, places=wanted - len(asked), at_work=so_far.live + len(asked))
+    if not asked:
         return
-    chosen = choose(candidates, count=count, seed=round_.seed)
-    lines = _Lines(round_, [UUID(device) for device in chosen], now)
-    # A device that another federation invited a moment ago is left out by the constraint of one live assignment.
-    Assignment.objects.bulk_create(
-        [
-            Assignment(
-                round=round_,
-                device_id=device,
-                base_version=lines.base_version(UUID(device)),
-                teacher=lines.teacher(UUID(device)),
-                seed=derive_seed(round_.seed, "device", device),
-                offered_at=now,
-                changed_at=now,
-            )
-            for device in chosen
-        ],
-        ignore_conflicts=True,
-    )
-    asked = Assignment.objects.filter(round=round_, offered_at=now)
-    RoundEvent.objects.bulk_create(
-        RoundEvent(round=round_, at=now, kind=RoundEvent.Kind.ASKED, device_id=device_id)
-        for device_id in asked.values_list("device_id", flat=True)
-    )
-    tell_consoles("rounds")
     explain(round_, why_collecting(round_), now=now)
-    for device in chosen:
-        wake_device(device)
+    wake_devices(str(part.device_id) for part in asked)
+    if count > len(chosen):
+        ADVANCE.send(federation=str(round_.federation_id))
+
+
+@transaction.atomic
+def take_place(*, round_: Round, device: Device, now: datetime) -> Assignment | None:
+    """Ask a ready device that speaks just now, where the round wants one more; None where it does not."""
+    if not Round.objects.filter(pk=round_.pk, state=Round.State.OPEN, places__gt=0).update(places=F("places") - 1):
+        return None
+    return next(iter(ask(round_=round_, devices=[device.pk], now=now)), None)
+
+
+def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[Assignment]:
+    """Give devices a part in an open round; those that another federation has asked a moment ago are left out."""
+    if not devices:
+        return ()
+    lines = _Lines(round_, devices, now)
+    parts = [
+        Assignment(
+            round=round_,
+            device_id=device,
+            base_version=lines.base_version(device),
+            teacher=lines.teacher(device),
+            seed=derive_seed(round_.seed, "device", str(device)),
+            offered_at=now,
+            changed_at=now,
+        )
+        for device in devices
+    ]
+    Assignment.objects.bulk_create(parts, ignore_conflicts=True, batch_size=AT_ONCE)
+    kept = set(Assignment.objects.filter(round=round_, offered_at=now).order_by().values_list("pk", flat=True))
+    asked = [part for part in parts if part.pk in kept]
+    tell_all(
+        RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked
+    )
+    return asked
+
+
+def _know(round_: Round, *, places: int, at_work: int) -> None:
+    if (round_.places, round_.at_work) != (places, at_work):
+        round_.places, round_.at_work = places, at_work
+        round_.save(update_fields=["places", "at_work"])
 
 
 def _needs_cloud(plan: Plan) -> bool:

@@ -50,6 +50,11 @@ def full(number: int) -> Reason:
     return Reason("rounds.full", f"round {number} has all the devices it wants; the next one may ask this device")
 
 
+def has_place(number: int) -> Reason:
+    """The open round asks whoever is ready next."""
+    return Reason("rounds.has_place", f"round {number} has a place and asks this device when it checks in ready")
+
+
 def delivered(number: int) -> Reason:
     """The device has done its part."""
     return Reason("rounds.delivered", f"the update for round {number} is in; the round waits for others")

@@ -7,13 +7,10 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import line_of, members, ready_members
+from coterie.federations.selectors import members, ready_members
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
-from coterie.registry.models import Role
-from coterie.registry.selectors import champion
-from coterie.rollouts.models import Trial
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
@@ -25,15 +22,6 @@ def active_round(federation: Federation, *, lock: bool = False) -> Round | None:
     """The round that is planned or under way; a federation has at most one. With `lock` its row is held."""
     rounds = federation.rounds.filter(state__in=Round.ACTIVE).select_related("federation", "base_version")
     return (rounds.select_for_update(of=("self",)) if lock else rounds).first()
-
-
-def live_assignment(device: Device) -> Assignment | None:
-    """The one assignment that the device should work on now."""
-    return (
-        Assignment.objects.filter(device=device, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
-        .select_related("round__federation")
-        .first()
-    )
 
 
 def eligible_devices(federation: Federation, *, now: datetime) -> QuerySet[Device]:
@@ -50,11 +38,10 @@ def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
 
 def standing(round_: Round, *, now: datetime) -> Standing:
     """How an open round stands."""
-    counts = _state_counts(round_)
     assert round_.opened_at is not None
     return Standing(
-        live=sum(counts.get(state, 0) for state in Assignment.LIVE),
-        delivered=counts.get(Assignment.State.DELIVERED, 0),
+        live=Assignment.objects.filter(round=round_, state__in=Assignment.LIVE).order_by().count(),
+        delivered=round_.updates_in,
         elapsed_s=(now - round_.opened_at).total_seconds(),
     )
 
@@ -78,34 +65,15 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
 
 def why_collecting(round_: Round) -> Reason:
     """What an open round waits for."""
-    states = _state_counts(round_)
     live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
     stages = {
         stage or "invited": count for stage, count in live.order_by().values_list("stage").annotate(count=Count("id"))
     }
     return reasons.collecting(
         wanted=round_.parsed_plan().pace.updates_wanted(),
-        delivered=states.get(Assignment.State.DELIVERED, 0),
+        delivered=round_.updates_in,
         stages=stages,
     )
-
-
-def version_for(device: Device, federation: Federation, trial: Trial | None) -> UUID | None:
-    """The version of its group's device model, or the base's, that the device should hold; None before the first.
-
-    Who takes part in a `trial` holds its candidate.
-    """
-    if device.pinned_version:
-        return UUID(device.pinned_version)
-    if trial is not None:
-        return trial.rollout.version_id
-    in_use = champion(federation.pair_id, Role.DEVICE, line_of(federation, device))
-    return None if in_use is None else in_use.pk
-
-
-def own_assignment_of(device: Device, round_: Round) -> Assignment | None:
-    """The device's part in the round, whatever became of it."""
-    return Assignment.objects.filter(device=device, round=round_).first()
 
 
 def active_federation_ids() -> list[UUID]:
@@ -114,8 +82,3 @@ def active_federation_ids() -> list[UUID]:
     rolling = active_rollouts().filter(federation=OuterRef("pk"))
     due = Federation.objects.filter(Q(state=Federation.State.RUNNING) | Exists(active) | Exists(rolling))
     return list(due.values_list("pk", flat=True))
-
-
-def _state_counts(round_: Round) -> dict[str, int]:
-    rows = Assignment.objects.filter(round=round_).order_by().values_list("state").annotate(count=Count("id"))
-    return dict(rows)

@@ -8,10 +8,9 @@ from coterie.fleet import services as fleet
 from coterie.fleet.models import Device
 from coterie.registry.errors import UnknownVersion
 from coterie.registry.models import ModelVersion, Role
-from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment
 from coterie.rounds.reasons import HELD_BACK
-from coterie.rounds.transitions import end_assignment
+from coterie.rounds.transitions import end_assignments
 
 
 @transaction.atomic
@@ -35,6 +34,4 @@ def pin_device(*, device: Device, version: ModelVersion | None, now: datetime) -
 
 
 def _release(device: Device, now: datetime) -> None:
-    for assignment in Assignment.objects.filter(device=device, state__in=Assignment.LIVE).select_related("round"):
-        if end_assignment(assignment, Assignment.State.RELEASED, reason=HELD_BACK, now=now):
-            ADVANCE.send(federation=str(assignment.round.federation_id))
+    end_assignments(Assignment.objects.filter(device=device), Assignment.State.RELEASED, reason=HELD_BACK, now=now)

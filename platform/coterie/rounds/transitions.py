@@ -1,10 +1,14 @@
 """The steps of a round and of an assignment, each a compare-and-set on its row: of all who try, one succeeds."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models import QuerySet
+
 from coterie.core.durable import Steps, reason_columns
-from coterie.core.events import tell_consoles, wake_device
+from coterie.core.events import tell_consoles, wake_device, wake_devices
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie_wire.conditions import Reason
 
@@ -57,6 +61,19 @@ def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reas
     return True
 
 
+@transaction.atomic
+def end_assignments(
+    assignments: QuerySet[Assignment], to: Assignment.State, *, reason: Reason, now: datetime
+) -> None:
+    """The same of all those of `assignments` that have not ended."""
+    ended = PARTS.take_all(assignments, to, reason=reason, changed_at=now)
+    wake_devices([str(part.device_id) for part in ended])
+    columns = reason_columns(reason)
+    tell_all(
+        RoundEvent(round_id=part.round_id, at=now, kind=to.value, device_id=part.device_id, **columns) for part in ended
+    )
+
+
 def tell(
     round_id: int,
     kind: RoundEvent.Kind,
@@ -68,3 +85,9 @@ def tell(
     """Keep what has happened, for the round's timeline."""
     tell_consoles("rounds")
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **reason_columns(reason))
+
+
+def tell_all(events: Iterable[RoundEvent]) -> None:
+    """Keep what has happened to many devices at once."""
+    if RoundEvent.objects.bulk_create(events):
+        tell_consoles("rounds")

@@ -11,7 +11,7 @@ from coterie.fleet.models import Device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Update, UpdateFacts
 from coterie.rounds.assigning import own_assignment, revive
-from coterie.rounds.ending import close_if_due
+from coterie.rounds.ending import close_if_full
 from coterie.rounds.errors import (
     AlreadyDelivered,
     AssignmentClosed,
@@ -20,7 +20,6 @@ from coterie.rounds.errors import (
     UpdateTooLarge,
 )
 from coterie.rounds.files import UPLOADS
-from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
@@ -135,10 +134,13 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
     Assignment.objects.filter(pk=assignment.pk).update(
         state=Assignment.State.DELIVERED, update=update, reason_code="", reason_sentence="", changed_at=now
     )
+    round_ = assignment.round
+    round_.updates_in += 1  # its row is held
+    round_.save(update_fields=["updates_in"])
     tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
     transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
-    close_if_due(round_=assignment.round, now=now)
+    close_if_full(round_=round_, now=now)
     return UploadState(offset=upload.size_bytes, accepted=True)
 
 
@@ -162,7 +164,6 @@ def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
     if end_assignment(assignment, Assignment.State.REJECTED, reason=reason, now=now):
         Upload.objects.filter(assignment=assignment).delete()
         transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
-        ADVANCE.send(federation=str(assignment.round.federation_id))
 
 
 def _counted(assignment: Assignment, sha256: str | None = None) -> UploadState:

@@ -33,12 +33,17 @@ class Duties(NamedTuple):
         return self.serve is not None or (self.help is not None and self.help.portion is not None)
 
 
-def duties_of(*, device: Device, federation: Federation | None, asks_about: str | None, now: datetime) -> Duties:
-    """What `device` should know and do; `asks_about` names the help request that it has not seen the end of."""
+def duties_of(
+    *, device: Device, federation: Federation | None, waiting: Transfer | None, asks_about: str | None, now: datetime
+) -> Duties:
+    """What `device` should know and do; `waiting` for it is the oldest of the transfers that it should serve.
+
+    `asks_about` names the help request that it has not seen the end of.
+    """
     return Duties(
         standing=None if federation is None else standing_of(federation),
         help=None if asks_about is None else news_of(device=device, request_id=asks_about, now=now),
-        serve=_serve(device, now),
+        serve=None if waiting is None else _serve(waiting, now),
     )
 
 
@@ -63,12 +68,8 @@ def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
     )
 
 
-def _serve(device: Device, now: datetime) -> Serve | None:
-    """The oldest request that waits for the device; from then on it knows of it."""
-    waiting = Transfer.objects.filter(helper=device, state__in=Transfer.WITH_HELPER)
-    transfer = waiting.select_related("request__federation").order_by("matched_at", "id").first()
-    if transfer is None:
-        return None
+def _serve(transfer: Transfer, now: datetime) -> Serve | None:
+    """What the helper does, which from now on knows of it; None: the transfer has ended meanwhile."""
     if transfer.state == Transfer.State.MATCHED and not _tell(transfer, now):
         return None
     request = transfer.request

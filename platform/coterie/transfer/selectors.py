@@ -1,5 +1,6 @@
 """What is known of help between devices."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from uuid import UUID
@@ -34,6 +35,15 @@ def others_that_tell(request: HelpRequest) -> int:
     """Members that tell about their data, beside the one that asks."""
     told = DeviceProfile.objects.filter(federation=request.federation_id, device__state=Device.State.ENROLLED)
     return told.exclude(device=request.device_id).count()
+
+
+def waiting_for(devices: Sequence[Device]) -> Mapping[UUID, Transfer]:
+    """The oldest transfer that waits for each of `devices` to help, with its request and that one's federation."""
+    waiting = Transfer.objects.filter(helper__in=devices, state__in=Transfer.WITH_HELPER)
+    found: dict[UUID, Transfer] = {}
+    for transfer in waiting.select_related("request__federation").order_by("matched_at", "id"):
+        found.setdefault(transfer.helper_id, transfer)
+    return found
 
 
 def transfer_given_by(device: Device, transfer_id: str) -> Transfer:

@@ -7,11 +7,10 @@ import pytest
 from coterie.fleet import observing
 from coterie.fleet.models import Observation
 from coterie.fleet.observing import forget
-from coterie.fleet.services import record_check_in
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
-from tests.coterie.world import START, later, make_device
+from tests.coterie.world import START, hear, later, make_device
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +30,7 @@ def test_what_changes_is_kept_and_what_repeats_is_not() -> None:
     for number, (conditions, blockers, version, kept) in enumerate(story):
         before = Observation.objects.count()
         check_in = CheckIn(PROTOCOL, conditions, blockers, version=version)
-        record_check_in(device=device, check_in=check_in, now=later(number))
+        hear(device, check_in, later(number))
         assert Observation.objects.count() - before == kept, number
     youngest = Observation.objects.first()
     assert youngest is not None

@@ -12,11 +12,12 @@ from rest_framework.test import APIClient
 from coterie.fleet.models import Device
 from coterie.fleet.operator_api import DeviceViewSet
 from coterie.fleet.selectors import DeviceRevoked, device_of_credential
-from coterie.fleet.services import EnrolledDevice, record_check_in
+from coterie.fleet.services import EnrolledDevice
 from coterie.fleet.status import DeviceStatus
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
+from tests.coterie.world import hear
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +27,9 @@ def test_lists_devices_by_what_they_are_and_tells_why_they_wait(
 ) -> None:
     ready, waiting, absent = (enrol(name, tags=(name,)).device for name in ("ready", "waiting", "zabsent"))
     now = timezone.now()
-    record_check_in(device=ready, check_in=CheckIn(PROTOCOL, Conditions()), now=now)
+    hear(ready, CheckIn(PROTOCOL, Conditions()), now)
     reason = Reason("conditions.not_charging", "on battery")
-    record_check_in(device=waiting, check_in=CheckIn(PROTOCOL, Conditions(), (reason,)), now=now)
+    hear(waiting, CheckIn(PROTOCOL, Conditions(), (reason,)), now)
 
     def names(**query: str) -> list[str]:
         return [device["name"] for device in api.get("/api/devices/", query).json()["results"]]

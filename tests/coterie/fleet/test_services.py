@@ -26,15 +26,14 @@ from coterie.fleet.services import (
     change_device,
     create_enrolment_token,
     enrol_device,
-    expect_check_in,
     leave_fleet,
-    record_check_in,
     revoke_device,
     revoke_enrolment_token,
 )
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Capabilities, CheckIn, DataMetadata
 from coterie_wire.version import PROTOCOL
+from tests.coterie.world import hear
 
 pytestmark = pytest.mark.django_db
 
@@ -86,8 +85,7 @@ class TestPresence:
     def test_lasts_for_two_and_a_half_intervals_after_a_check_in(self, enrol, now: datetime) -> None:
         device = enrol().device
         assert why_not_ready(device, now=now)[0].code == "fleet.never_seen"
-        record_check_in(device=device, check_in=READY, now=now)
-        expect_check_in(device=device, check_in_s=4)
+        hear(device, READY, now, check_in_s=4)
         stored = Device.objects.get()
         assert stored.is_present(now + timedelta(seconds=10))
         assert not stored.is_present(now + timedelta(seconds=10.1))
@@ -105,8 +103,8 @@ class TestPresence:
             blockers=(ON_BATTERY,),
             metadata=DataMetadata(samples=7, class_counts=(3, 4)),
         )
-        record_check_in(device=device, check_in=told, now=now)
-        record_check_in(device=device, check_in=READY, now=now)
+        hear(device, told, now)
+        hear(device, READY, now)
         stored = Device.objects.get()
         assert stored.reported_metadata() == told.metadata
         assert msgspec.convert(stored.capabilities, Capabilities) == CAPABILITIES
@@ -115,9 +113,9 @@ class TestPresence:
 
     def test_readiness_is_what_the_device_says(self, enrol, now: datetime) -> None:
         ready, waiting = enrol(tags=("a",)).device, enrol(tags=("a", "ab")).device
-        record_check_in(device=ready, check_in=READY, now=now)
+        hear(ready, READY, now)
         blocked = CheckIn(protocol=PROTOCOL, conditions=Conditions(), blockers=(ON_BATTERY,))
-        record_check_in(device=waiting, check_in=blocked, now=now)
+        hear(waiting, blocked, now)
         assert why_not_ready(waiting, now=now) == (ON_BATTERY,)
         assert list(ready_devices(now=now, tag="a")) == [ready]
         assert set(present_devices(now=now, tag="a")) == {ready, waiting}
@@ -133,8 +131,8 @@ class TestTheEnd:
         end(device=device, now=now)
         with pytest.raises(error):
             device_of_credential(credential)
-        with pytest.raises(error):
-            record_check_in(device=stale, check_in=READY, now=now)
+        hear(stale, READY, now)
+        assert Device.objects.get().last_seen_at is None
         assert why_not_ready(device, now=now)[0].code == error.code
 
     def test_is_final(self, enrol, now: datetime) -> None:

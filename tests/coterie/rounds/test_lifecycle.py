@@ -151,7 +151,7 @@ def test_a_plan_without_rounds_holds_none_and_says_so() -> None:
     sweep(now=later(0))
     change_plan(federation=federation, plan={"pace": {"kind": "alone"}})
     (device,) = fleet_of(1)
-    assert device.check_in(later(1)).wait.code == "rounds.needs_devices"
+    assert device.say(later(1)).wait.code == "rounds.needs_devices"
     sweep(now=later(2))
     assert Round.objects.get().reason_code == "rounds.holds_none", "the round that was planned says what became of it"
     Round.objects.all().delete()

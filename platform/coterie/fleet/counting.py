@@ -1,0 +1,24 @@
+"""How large the fleet is, counted now and then instead of at each check-in, and how often its devices may speak."""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from coterie.fleet.models import FleetSize
+from coterie.fleet.selectors import present_devices
+
+
+def count_devices(*, now: datetime) -> None:
+    """Count the devices that are present."""
+    present = present_devices(now=now).order_by().count()
+    FleetSize.objects.update_or_create(defaults={"present": present, "at": now})
+
+
+def latest_count() -> int:
+    """Devices that were present when they were last counted."""
+    return FleetSize.objects.order_by().values_list("present", flat=True).first() or 0
+
+
+def interval_s(shortest_s: float, *, devices: int) -> float:
+    """Seconds between two check-ins of each of so many devices, so that the platform can answer them all."""
+    return max(shortest_s, float(devices) / settings.CHECK_INS_PER_SECOND)

@@ -1,0 +1,121 @@
+"""What surrounds devices: federations, rounds, parts in them, versions; for many in as many queries as for one."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_by_device, lines_of
+from coterie.fleet.models import Device
+from coterie.registry.models import BASE, Role
+from coterie.registry.selectors import champions
+from coterie.rollouts.models import Trial
+from coterie.rollouts.selectors import trials_of
+from coterie.rounds.assigning import revive
+from coterie.rounds.models import Assignment, Round
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Of one device."""
+
+    federations: Sequence[Federation]
+    """Running and paused ones that it belongs to, oldest first; where there are none, the one that it followed last."""
+    rounds: Mapping[UUID, Round]
+    """Rounds that are planned or under way, by federation."""
+    parts: Mapping[int, Assignment]
+    """The device's part in each of those that it had one in, whatever became of it."""
+    assignment: Assignment | None
+    """The one that it should work on now, with its round and that one's federation."""
+    trial: Trial | None
+    """The one that it takes part in now, with its roll-out."""
+    wanted: UUID | None
+    """The version of its group's device model, or the base's, that it should hold; None before the first."""
+
+    @property
+    def followed(self) -> Federation | None:
+        """The federation whose model the device has; it may have finished."""
+        return self.federations[0] if self.federations else None
+
+    @property
+    def under_way(self) -> Sequence[Federation]:
+        """The running and paused federations that it belongs to, oldest first."""
+        return [federation for federation in self.federations if federation.state != Federation.State.FINISHED]
+
+
+def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Surroundings]:
+    """What surrounds each of `devices`. They speak, so those that were given up in an open round are back in it."""
+    federations = federations_by_device(devices)
+    followed = {pk: found[0] for pk, found in federations.items() if found}
+    all_followed = {federation.pk: federation for federation in followed.values()}
+    rounds = _active_rounds([federation for found in federations.values() for federation in found])
+    parts = _parts(devices, rounds, now)
+    trials = trials_of([device for device in devices if not device.pinned_version], all_followed)
+    in_use = champions({federation.pair_id for federation in all_followed.values()}, Role.DEVICE)
+    lines = _lines(followed, all_followed)
+    found = {}
+    for device in devices:
+        federation = followed.get(device.pk)
+        trial = None if federation is None else trials.get((device.pk, federation.pk))
+        champion = None if federation is None else in_use.get((federation.pair_id, lines.get(device.pk, BASE)))
+        own = parts[device.pk]
+        found[device.pk] = Surroundings(
+            federations=federations[device.pk],
+            rounds=rounds,
+            parts={part.round_id: part for part in own},
+            assignment=next((part for part in own if _is_to_be_done(part)), None),
+            trial=trial,
+            wanted=_wanted(device, trial, champion),
+        )
+    return found
+
+
+def _wanted(device: Device, trial: Trial | None, champion: UUID | None) -> UUID | None:
+    if device.pinned_version:
+        return UUID(device.pinned_version)
+    return champion if trial is None else trial.rollout.version_id
+
+
+def _active_rounds(federations: Sequence[Federation]) -> Mapping[UUID, Round]:
+    by_key = {federation.pk: federation for federation in federations}
+    rounds = Round.objects.filter(federation__in=by_key, state__in=Round.ACTIVE).order_by()
+    found = {round_.federation_id: round_ for round_ in rounds}
+    for key, round_ in found.items():
+        round_.federation = by_key[key]
+    return found
+
+
+def _parts(
+    devices: Sequence[Device], rounds: Mapping[UUID, Round], now: datetime
+) -> Mapping[UUID, Sequence[Assignment]]:
+    """The devices' parts in `rounds`, and those that they should work on in others."""
+    by_key = {round_.pk: round_ for round_ in rounds.values()}
+    unfinished = Q(state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
+    parts = list(Assignment.objects.filter(Q(round__in=by_key) | unfinished, device__in=devices).order_by())
+    # Of a federation that the device has left meanwhile: it brings to its end what it has begun.
+    elsewhere = {part.round_id for part in parts} - by_key.keys()
+    if elsewhere:
+        by_key.update(Round.objects.select_related("federation").in_bulk(elsewhere))
+    found: defaultdict[UUID, list[Assignment]] = defaultdict(list)
+    for part in parts:
+        part.round = by_key[part.round_id]
+        if part.state == Assignment.State.DROPPED and part.round.state == Round.State.OPEN:
+            revive(assignment=part, now=now)
+        found[part.device_id].append(part)
+    return found
+
+
+def _is_to_be_done(part: Assignment) -> bool:
+    return part.state in Assignment.LIVE and part.round.state == Round.State.OPEN
+
+
+def _lines(followed: Mapping[UUID, Federation], all_followed: Mapping[UUID, Federation]) -> Mapping[UUID, str]:
+    found: dict[UUID, str] = {}
+    for key, federation in all_followed.items():
+        devices = [device for device, own in followed.items() if own.pk == key]
+        found.update(lines_of(federation, devices, plan=federation.parsed_plan()))
+    return found
