@@ -39,7 +39,7 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
             open_if_due(round_=round_, now=now)
         else:
             explain(round_, reasons.rolling_out(rollout.version.number, rollout.reason_sentence), now=now)
-    if round_.state == Round.State.OPEN:
+    elif round_.state == Round.State.OPEN:
         _collect(round_, now)
     if round_.state == Round.State.CLOSING:
         conclude(round_=round_, now=now)

@@ -164,6 +164,8 @@ def check(story: Story) -> None:
     assert not Round.objects.filter(state__in=Round.ACTIVE).exists()
     assert not Assignment.objects.filter(state__in=(*Assignment.LIVE, "dropped")).exists()
     assert set(Update.objects.values_list("assignment", flat=True)) == set(story.acknowledged)
+    for round_ in Round.objects.all():
+        assert round_.updates_in == round_.assignments.filter(state=Assignment.State.DELIVERED).count()
     published = Round.objects.filter(state=Round.State.PUBLISHED)
     assert ModelVersion.objects.count() == 1 + published.count()
     for round_ in published:
