@@ -1,3 +1,4 @@
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -126,3 +127,35 @@ async def test_unknown_addresses(
     method: str, path: str, code: str, http: httpx.AsyncClient, bearer: dict[str, str]
 ) -> None:
     assert_problem(await http.request(method, path, content=b"{}", headers=bearer), 404, code)
+
+
+async def test_check_ins_that_come_together_are_answered_together(
+    http: httpx.AsyncClient, enrol: Callable[..., EnrolledDevice], now: datetime
+) -> None:
+    devices = await in_thread(lambda: [enrol() for _ in range(8)])
+    await in_thread(lambda: revoke_device(device=devices[0].device, now=now))
+    bodies = [CHECK_IN, {**CHECK_IN, "surprise": 1}, *[CHECK_IN] * 6]
+
+    async def check_in(device: EnrolledDevice, body: object) -> httpx.Response:
+        return await http.post("check-in", json=body, headers={"Authorization": f"Bearer {device.credential}"})
+
+    answers = await asyncio.gather(*map(check_in, devices, bodies))
+    assert [answer.status_code for answer in answers] == [401, 422, *[200] * 6]
+    assert_problem(answers[0], 401, "fleet.revoked")
+    assert_problem(answers[1], 422, "wire.malformed")
+    seen = await in_thread(lambda: set(Device.objects.exclude(last_seen_at=None).values_list("pk", flat=True)))
+    assert seen == {device.device.pk for device in devices[2:]}
+
+
+async def test_one_message_that_breaks_its_answer_leaves_the_others_theirs(
+    http: httpx.AsyncClient, enrol: Callable[..., EnrolledDevice]
+) -> None:
+    devices = await in_thread(lambda: [enrol() for _ in range(3)])
+    broken = devices[1].device
+    await in_thread(lambda: Device.objects.filter(pk=broken.pk).update(pinned_version="no version's id"))
+
+    async def check_in(device: EnrolledDevice) -> httpx.Response:
+        return await http.post("check-in", json=CHECK_IN, headers={"Authorization": f"Bearer {device.credential}"})
+
+    answers = await asyncio.gather(*map(check_in, devices))
+    assert [answer.status_code for answer in answers] == [200, 500, 200]
