@@ -1,5 +1,6 @@
 """The ASGI application of both modes: the device API in front of Django."""
 
+import gc
 import os
 
 from django.core.asgi import get_asgi_application
@@ -14,4 +15,6 @@ from coterie.gateway.asgi import in_front_of  # noqa: E402 - its models need Dja
 
 if not settings.EMBEDDED:  # where the server looks before it changes the tables
     refuse_newer()
+# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
+gc.set_threshold(50_000, 50, 100)
 application = in_front_of(site)

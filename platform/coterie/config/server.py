@@ -34,8 +34,6 @@ ORPHANED = 3
 PASSWORD_FILE = "first-password"  # noqa: S105 - its name
 CLOSE_CONNECTIONS_S = 2
 FINISH_TASKS_S = 3.0
-# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
-GC_THRESHOLDS = (50_000, 50, 100)
 
 
 class Server(uvicorn.Server):
@@ -98,7 +96,6 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     worker.start()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     try:
         asyncio.run(server.serve([socket.socket(fileno=options.listener_fd)]))

@@ -62,9 +62,7 @@ def end_assignment(assignment: Assignment, to: Assignment.State, *, reason: Reas
 
 
 @transaction.atomic
-def end_assignments(
-    assignments: QuerySet[Assignment], to: Assignment.State, *, reason: Reason, now: datetime
-) -> None:
+def end_assignments(assignments: QuerySet[Assignment], to: Assignment.State, *, reason: Reason, now: datetime) -> None:
     """The same of all those of `assignments` that have not ended."""
     ended = PARTS.take_all(assignments, to, reason=reason, changed_at=now)
     wake_devices([str(part.device_id) for part in ended])

@@ -1,0 +1,103 @@
+"""What a device costs the platform in fleets of 100 to 100,000: check-ins, waking, assignments and enrolment.
+
+The platform runs as real processes in either mode, on the machine that plays the devices, too. Where only the
+platform's own work counts the figure is processor time of its processes, the database's among them; seconds on the
+clock are those of a machine of two cores that nobody else uses.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.benchmarks.fleet.devices import Fleet, Woken
+from tests.benchmarks.fleet.platforms import EMBEDDED, SCALED, Mode, Running
+from tests.benchmarks.processes.populate_fleet import AWAKE
+from tests.benchmarks.report import Figure
+from tests.system.operator_client import OperatorClient
+
+SIZES = (100, 1_000, 10_000, 100_000)
+SOCKETS = 10_000
+CHECK_INS = 3_000
+ENROLMENTS = 500
+IDLE_S = 10.0
+CHECK_IN_MS = 2.5
+WOKEN_S = 2.0
+ASSIGNED_S = 30.0
+ENROLLED_PER_S = 100.0
+
+
+def measure() -> Sequence[Figure]:
+    """Some ten minutes, most of them for the largest fleets."""
+    figures = [figure for mode in (EMBEDDED, SCALED) for devices in SIZES for figure in _figures(mode, devices)]
+    load = os.getloadavg()[2]
+    return [*figures, Figure("this machine", "processes that wanted a core, over the last 15 minutes", load, "")]
+
+
+def _figures(mode: Mode, devices: int) -> Iterator[Figure]:
+    case = f"{mode.name}, {devices:,} devices"
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        mode.start(Path(directory), devices=devices, awake=SOCKETS) as platform,
+    ):
+        yield from asyncio.run(_of_a_fleet(case, platform, devices))
+
+
+async def _of_a_fleet(case: str, platform: Running, devices: int) -> list[Figure]:
+    found = []
+    sockets = min(devices, SOCKETS)
+    fleet = Fleet(platform.url, devices=devices)
+    with OperatorClient(platform.url, platform.seeded.token) as operator:
+        # Members of a federation that runs and waits for more than there are: all are looked at all the time.
+        pace = {"kind": "sync", "target_updates": 2 * devices, "min_updates": 2 * devices}
+        await asyncio.to_thread(
+            operator.start_federation, "waiting", pair=platform.seeded.pairs[0], plan={"pace": pace}
+        )
+        await fleet.check_in(CHECK_INS // 10)
+        before_s = platform.processor_s()
+        await asyncio.sleep(IDLE_S)
+        share = (platform.processor_s() - before_s) / IDLE_S
+        found.append(Figure(case, "nobody speaks: processor", share, "cores"))
+
+        before_s = platform.processor_s()
+        seconds = await fleet.check_in(CHECK_INS)
+        each_ms = 1e3 * (platform.processor_s() - before_s - share * seconds) / CHECK_INS
+        target = f"target <= {CHECK_IN_MS} ms"
+        found.append(Figure(case, "a check-in by HTTP: processor", each_ms, "ms", target, CHECK_IN_MS / each_ms))
+        found.append(Figure(case, "check-ins by HTTP", CHECK_INS / seconds, "1/s"))
+
+        token = await asyncio.to_thread(operator.enrolment_token, uses=ENROLMENTS)
+        before_s = platform.processor_s()
+        seconds = await fleet.enrol(token, ENROLMENTS)
+        each_ms = 1e3 * (platform.processor_s() - before_s) / ENROLMENTS
+        rate = ENROLMENTS / seconds
+        target = f"target >= {ENROLLED_PER_S:g}/s"
+        found.append(Figure(case, "enrolment", rate, "1/s", target, rate / ENROLLED_PER_S))
+        found.append(Figure(case, "an enrolment: processor", each_ms, "ms"))
+
+        await fleet.connect(sockets)
+        before_s = platform.processor_s()
+        pace = {"kind": "sync", "target_updates": sockets, "min_updates": sockets, "over_selection": 1}
+        asking = asyncio.to_thread(operator.start_federation, AWAKE, pair=platform.seeded.pairs[1], plan={"pace": pace})
+        until_woken: list[float] = []
+        woken = await fleet.hear(asking, on_all_woken=lambda: until_woken.append(platform.processor_s() - before_s))
+        found += _waking(case, woken, sockets, until_woken[0], platform.processor_s() - before_s)
+        await fleet.close()
+    return found
+
+
+def _waking(case: str, woken: Woken, sockets: int, until_woken_s: float, until_assigned_s: float) -> Iterator[Figure]:
+    for metric, seconds, target_s in (
+        (f"{sockets:,} sockets, first to last woken", woken.waking_s, WOKEN_S),
+        (f"{sockets:,} sockets, first woken to last assignment", woken.assigning_s, ASSIGNED_S),
+    ):
+        if sockets == SOCKETS:
+            yield Figure(case, metric, seconds, "s", f"target <= {target_s:g} s", target_s / seconds)
+        else:
+            yield Figure(case, metric, seconds, "s")
+    yield Figure(case, f"{sockets:,} sockets, federation started to first woken", woken.opening_s, "s")
+    yield Figure(case, "asked and woken: processor a device", 1e3 * until_woken_s / sockets, "ms")
+    each_ms = 1e3 * until_assigned_s / sockets
+    target = f"target <= {CHECK_IN_MS} ms"
+    yield Figure(case, "asked, woken and assigned: processor a device", each_ms, "ms", target, CHECK_IN_MS / each_ms)

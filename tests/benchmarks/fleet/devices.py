@@ -1,0 +1,153 @@
+"""Plays a fleet from one process: devices that check in by HTTP, join, and hold sockets on which they are woken."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+
+from coterie_wire.conditions import Conditions
+from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Enrol, PlatformFrame, Reply, Request, Wake
+from coterie_wire.version import PROTOCOL
+from tests.benchmarks.processes.populate_fleet import credential
+
+AT_ONCE = 64
+CONNECTING = 50
+HEAR_S = 600.0
+CHECK_IN = msgspec.json.encode(
+    CheckIn(PROTOCOL, Conditions(charging="yes", network="wifi"), metadata=DataMetadata(samples=100))
+)
+CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="bench")
+
+
+class Woken(NamedTuple):
+    """How a round came to many sockets."""
+
+    opening_s: float
+    """From its federation's start to the first device woken."""
+    waking_s: float
+    """From then to the last one woken."""
+    assigning_s: float
+    """From the first one woken to the last one that has its assignment."""
+
+
+class Fleet:
+    """The devices of a populated platform."""
+
+    def __init__(self, url: str, *, devices: int) -> None:
+        self._devices = devices
+        self._host, _, port = url.removeprefix("http://").partition(":")
+        self._port = int(port)
+        self._random = random.Random(0)
+        self._sockets: list[ClientConnection] = []
+
+    async def check_in(self, count: int) -> float:
+        """Seconds of so many check-ins of random devices, some at once."""
+        numbers = [self._random.randrange(self._devices) for _ in range(count)]
+        return await self._by_http("check-in", [(CHECK_IN, credential(number)) for number in numbers])
+
+    async def enrol(self, token: str, count: int) -> float:
+        """Seconds of so many devices joining, some at once."""
+        joining = [Enrol(PROTOCOL, token, f"new-{number}", CAPABILITIES) for number in range(count)]
+        return await self._by_http("enrol", [(msgspec.json.encode(message), "") for message in joining])
+
+    async def connect(self, count: int) -> None:
+        """Let the first devices open sockets, and check in once on each."""
+        turn = asyncio.Semaphore(CONNECTING)
+
+        async def one(number: int) -> ClientConnection:
+            async with turn:
+                socket = await connect(
+                    f"ws://{self._host}:{self._port}/device/v1/socket",
+                    additional_headers={"Authorization": f"Bearer {credential(number)}"},
+                    compression=None,
+                    proxy=None,
+                    open_timeout=60,
+                    ping_interval=None,
+                )
+                await socket.send(_check_in(0))
+                assert isinstance(_frame(await socket.recv()), Reply)
+                return socket
+
+        self._sockets = await asyncio.gather(*(one(number) for number in range(count)))
+
+    async def hear(self, asking: Awaitable[object], *, on_all_woken: Callable[[], None]) -> Woken:
+        """Let every device check in when it is woken, until each has its assignment."""
+        started = time.perf_counter()
+        asleep = set(self._sockets)
+
+        def wake(socket: ClientConnection) -> None:
+            if socket in asleep:
+                asleep.discard(socket)
+                if not asleep:
+                    on_all_woken()
+
+        outcomes = [asyncio.create_task(_until_assigned(socket, wake)) for socket in self._sockets]
+        await asking
+        async with asyncio.timeout(HEAR_S):
+            times = await asyncio.gather(*outcomes)
+        first = min(woken for woken, _ in times)
+        return Woken(
+            opening_s=first - started,
+            waking_s=max(woken for woken, _ in times) - first,
+            assigning_s=max(assigned for _, assigned in times) - first,
+        )
+
+    async def close(self) -> None:
+        """Hang up."""
+        await asyncio.gather(*(socket.close() for socket in self._sockets))
+
+    async def _by_http(self, name: str, asked: list[tuple[bytes, str]]) -> float:
+        waiting = list(reversed(asked))
+        started = time.perf_counter()
+        await asyncio.gather(*(self._line(name, waiting.pop) for _ in range(AT_ONCE) if waiting))
+        return time.perf_counter() - started
+
+    async def _line(self, name: str, take: Callable[[], tuple[bytes, str]]) -> None:
+        """One kept connection, which asks as long as there is something to ask."""
+        reader, writer = await asyncio.open_connection(self._host, self._port)
+        while True:
+            try:
+                body, bearer = take()
+            except IndexError:
+                break
+            head = f"POST /device/v1/{name} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n"
+            writer.write(f"{head}Authorization: Bearer {bearer}\r\n\r\n".encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 200 "), answer
+            (length,) = (line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            await reader.readexactly(int(length.partition(b":")[2]))
+        writer.close()
+        await writer.wait_closed()
+
+
+class _HasAssignment(msgspec.Struct):
+    """The part of a directive that the device waits for."""
+
+    assignment: object = None
+
+
+async def _until_assigned(socket: ClientConnection, wake: Callable[[ClientConnection], None]) -> tuple[float, float]:
+    """When the device was woken first, and when it had its assignment."""
+    woken = None
+    while True:
+        frame = _frame(await socket.recv())
+        now = time.perf_counter()
+        if isinstance(frame, Wake):
+            woken = woken or now
+            wake(socket)
+            await socket.send(_check_in(1))
+        elif isinstance(frame, Reply) and msgspec.json.decode(frame.body, type=_HasAssignment).assignment is not None:
+            return woken or now, now
+
+
+def _check_in(number: int) -> str:
+    return msgspec.json.encode(Request(number, "check-in", msgspec.Raw(CHECK_IN))).decode()
+
+
+def _frame(text: str | bytes) -> PlatformFrame:
+    frame: PlatformFrame = msgspec.json.decode(text, type=PlatformFrame)
+    return frame
