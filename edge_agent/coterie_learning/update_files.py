@@ -54,8 +54,8 @@ class UpdateFile:
         Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
         """
         extent = self._payload.extent()
-        if extent.largest >= LARGEST:
-            raise WireError("update.out_of_range", f"a parameter differs by {extent.largest:g}, {LARGEST:g} or more")
+        if extent.bound >= LARGEST:
+            raise WireError("update.out_of_range", f"parameters differ by up to {extent.bound:g}, {LARGEST:g} or more")
         return extent
 
     def coded(self, name: str, start: int, stop: int) -> Coded | None:

@@ -71,12 +71,17 @@ class OpenFile(NamedTuple):
         return OpenFile(self.descriptor, self.size_bytes - begin, self.begin + begin)
 
 
+SMALL_BYTES = 1 << 20
+"""A file up to this is read at once, which takes less time than many small reads."""
+
+
 @contextmanager
-def opened(path: Path) -> Iterator[OpenFile]:
+def opened(path: Path) -> Iterator[Source]:
     """The file at `path`, for reading. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        yield OpenFile(descriptor, os.fstat(descriptor).st_size)
+        file = OpenFile(descriptor, os.fstat(descriptor).st_size)
+        yield file if file.size_bytes > SMALL_BYTES else InMemory(file.read(0, file.size_bytes))
     finally:
         os.close(descriptor)
 

@@ -1,9 +1,7 @@
-"""Rounds: how quickly updates are merged, in how much memory, and how soon after the last a version is published."""
+"""Rounds: how soon after the last update a version is published."""
 
 import hashlib
-import multiprocessing
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -13,16 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx
 import msgspec
 import numpy as np
 
-from coterie.cloud.averaging_job import MergeArguments, StoredUpdate
 from coterie.config.announce import FirstOperator, Line, Ready
 from coterie_learning.codec.int8 import Int8
-from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec, verify_manifest
+from coterie_wire.bundle import verify_manifest
 from coterie_wire.conditions import Conditions
 from coterie_wire.messages import (
     Assignment,
@@ -35,92 +31,16 @@ from coterie_wire.messages import (
     OfferUpdate,
     UploadState,
 )
-from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 from tests.benchmarks.report import Figure
 
-MODEL = ModelSpec.of_classifier(
-    inputs=(TensorSpec("x", "float32", (256,)),),
-    classes=10,
-    batch_size=32,
-    parameters=tuple(TensorSpec(f"layer{number}.weight", "float32", (256, 256)) for number in range(4)),
-)
-"""1 MiB of float32 parameters."""
-DISTINCT = 50
-"""Updates made; more are merged by listing the same files again, with other samples."""
 DEVICES = 8
 ROUNDS = 7
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def measure() -> list[Figure]:
-    return [*_merging(), *_publishing()]
-
-
-class Merged(NamedTuple):
-    seconds: float
-    peak_mb: float
-
-
-def _merging() -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory() as directory:
-        stored = _stored_updates(Path(directory))
-        peaks: dict[int, float] = {}
-        for count in (100, 1000):
-            case = f"merge {count} int8 updates of a 1 MiB model"
-            found = _in_fresh_process(Path(directory), [*stored * (count // DISTINCT)])
-            payload_mb = sum(Path(update.path).stat().st_size for update in stored) * (count // DISTINCT) / 1e6
-            peaks[count] = found.peak_mb
-            yield Figure(case, "throughput, bytes of updates", payload_mb / found.seconds, "MB/s per core")
-            yield Figure(case, "throughput, updates", count / found.seconds, "1/s per core")
-            yield Figure(case, "peak memory of the process", found.peak_mb, "MB")
-        yield Figure(
-            "merge 1000 instead of 100",
-            "growth of peak memory",
-            peaks[1000] - peaks[100],
-            "MB",
-            against="target: none",
-        )
-
-
-def _stored_updates(directory: Path) -> list[StoredUpdate]:
-    rng = np.random.default_rng(0)
-    (directory / "base").write_bytes(encode_tensors(_noise(rng, 1.0)))
-    stored = []
-    for number in range(DISTINCT):
-        path = directory / f"update-{number}"
-        path.write_bytes(Int8().encode(_noise(rng, 0.01), seed=number).payload)
-        stored.append(StoredUpdate(str(path), BlobRef.of_file(path).sha256, 100 + number))
-    return stored
-
-
-def _noise(rng: np.random.Generator, scale: float, model: ModelSpec = MODEL) -> dict[str, np.ndarray]:
-    return {spec.name: scale * rng.standard_normal(spec.shape, dtype=np.float32) for spec in model.parameters}
-
-
-def _in_fresh_process(directory: Path, updates: list[StoredUpdate]) -> Merged:
-    arguments = MergeArguments(
-        local={"kind": "sgd"},
-        model=MODEL,
-        base=str(directory / "base"),
-        merge={"kind": "fed_avg"},
-        codec={"kind": "int8"},
-        updates=tuple(updates),
-        output=str(directory / "output"),
-    )
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_merge, (msgspec.json.encode(arguments),))
-
-
-def _merge(encoded: bytes) -> Merged:
-    from coterie.cloud.averaging import merge_stored
-
-    arguments = msgspec.json.decode(encoded, type=MergeArguments)
-    # Of the processor: one thread does it all, and what else the machine does should not count.
-    started = time.process_time()
-    merge_stored(arguments, lambda _progress: None)
-    seconds = time.process_time() - started
-    return Merged(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return list(_publishing())
 
 
 def _publishing() -> Iterator[Figure]:
@@ -245,7 +165,8 @@ class Device:
 
     def deliver(self, assignment: Assignment) -> None:
         model = verify_manifest(assignment.manifest, self._key).model
-        payload = Int8().encode(_noise(self._rng, 1e-3, model), seed=assignment.seed).payload
+        noise = {spec.name: 1e-3 * self._rng.standard_normal(spec.shape, dtype=np.float32) for spec in model.parameters}
+        payload = Int8().encode(noise, seed=assignment.seed).payload
         offer = OfferUpdate(
             assignment=assignment.assignment,
             sha256=hashlib.sha256(payload).hexdigest(),

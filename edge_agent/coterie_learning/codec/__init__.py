@@ -14,8 +14,12 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import InMemory, Source, TensorFile, open_tensors
 from coterie_wire.tensors import Array, Float32, Tensors, check_finite, check_specs, encode_tensors
 
-SPAN = 1 << 18
-"""Parameters read at once where a whole payload is looked through."""
+SPAN = 1 << 16
+"""Parameters read at once where a whole payload is looked through, which the processor's cache holds as float32."""
+
+
+LARGEST_CODE = 128
+"""Magnitude of an int8, at most."""
 
 
 class Encoded(NamedTuple):
@@ -37,8 +41,8 @@ class Coded(NamedTuple):
 class Extent(NamedTuple):
     """How large an update is."""
 
-    largest: float
-    """Magnitude of its largest parameter."""
+    bound: float
+    """No parameter's magnitude is above it."""
     norm: float
     """L2, over all its tensors."""
 
@@ -69,7 +73,7 @@ class Payload:
 
         Raises OSError, or WireError ``tensors.malformed`` or ``update.not_finite``.
         """
-        largest, squares = 0.0, []
+        bound, squares = 0.0, []
         for spec in self.specs.values():
             for start, stop in row_spans(spec.shape, SPAN):
                 numbers = self.numbers(spec.name, start, stop)
@@ -77,9 +81,9 @@ class Payload:
                 if not math.isfinite(magnitude):  # NaN passes through both extremes
                     raise WireError("update.not_finite", f"tensor {spec.name} holds a number that is not finite")
                 wide = numbers.astype(np.float64)
-                largest = max(largest, magnitude)
+                bound = max(bound, magnitude)
                 squares.append(float(np.dot(wide, wide)))
-        return Extent(largest, math.sqrt(math.fsum(squares)))
+        return Extent(bound, math.sqrt(math.fsum(squares)))
 
 
 class CodedPayload(Payload):
@@ -92,16 +96,20 @@ class CodedPayload(Payload):
         return np.multiply(codes, scales[:, None], dtype=np.float32).reshape(-1)
 
     def extent(self) -> Extent:
-        largest, squares = 0.0, []
+        bound, squares = 0.0, []
+        levels = np.empty(
+            min(SPAN, max((math.prod(spec.shape) for spec in self.specs.values()), default=0)), np.float32
+        )
         for spec in self.specs.values():
             for start, stop in row_spans(spec.shape, SPAN):
                 codes, scales = self.coded(spec.name, start, stop)
-                levels, wide = codes.astype(np.float32), scales.astype(np.float64)
-                extremes = np.maximum(codes.max(axis=1), -codes.min(axis=1).astype(np.int16))
-                largest = max(largest, float((extremes * wide).max()))
-                # Rows of float32, which is exact to four digits and more: norms are compared with their multiples.
-                squares.append(float(np.dot(np.einsum("ij,ij->i", levels, levels), wide * wide)))
-        return Extent(largest, math.sqrt(math.fsum(squares)))
+                wide = scales.astype(np.float64)
+                bound = max(bound, LARGEST_CODE * float(wide.max()))
+                rows = levels[: codes.size].reshape(codes.shape)
+                rows[...] = codes
+                # Sums of float32, which is exact to four digits and more: norms are compared with their multiples.
+                squares.append(float(np.dot(np.einsum("ij,ij->i", rows, rows), wide * wide)))
+        return Extent(bound, math.sqrt(math.fsum(squares)))
 
 
 class Codec(Kind, frozen=True):

@@ -21,6 +21,8 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import TensorFile
 from coterie_wire.tensors import Float32, Tensors
 
+Codes = NDArray[np.int8]
+
 LEVELS = 127
 """Codes lie in [-127, 127]; zero is exact."""
 SMALLEST_CHANNEL = 128
@@ -70,16 +72,15 @@ class Int8(Codec, frozen=True, tag="int8"):
         # A comparison with NaN is false.
         if not np.all((scales >= 0) & (scales <= LARGEST_SCALE)):
             raise WireError("update.not_finite", f"a scale is not between 0 and {LARGEST_SCALE}")
-        return _Codes(
+        return _Payload(
             stored,
             expected,
             {name: scales[start:end] for name, start, end in zip(counts, ends, ends[1:], strict=False)},
         )
 
     def _scale_count(self, shape: Shape) -> int:
-        channels = shape[0] if shape else 1
-        fine = self.granularity == "channel" and math.prod(shape) >= channels * SMALLEST_CHANNEL > 0
-        return channels if fine else 1
+        fine = self.granularity == "channel" and shape and math.prod(shape) >= shape[0] * SMALLEST_CHANNEL > 0
+        return shape[0] if fine else 1
 
 
 def _round_at_random(levels: Float32, seed: int, name: str) -> NDArray[np.int8]:
@@ -97,7 +98,7 @@ def _round_at_random(levels: Float32, seed: int, name: str) -> NDArray[np.int8]:
     return np.clip(dither, -LEVELS, LEVELS, out=dither).astype(np.int8)
 
 
-class _Codes(CodedPayload):
+class _Payload(CodedPayload):
     """The numbers of a payload; `scales` are those of each tensor."""
 
     def __init__(self, stored: TensorFile, expected: tuple[TensorSpec, ...], scales: Mapping[str, Float32]) -> None:
@@ -105,7 +106,7 @@ class _Codes(CodedPayload):
         self._scales = scales
 
     def coded(self, name: str, start: int, stop: int) -> Coded:
-        codes, scales = cast(NDArray[np.int8], self._stored.read(f"code.{name}", start, stop)), self._scales[name]
+        codes, scales = cast(Codes, self._stored.read(f"code.{name}", start, stop)), self._scales[name]
         if len(scales) == 1:
             return Coded(codes.reshape(1, -1), scales[:1])
         row = row_length(self.specs[name].shape)

@@ -5,7 +5,7 @@ Everything is read and written as a stream: beside the models that are measured,
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
-from coterie_wire.tensor_files import OpenFile, TensorWriter, created, open_tensors, opened
+from coterie_wire.tensor_files import Source, TensorWriter, created, open_tensors, opened
 from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors
 
 HASHED_BYTES = 1 << 18
@@ -61,7 +61,16 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         if arguments.server_state is not None:
             state = read_state(_verified(arguments.server_state, files), merge, model.parameters)
         statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in gathered(model)}
-        kept, left_out = _admitted(arguments.updates, contents, statistics, report)
+        admission = admit(
+            [partial(_verified_update, update, contents) for update in arguments.updates],
+            model,
+            statistics,
+            lambda place: report(Progress("verifying", place, len(arguments.updates))),
+        )
+        left_out = _named(arguments.updates, admission.faults)
+        if not admission.kept:
+            raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
+        kept = [arguments.updates[place] for place in admission.kept]
         samples = [update.samples for update in kept]
         merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)), statistics)
         counted = _counted(kept, contents, weights(merge.counted(samples)))
@@ -71,7 +80,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     return MergeResult(
         parameters=BlobRef.of_file(output),
         server_state=BlobRef.of_file(state_output) if remembers(merge) else None,
-        updates=len(kept),
+        updates=len(samples),
         samples=sum(samples),
         left_out=left_out,
         base=base_quality,
@@ -79,22 +88,8 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     )
 
 
-def _admitted(
-    updates: Sequence[StoredUpdate], contents: Contents, statistics: Tensors, report: ReportProgress
-) -> tuple[list[StoredUpdate], tuple[LeftOut, ...]]:
-    """Those that count, and the others. Raises NoUpdateLeft."""
-    kept, faults = admit(
-        [partial(_verified_update, update, contents) for update in updates],
-        contents.model,
-        statistics,
-        lambda place: report(Progress("verifying", place, len(updates))),
-    )
-    left_out = tuple(
-        LeftOut(updates[place].sha256, fault.code, fault.detail) for place, fault in sorted(faults.items())
-    )
-    if not kept:
-        raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
-    return [updates[place] for place in kept], left_out
+def _named(updates: Sequence[StoredUpdate], faults: Mapping[int, WireError]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(updates[place].sha256, fault.code, fault.detail) for place, fault in sorted(faults.items()))
 
 
 @contextmanager
@@ -125,7 +120,7 @@ def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequenc
     ]
 
 
-def _verified(blob: StoredBlob, files: ExitStack) -> OpenFile:
+def _verified(blob: StoredBlob, files: ExitStack) -> Source:
     """The blob, open until `files` are closed, with its hash checked. Raises BlobDamaged."""
     try:
         file = files.enter_context(opened(Path(blob.path)))
@@ -137,14 +132,14 @@ def _verified(blob: StoredBlob, files: ExitStack) -> OpenFile:
     return file
 
 
-def _sha256(file: OpenFile) -> str:
+def _sha256(file: Source) -> str:
     digest = hashlib.sha256()
     for start in range(0, file.size_bytes, HASHED_BYTES):
         digest.update(file.read(start, start + HASHED_BYTES))
     return digest.hexdigest()
 
 
-def _reader(base: OpenFile, model: ModelSpec) -> Read:
+def _reader(base: Source, model: ModelSpec) -> Read:
     """Reads the tensors of a version, in a file that the platform wrote itself."""
     stored = open_tensors(base)
     check_specs(stored.header, model.version)
