@@ -7,8 +7,9 @@ arXiv 1901.09847, Algorithm 2).
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import accumulate
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from msgspec import Meta
@@ -51,7 +52,7 @@ class Int8(Codec, frozen=True, tag="int8"):
         scales: list[Float32] = [np.empty(0, np.float32)]
         for name in sorted(update):
             tensor = update[name]
-            rows = tensor.reshape(self._scale_count(tensor.shape), -1)
+            rows = tensor.reshape(self.scale_count(tensor.shape), -1)
             scale = np.minimum(np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(LEVELS), LARGEST_SCALE)
             divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
             code = _round_at_random(rows / divisor, seed, name)
@@ -61,26 +62,38 @@ class Int8(Codec, frozen=True, tag="int8"):
         return Encoded(self.pack({**codes, "scale": np.concatenate(scales)}), residual)
 
     def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-        scales = sum(self._scale_count(spec.shape) for spec in expected)
-        codes = (TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected)
-        return (*codes, TensorSpec("scale", "float32", (scales,)))
+        return _layout(self, expected).stored
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
-        counts = {spec.name: self._scale_count(spec.shape) for spec in sorted(expected, key=lambda spec: spec.name)}
-        ends = list(accumulate(counts.values(), initial=0))
-        scales = cast(Float32, stored.read("scale", 0, ends[-1]))
+        layout = _layout(self, expected)
+        scales = cast(Float32, stored.read("scale", 0, layout.scales))
         # A comparison with NaN is false.
         if not np.all((scales >= 0) & (scales <= LARGEST_SCALE)):
             raise WireError("update.not_finite", f"a scale is not between 0 and {LARGEST_SCALE}")
-        return _Payload(
-            stored,
-            expected,
-            {name: scales[start:end] for name, start, end in zip(counts, ends, ends[1:], strict=False)},
-        )
+        return _Payload(stored, expected, {name: scales[place] for name, place in layout.places.items()})
 
-    def _scale_count(self, shape: Shape) -> int:
+    def scale_count(self, shape: Shape) -> int:
+        """Scales of a tensor."""
         fine = self.granularity == "channel" and shape and math.prod(shape) >= shape[0] * SMALLEST_CHANNEL > 0
         return shape[0] if fine else 1
+
+
+class _Layout(NamedTuple):
+    """Of the payloads of one model."""
+
+    stored: tuple[TensorSpec, ...]
+    scales: int
+    places: Mapping[str, slice]
+    """Of each tensor's scales among all."""
+
+
+@lru_cache(maxsize=8)
+def _layout(codec: Int8, expected: tuple[TensorSpec, ...]) -> _Layout:
+    counts = {spec.name: codec.scale_count(spec.shape) for spec in sorted(expected, key=lambda spec: spec.name)}
+    ends = list(accumulate(counts.values(), initial=0))
+    codes = (TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected)
+    places = {name: slice(start, end) for name, start, end in zip(counts, ends, ends[1:], strict=False)}
+    return _Layout((*codes, TensorSpec("scale", "float32", (ends[-1],))), ends[-1], places)
 
 
 def _round_at_random(levels: Float32, seed: int, name: str) -> NDArray[np.int8]:
