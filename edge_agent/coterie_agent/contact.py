@@ -17,6 +17,7 @@ from coterie_agent.situation import Now, Situation
 from coterie_agent.store.journal import Journal
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
+from coterie_agent.store.work import WorkStore
 from coterie_wire.conditions import Conditions
 from coterie_wire.message import Message
 from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
@@ -63,6 +64,7 @@ class Contact:
     situation: Situation
     samples: Samples
     peers: PeersStore
+    work: WorkStore
     journal: Journal
     capabilities: Capabilities
     https: Caller
@@ -136,6 +138,8 @@ class Contact:
             # Before anybody acts on the answer: a round must not begin with an own model that is to go.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the own model came from a version that was rolled back, and is what it was before")
+            if directive.requirements is None:  # no federation asks anything of the device: it is in none
+                self.work.leave_federations()
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)
 

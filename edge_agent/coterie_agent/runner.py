@@ -120,6 +120,7 @@ class Runner:
             situation=self.situation,
             samples=self.store.samples,
             peers=self.store.peers,
+            work=self.store.work,
             journal=self.store.journal,
             capabilities=capabilities(),
             https=link,

@@ -1,6 +1,8 @@
-"""An update as bytes: what the codec made of the parameters' difference, after the running statistics if there are any.
+"""An update as bytes: what the codec made of each of its parts, after the running statistics if there are any.
 
-Statistics travel whole and in float32: they are few, and a variance that is rounded to zero ruins a model.
+The first part is the difference of the parameters, and of most kinds the only one. Each part is a tensor file, whose
+header tells where the next begins. Statistics travel whole and in float32: they are few, and a variance that is rounded
+to zero ruins a model.
 """
 
 from typing import NamedTuple
@@ -11,7 +13,7 @@ from coterie_learning.codec import check_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
-from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encoded_bytes
+from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encoded_bytes, file_bytes
 
 
 class Parts(NamedTuple):
@@ -20,22 +22,44 @@ class Parts(NamedTuple):
     statistics: Tensors
     """As the device gathered them, not their difference; variances are not negative."""
     encoded: memoryview
-    """For the codec."""
+    """The difference of the parameters, for the codec."""
+    others: tuple[memoryview, ...] = ()
+    """What the plan's `local` sends besides, in the order of its `parts`."""
 
 
-def join_update(statistics: Tensors, encoded: bytes) -> bytes:
-    """The bytes that are uploaded."""
-    return encode_tensors(dict(statistics)) + encoded if statistics else encoded
+def join_update(statistics: Tensors, *encoded: bytes) -> bytes:
+    """The bytes that are uploaded; `encoded` are the parts in their order."""
+    return b"".join((encode_tensors(dict(statistics)) if statistics else b"", *encoded))
 
 
-def split_update(payload: bytes | memoryview, model: ModelSpec) -> Parts:
-    """The parts of an uploaded update of `model`; how long the first is follows from the model alone.
+def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 1) -> Parts:
+    """An uploaded update of `model` that has so many `parts`, taken apart; nothing of them is read but where they end.
 
     Raises WireError ``update.malformed`` or ``update.not_finite``.
     """
-    specs, whole = gathered(model), memoryview(payload)
+    statistics, rest = _split_statistics(memoryview(payload), model)
+    encoded = []
+    for _ in range(parts - 1):
+        end = _end_of_file(rest)
+        encoded.append(rest[:end])
+        rest = rest[end:]
+    first, *others = (*encoded, rest)
+    return Parts(statistics, first, tuple(others))
+
+
+def _end_of_file(data: memoryview) -> int:
+    """Where the tensor file ends that `data` begins with. Raises WireError ``update.malformed``."""
+    try:
+        return file_bytes(data)
+    except WireError as error:
+        raise WireError("update.malformed", error.detail) from error
+
+
+def _split_statistics(whole: memoryview, model: ModelSpec) -> tuple[Tensors, memoryview]:
+    """How long they are follows from the model alone."""
+    specs = gathered(model)
     if not specs:
-        return Parts({}, whole)
+        return {}, whole
     size_bytes = encoded_bytes(specs)
     try:
         tensors = decode_tensors(whole[:size_bytes], expected=specs)
@@ -46,4 +70,4 @@ def split_update(payload: bytes | memoryview, model: ModelSpec) -> Parts:
     for pair in model.statistics:
         if statistics[pair.variance.name].min(initial=0) < 0:
             raise WireError("update.not_finite", f"the variance {pair.variance.name} is negative")
-    return Parts(statistics, whole[size_bytes:])
+    return statistics, whole[size_bytes:]

@@ -11,6 +11,8 @@ from coterie_wire.length import Length
 
 DISTILLATION = "distillation_weight"
 """The scalar of those train steps that take a teacher's word."""
+PER_PARAMETER = ("anchor",)
+"""Roles of the inputs that a train step graph takes beside each parameter NAME, as ROLE.NAME."""
 TARGET = "target"
 """What the graphs call that which the model's output is compared with."""
 LOSSES = "losses"
@@ -30,7 +32,7 @@ def train_inputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
             *(TensorSpec(name, "float32", ()) for name in spec.scalars),
             *([TensorSpec("seed", "int64", ())] if spec.seeded else []),
             *_called("param", spec.parameters),
-            *_called("anchor", spec.parameters),
+            *(tensor for role in PER_PARAMETER for tensor in _called(role, spec.parameters)),
             *_called("state", gathered(spec)),
             *spec.slots,
             *spec.frozen,

@@ -41,6 +41,7 @@ def test_an_own_model_that_is_to_go_has_gone_before_a_round_can_begin_with_it(st
         situation=situation,
         samples=store.samples,
         peers=store.peers,
+        work=store.work,
         journal=store.journal,
         capabilities=Capabilities(cores=1, memory_bytes=1, machine="any", agent="any"),
         https=Answering(),

@@ -8,8 +8,10 @@ import pytest
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
+from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import OfferUpdate, ReleaseAssignment
+from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent
 from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform
@@ -66,7 +68,7 @@ def test_lost_conditions_hold_training_and_their_return_resumes_it(
     assert [reason.code for reason in platform.check_ins[-1].blockers] == ["conditions.on_battery"]
     checkpoint = stocked.work.checkpoint()
     assert checkpoint is not None
-    assert checkpoint.progress.steps_done > 0
+    assert from_json(checkpoint.client, Progress).steps_done > 0
     agent.conditions = READY
     platform.wait_for(lambda: "a1" in platform.accepted)
     assert platform.offers["a1"].steps_done == platform.offers["a1"].steps_total
@@ -79,7 +81,7 @@ def test_a_stopped_agent_goes_on_where_it_was(platform: FakePlatform, new_agent:
     first.stop()
     checkpoint = stocked.work.checkpoint()
     assert checkpoint is not None
-    assert checkpoint.progress.steps_done > 0
+    assert from_json(checkpoint.client, Progress).steps_done > 0
     new_agent().start()
     platform.wait_for(lambda: "a1" in platform.accepted)
     assert platform.offers["a1"].loss_before == checkpoint.progress.loss_before
@@ -114,10 +116,10 @@ def test_an_update_is_offered_again_after_its_receipt_was_lost(
         platform.assignment = None
     until(agent, lambda: stocked.work.is_finished("a1"))
     assert stocked.work.outcomes()[0].outcome == "accepted"
-    assert stocked.work.residual("pair") is not None
+    assert stocked.work.states("digits").keys() == {"codec"}
 
 
-def test_a_closed_round_drops_the_update_and_keeps_the_old_residual(
+def test_a_closed_round_drops_the_update_and_keeps_the_old_states(
     platform: FakePlatform, new_agent: NewAgent, stocked: Store
 ) -> None:
     def closed(path: str) -> None:
@@ -130,7 +132,7 @@ def test_a_closed_round_drops_the_update_and_keeps_the_old_residual(
     until(agent, lambda: stocked.work.is_finished("a1"))
     (finished,) = stocked.work.outcomes()
     assert (finished.outcome, finished.sentence) == ("dropped", "the round has closed")
-    assert stocked.work.residual("pair") is None
+    assert stocked.work.states("digits") == {}
     assert stocked.work.current() is None
 
 

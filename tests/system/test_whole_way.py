@@ -14,12 +14,10 @@ from coterie.demo.baselines import Start, read_start
 from coterie.demo.digits import Deal, deal
 from coterie.sdk import Checked, Federation, Pair, Platform
 from coterie_agent.home import Home
-from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.opened import open_store
 from coterie_agent.store.samples import Row
-from coterie_agent.training.batches import split, steps_per_epoch
-from coterie_agent.training.graph import Graph
-from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_agent.training.update import make_update
+from coterie_agent.training.trainer import open_steps, train_graph
+from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
@@ -28,9 +26,10 @@ from coterie_learning.help.none import NoHelp
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.privacy.none import NoPrivacy
+from coterie_learning.state import States
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import OfferUpdate
-from coterie_wire.tensors import Tensors
+from tests.coterie_agent.stepping import take_part
 from tests.coterie_learning.merge.folding import folded
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
@@ -138,7 +137,8 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
     def hold_rounds(codec: Codec) -> Learned:
         start, local = published.start, Sgd(epochs=3, learning_rate=0.03, momentum=0.9)
         plan = DevicePlan(local=local, codec=codec, privacy=NoPrivacy(), requirements=Requirements(), help=NoHelp())
-        parameters, residuals, sizes = start.parameters, [None] * DEVICES, []
+        states: list[States] = [{}] * DEVICES
+        parameters, sizes = start.parameters, []
         with ExitStack() as opened:
             stores = []
             for number, samples in enumerate(published.dealt.devices):
@@ -147,20 +147,22 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                 rows = [Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True)]
                 stores[-1].samples.add(rows, max_samples=len(rows))
             graph = train_graph(start.train_step, start.manifest.model, threads=1)
+            steps = open_steps(graph, frozen_tensors={})
             accuracies = []
             for round_ in range(SIMULATED_ROUNDS):
                 updates, counts = [], []
                 for number, store in enumerate(stores):
-                    trained, count = train(graph, store, start, parameters, local, seed=10 * round_ + number)
-                    update = make_update(
-                        parameters,
-                        trained,
+                    given = Given(
                         plan=plan,
-                        residual=residuals[number],
-                        seed=10 * round_ + number,
                         model=start.manifest.model,
+                        received=parameters,
+                        ids=store.samples.ids(store.samples.snapshot()),
+                        seen=store.samples.seen(),
+                        seed=10 * round_ + number,
+                        states=states[number],
                     )
-                    residuals[number] = update.residual
+                    update, count = take_part(ClientRound(given, steps), store.samples)
+                    states[number] = update.states
                     sizes.append(len(update.payload) + offer_bytes(update.payload))
                     decoded = codec.decode(update.payload, expected=start.manifest.model.parameters)
                     updates.append(decoded)
@@ -170,18 +172,6 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
         return Learned(float(np.mean(accuracies[-LAST_ROUNDS:])), max(sizes))
 
     return hold_rounds
-
-
-def train(
-    graph: Graph, store: Store, start: Start, parameters: Tensors, local: Sgd, *, seed: int
-) -> tuple[Tensors, int]:
-    """One device's part in a round, and the samples it learned from."""
-    spec = start.manifest.model
-    ids = split(store.samples.ids(store.samples.snapshot())).train
-    trainer = Trainer(graph, spec, parameters, {}, samples=store.samples, train=ids, weights=local.weights, seed=seed)
-    for _ in range(local.epochs_wanted() * steps_per_epoch(len(ids), spec.batch_size)):
-        trainer.step()
-    return trainer.parameters(), len(ids)
 
 
 def offer_bytes(payload: bytes) -> int:

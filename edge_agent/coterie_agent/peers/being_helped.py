@@ -16,7 +16,7 @@ from coterie_agent.peers.reading import found_in
 from coterie_agent.sharing import Telling, share_profile
 from coterie_agent.store.peers import KeptPortion, Outcome, PeersStore, Reading
 from coterie_agent.store.samples import StoredRow
-from coterie_agent.training.start import terms_of
+from coterie_learning.client.start import terms_of
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.guard import judge
 from coterie_learning.help.cartel import Cartel

@@ -8,8 +8,8 @@ from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.store.peers import PeersStore
-from coterie_agent.training.start import terms_of
 from coterie_agent.upload import Delivery
+from coterie_learning.client.start import terms_of
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.portions.payload import encode_portion
 from coterie_wire.conditions import Reason

@@ -1,7 +1,6 @@
-"""Training between rounds: the own model on the device's new samples, batch by batch, in the order they came in."""
+"""Training between rounds: the personal model on the device's new samples, batch by batch, in their order."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.peers.reading import next_batch
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.samples import Samples
-from coterie_agent.training.customised import Customised
-from coterie_agent.training.graph import Graph
 from coterie_agent.training.model import Parameters
-from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_learning.client.optimisation import OpenSteps
+from coterie_learning.client.round import local_training
+from coterie_learning.client.training import Learn
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.local import Local
 
@@ -33,7 +33,7 @@ class LocalTraining:
     own: PersonalModel
     received: Parameters
     """Of the version: where classes that are new to the device begin."""
-    graph: Graph
+    open_steps: OpenSteps
     samples: Samples
     local: Local
     every_s: float
@@ -45,7 +45,8 @@ class LocalTraining:
         if plan.alone_every_s is None:
             return None
         graph = train_graph(own.model.train_step(), own.spec, threads=threads)
-        return cls(own, own.model.parameters(), graph, samples, plan.local.alone(), plan.alone_every_s)
+        steps = open_steps(graph, frozen_tensors=own.model.frozen())
+        return cls(own, own.model.parameters(), steps, samples, plan.local.between_rounds(), plan.alone_every_s)
 
     def learn(
         self, reading: Reading, *, up_to: int | None, stop: Callable[[], bool], rest: Callable[[float], None]
@@ -70,30 +71,28 @@ class LocalTraining:
 
     def _learn_batch(self, batch: Sequence[int], *, stop: Callable[[], bool], rest: Callable[[float], None]) -> bool:
         """Whether the device is done with the samples numbered `batch`; if not, nothing has changed."""
-        part = Customised.of_device(self.own.spec, self.local.scope(), self.samples.seen())
-        trainer = Trainer(
-            self.graph,
+        training = local_training(
+            self.local,
             self.own.spec,
-            part.go_on(self.own.parameters, self.received),
-            self.own.model.frozen(),
-            samples=self.samples,
-            train=batch,
-            weights=self.local.weights,
+            self.open_steps,
+            personal=self.own.parameters,
+            received=self.received,
+            ids=batch,
+            seen=self.samples.seen(),
             seed=batch[0],
-            still=part.still(),
         )
-        steps = self.local.epochs_wanted() * math.ceil(len(batch) / self.own.spec.batch_size)
-        while trainer.steps_done < steps:
+        trainer = Trainer(training, self.samples)
+        while isinstance(wanted := training.wanted(), Learn):
             if stop():
                 return False
             worked_s = trainer.train_s
             try:
-                trainer.step()
+                trainer.learn(wanted)
             except AgentError as error:
                 if error.code != "agent.diverged":
                     raise
                 log.warning("a batch is left out: %s", error.detail)
                 return True
             rest(trainer.train_s - worked_s)
-        self.own.take({name: tensor.copy() for name, tensor in trainer.parameters().items()})
+        self.own.take(training.trained())
         return True

@@ -65,7 +65,33 @@ ALTER TABLE sample ADD COLUMN target BLOB NOT NULL DEFAULT x'';
 _FORMER = """
 CREATE TABLE former_personal_model (one INTEGER PRIMARY KEY CHECK (one = 1), base TEXT NOT NULL, tensors BLOB NOT NULL);
 """
-_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER)
+_STATES = """
+CREATE TABLE device_state (
+    federation TEXT NOT NULL, slot TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (federation, slot)
+);
+CREATE TABLE spooled_state (
+    federation TEXT NOT NULL, slot TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (federation, slot)
+);
+DROP TABLE residual;
+DROP TABLE spool;
+CREATE TABLE spool (
+    one INTEGER PRIMARY KEY CHECK (one = 1), offer BLOB NOT NULL, federation TEXT NOT NULL, payload BLOB NOT NULL
+);
+DELETE FROM checkpoint;
+ALTER TABLE checkpoint ADD COLUMN client BLOB NOT NULL DEFAULT x'';
+DROP TRIGGER sample_gone;
+DROP INDEX said_of_sample;
+DROP TABLE said;
+CREATE TABLE teacher_probabilities (
+    version TEXT NOT NULL, sample INTEGER NOT NULL, probabilities BLOB NOT NULL, PRIMARY KEY (version, sample)
+);
+CREATE TRIGGER sample_gone AFTER DELETE ON sample BEGIN
+    DELETE FROM teacher_probabilities WHERE sample = OLD.id;
+END;
+CREATE INDEX teacher_probabilities_of_sample ON teacher_probabilities (sample);
+"""
+"""An update in hand is trained again: its residual is not known by federation. Teachers are asked again."""
+_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER, _STATES)
 """What each version adds to the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 

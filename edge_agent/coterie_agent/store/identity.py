@@ -7,8 +7,8 @@ from coterie_wire.message import Message
 from coterie_wire.messages import Enrolled
 
 _OF_THE_PLATFORM = (
-    *("identity", "work", "checkpoint", "spool", "residual", "held_model", "status"),
-    *("personal_model", "peers", "kept_portion", "helped", "said"),
+    *("identity", "work", "checkpoint", "spool", "spooled_state", "device_state", "held_model", "status"),
+    *("personal_model", "former_personal_model", "peers", "kept_portion", "helped", "teacher_probabilities"),
 )
 
 

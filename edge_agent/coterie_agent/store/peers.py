@@ -82,11 +82,12 @@ class PeersStore:
         return self._find("standing", Standing)
 
     def stand(self, standing: Standing) -> None:
-        """From now on; in another federation the own model begins anew."""
+        """From now on; in another federation the personal model begins anew, and the states of the last one go."""
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", Standing)
             if known is not None and known.federation != standing.federation:
                 drop_own(cursor)
+                cursor.execute("DELETE FROM device_state WHERE federation = ?", (known.federation,))
             _write(cursor, "standing", standing)
 
     def forget(self) -> None:

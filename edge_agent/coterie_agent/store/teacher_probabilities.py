@@ -1,4 +1,4 @@
-"""What the teacher said about the device's samples: asked once, kept as float16 until another teacher comes."""
+"""The teacher's probabilities for the device's samples: asked once, kept as float16 until another teacher comes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,37 +8,42 @@ _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
 class TeacherProbabilitiesStore:
-    """The words of one version of the cloud model; a sample that goes takes them along."""
+    """Those of one version of the cloud model; a sample that goes takes its own along."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, version: str) -> None:
-        """Forget what other versions said."""
+        """Forget those of other versions."""
         with self._database.transaction() as cursor:
-            cursor.execute("DELETE FROM said WHERE version <> ?", (version,))
+            cursor.execute("DELETE FROM teacher_probabilities WHERE version <> ?", (version,))
 
     def unasked(self, version: str, ids: Sequence[int]) -> list[int]:
-        """Those of the samples numbered `ids` that `version` has said nothing about, in their order."""
+        """Those of the samples numbered `ids` that `version` has not been asked about, in their order."""
         with self._database.reading() as cursor:
-            asked = {row[0] for row in cursor.execute("SELECT sample FROM said WHERE version = ?", (version,))}
+            asked = {
+                row[0]
+                for row in cursor.execute("SELECT sample FROM teacher_probabilities WHERE version = ?", (version,))
+            }
         return [id_ for id_ in ids if id_ not in asked]
 
-    def keep(self, version: str, words: Mapping[int, bytes]) -> None:
-        """What `version` says about each sample: float16 probabilities. Samples that have gone are passed over."""
+    def keep(self, version: str, found: Mapping[int, bytes]) -> None:
+        """What `version` gives for each sample: float16 probabilities. Samples that have gone are passed over."""
         with self._database.transaction() as cursor:
             cursor.executemany(
-                "INSERT OR REPLACE INTO said SELECT ?, id, ? FROM sample WHERE id = ?",
-                [(version, word, id_) for id_, word in words.items()],
+                "INSERT OR REPLACE INTO teacher_probabilities SELECT ?, id, ? FROM sample WHERE id = ?",
+                [(version, probabilities, id_) for id_, probabilities in found.items()],
             )
 
     def load(self, version: str, ids: Sequence[int]) -> Mapping[int, bytes]:
-        """What `version` said about the samples numbered `ids`."""
+        """What `version` gave for the samples numbered `ids`."""
         found: dict[int, bytes] = {}
         with self._database.reading() as cursor:
             for start in range(0, len(ids), _VARIABLES):
                 part = ids[start : start + _VARIABLES]
                 marks = ",".join("?" * len(part))
-                query = f"SELECT sample, word FROM said WHERE version = ? AND sample IN ({marks})"  # noqa: S608
+                query = (
+                    f"SELECT sample, probabilities FROM teacher_probabilities WHERE version = ? AND sample IN ({marks})"  # noqa: S608
+                )
                 found.update(cursor.execute(query, (version, *part)).fetchall())
         return found

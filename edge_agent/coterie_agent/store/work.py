@@ -1,13 +1,13 @@
-"""The assignment in hand, from acceptance to the platform's receipt: checkpoint, spooled update, residual, outcome."""
+"""The assignment in hand, from acceptance to the platform's receipt: checkpoint, spooled update, states, outcome."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from coterie_agent.store.database import Database
 from coterie_agent.store.personal_model import PersonalTensors, write_own
 from coterie_agent.store.samples import Snapshot
-from coterie_learning.stopping import Watched
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.structs import from_json
@@ -17,10 +17,9 @@ _KEPT_OUTCOMES = 50
 
 
 class TrainingProgress(msgspec.Struct, frozen=True):
-    """Where training stands, apart from its tensors."""
+    """What was measured of a training so far, and what it learns from."""
 
     snapshot: Snapshot
-    steps_done: int
     loss_before: float
     accuracy_before: float | None
     measure_s: float
@@ -28,20 +27,28 @@ class TrainingProgress(msgspec.Struct, frozen=True):
     train_s: float
     memory_bytes: int = 0
     """Largest resident size of the process that was seen after a step."""
-    classes: tuple[int, ...] = ()
-    """Those that the device's output layer has, where the plan customises it."""
-    watched: Watched = Watched()
-    """Where early stopping stands."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
     """Where training stands; resuming from it gives the same bits as never having stopped."""
 
     progress: TrainingProgress
+    client: bytes
+    """A `coterie_learning.client.training.Progress`, which needs NumPy, as JSON."""
     tensors: bytes
-    """Parameters, statistics and what the optimiser remembers, as safetensors."""
+    """Parameters, statistics and optimiser state, as safetensors."""
     best: bytes | None = None
     """Parameters of the best epoch, where training may stop early."""
+
+
+class Spooled(NamedTuple):
+    """A finished update."""
+
+    offer: OfferUpdate
+    federation: str
+    payload: bytes
+    states: Mapping[str, bytes]
+    """By slot, what the device remembers once it is accepted: `coterie_learning.state.encode_state`."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -72,27 +79,28 @@ class WorkStore:
 
     def checkpoint(self) -> Checkpoint | None:
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT progress, tensors, best FROM checkpoint").fetchone()
-        return Checkpoint(from_json(row[0], TrainingProgress), row[1], row[2]) if row else None
+            row = cursor.execute("SELECT progress, client, tensors, best FROM checkpoint").fetchone()
+        return Checkpoint(from_json(row[0], TrainingProgress), *row[1:]) if row else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        row = (msgspec.json.encode(checkpoint.progress), checkpoint.tensors, checkpoint.best)
+        progress = msgspec.json.encode(checkpoint.progress)
+        row = (progress, checkpoint.tensors, checkpoint.best, checkpoint.client)
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?)", row)
+            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?, ?)", row)
 
-    def spool(
-        self, offer: OfferUpdate, *, pair: str, payload: bytes, residual: bytes, own: PersonalTensors | None = None
-    ) -> None:
-        """Keep the finished update for upload; `residual` becomes the pair's when the platform accepts the update.
+    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
+        """Keep the finished update for upload; its states become the device's when the platform accepts it.
 
         The device predicts with `own` from now on, where it goes on with what it trained.
         """
+        states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
             if own is not None:
                 write_own(cursor, own)
             cursor.execute("DELETE FROM checkpoint")
-            row = (pair, msgspec.json.encode(offer), payload, residual)
-            cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?, ?)", row)
+            row = (msgspec.json.encode(spooled.offer), spooled.federation, spooled.payload)
+            cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?)", row)
+            cursor.executemany("INSERT INTO spooled_state VALUES (?, ?, ?)", states)
 
     def offer(self) -> OfferUpdate | None:
         """The offer of the spooled update, if there is one."""
@@ -112,13 +120,14 @@ class WorkStore:
     def finish(self, outcome: Outcome, sentence: str, *, now: float) -> None:
         """End the assignment in hand.
 
-        An accepted update carried what the last one lost, so its own loss takes that place, and the portions that it
-        started from; any other outcome leaves residual and portions as they were. Outcomes are told in the order in
+        An accepted update made the device's states what they are from now on, and carried the portions that it started
+        from; any other outcome leaves states and portions as they were. Outcomes are told in the order in
         which they came, not by `now`: the clock of a device may start in the past.
         """
         with self._database.transaction() as cursor:
             if outcome == "accepted":
-                cursor.execute("INSERT OR REPLACE INTO residual SELECT pair, residual FROM spool")
+                cursor.execute("DELETE FROM device_state WHERE federation IN (SELECT federation FROM spool)")
+                cursor.execute("INSERT INTO device_state SELECT federation, slot, content FROM spooled_state")
                 cursor.execute("DELETE FROM kept_portion WHERE assignment IN (SELECT assignment FROM work)")
             else:
                 cursor.execute("UPDATE kept_portion SET assignment = NULL")
@@ -130,7 +139,7 @@ class WorkStore:
                 " (SELECT assignment FROM finished ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_OUTCOMES,),
             )
-            for table in ("work", "checkpoint", "spool"):
+            for table in ("work", "checkpoint", "spool", "spooled_state"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
     def is_finished(self, assignment: str) -> bool:
@@ -146,11 +155,19 @@ class WorkStore:
             ).fetchall()
         return tuple(Finished(*row) for row in rows)
 
-    def residual(self, pair: str) -> bytes | None:
-        """What the codec lost of the last accepted update of `pair`, as safetensors."""
+    def states(self, federation: str) -> Mapping[str, bytes]:
+        """By slot, what the device remembers of its last accepted update in `federation`."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT tensors FROM residual WHERE pair = ?", (pair,)).fetchone()
-        return row[0] if row else None
+            query = "SELECT slot, content FROM device_state WHERE federation = ? ORDER BY slot"
+            return dict(cursor.execute(query, (federation,)).fetchall())
+
+    def leave_federations(self) -> None:
+        """The device is in no federation any more: what it remembers of any is dropped."""
+        with self._database.reading() as cursor:
+            if cursor.execute("SELECT 1 FROM device_state").fetchone() is None:
+                return  # asked at every check-in; nothing need be written
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM device_state")
 
     def hold_model(self, signed: SignedManifest) -> None:
         """Every part of this version is on the device now."""

@@ -7,8 +7,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from coterie_agent.errors import AgentError
-from coterie_agent.store.samples import Samples, StoredRow
-from coterie_agent.training.batches import make_batch, make_inputs
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.batches import SampleSource, make_batch, make_inputs
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_learning.metrics import log_softmax, measure
@@ -57,7 +57,7 @@ class Predictor:
         return cast(Float32, np.exp(log_softmax(self.outputs(rows))).astype(np.float32))
 
     def measure(
-        self, samples: Samples, *, loss_of: Sequence[int], accuracy_of: Sequence[int], stop: Callable[[], bool]
+        self, samples: SampleSource, *, loss_of: Sequence[int], accuracy_of: Sequence[int], stop: Callable[[], bool]
     ) -> Measure | None:
         """Mean loss over the samples `loss_of`, accuracy over their part `accuracy_of`; None if `stop` said so.
 

@@ -25,19 +25,20 @@ class Steps:
         self,
         graph: Graph,
         carried: Tensors,
-        fixed: Mapping[str, ort.OrtValue],
+        fixed: Mapping[str, Array],
         *,
-        still: frozenset[str] = frozenset(),
+        frozen: frozenset[str] = frozenset(),
     ) -> None:
-        """`carried` is what the first step takes, by the names of the graph's inputs; no step changes those `still`.
+        """`carried` is what the first step takes, `fixed` are inputs that are the same in every step.
 
-        `fixed` are inputs that are the same in every step. Both are by the names of the graph's inputs.
+        Both are by the names of the graph's inputs. No step changes those of `carried` that are `frozen`.
         """
-        self._graph, self._loss, self._fixed = graph, room(()), fixed
+        self._graph, self._loss = graph, room(())
+        self._fixed = {name: value(tensor) for name, tensor in fixed.items()}
         self._given: dict[str, Array] = {}
         """Of the latest step; a binding knows where NumPy's memory is, and does not keep it."""
-        kept = {name: room(carried[name].shape) for name in still}
-        moving = {name: tensor.shape for name, tensor in carried.items() if name not in still}
+        kept = {name: room(carried[name].shape) for name in frozen}
+        moving = {name: tensor.shape for name, tensor in carried.items() if name not in frozen}
         here, there = ({name: room(shape) for name, shape in moving.items()} for _ in range(2))
         self._next, self._after = self._direction({**here, **kept}, there), self._direction({**there, **kept}, here)
         self.write(carried)

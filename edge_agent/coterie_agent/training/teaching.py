@@ -1,4 +1,4 @@
-"""The cloud model's word on the device's samples: it is downloaded, asked about each sample once, and let go.
+"""The cloud model's probabilities for the device's samples: it is downloaded, asked about each once, and let go.
 
 Source: stage 3 of Colla (Lu et al. 2019, SEC).
 """
@@ -15,7 +15,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.training.predictor import Predictor
-from coterie_learning.heads import renormalise
+from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
 from coterie_learning.teacher import Teacher, restore_weights
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.tensors import Float32
@@ -44,7 +44,7 @@ class Teaching:
     threads: int
 
     def ask(self, ids: Sequence[int], *, stop: Callable[[], bool]) -> bool:
-        """Have the teacher's word on every sample; False if `stop` said so before, what was said until then is kept.
+        """Have the teacher's probabilities for every sample; False if `stop` said so before: those found are kept.
 
         Raises AgentError ``bundle.*``, ``model.*`` or ``data.does_not_fit``, WireError ``tensors.*``.
         """
@@ -68,23 +68,21 @@ class Teaching:
                 return False
             rows = self.samples.load(unasked[start : start + ROWS])
             if rows:
-                said = predictor.probabilities(rows).astype(np.float16)
-                words = {row.id: word.tobytes() for row, word in zip(rows, said, strict=True)}
-                self.store.keep(version, words)
+                found = stored_probabilities(predictor.probabilities(rows))
+                self.store.keep(version, {row.id: one.tobytes() for row, one in zip(rows, found, strict=True)})
         if self.blobs.free_bytes() < self.spare_bytes:
             log.info("the teacher is removed: less than %d bytes are free", self.spare_bytes)
             self.blobs.remove(part for part in parts_of(self.teacher) if part not in self.own_parts)
         return True
 
-    def words(self, ids: Sequence[int], classes: Sequence[int]) -> Float32:
+    def probabilities(self, ids: Sequence[int], classes: Sequence[int]) -> Float32:
         """The teacher's probabilities [samples, all classes], if there were only `classes`, where any are named.
 
-        About a sample that has gone meanwhile it has no opinion.
+        Those of a sample that has gone meanwhile are uniform.
         """
         kept = self.store.load(self.teacher.version, ids)
-        nothing = np.full(self.teacher.classes, 1 / self.teacher.classes, np.float16).tobytes()
-        said = np.stack([np.frombuffer(kept.get(id_, nothing), np.float16) for id_ in ids]).astype(np.float32)
-        return renormalise(said, classes) if classes else said
+        uniform = np.full(self.teacher.classes, 1 / self.teacher.classes, np.float16).tobytes()
+        return taught(np.stack([np.frombuffer(kept.get(id_, uniform), np.float16) for id_ in ids]), classes)
 
     def _predictor(self) -> Predictor:
         content = self.blobs.read(self.teacher.predict)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.store.samples import Samples
-from coterie_agent.training.batches import split
 from coterie_agent.training.model import Model
 from coterie_agent.training.predictor import Measure, Predictor
+from coterie_learning.client.order import split
 from coterie_wire.errors import WireError
 from coterie_wire.trial import Compared, Fit, ReportTrial
 

@@ -3,12 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
 from coterie_learning.kinds import Kind
+from coterie_learning.state import State
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import PER_PARAMETER
 from coterie_wire.errors import WireError
+from coterie_wire.tensors import Tensors
 
 STEP = "step"
 """The scalar that counts the steps done before; no weight of a plan."""
@@ -45,7 +49,7 @@ class StepScalars(msgspec.Struct, frozen=True):
 
 @cache
 def _defaults() -> Sequence[tuple[str, object]]:
-    """Of the weights, by name; every step asks, and reading a struct.s fields is slow."""
+    """Of the weights, by name; every step asks, and reading a struct's fields is slow."""
     return [(field.name, field.default) for field in msgspec.structs.fields(StepScalars)]
 
 
@@ -75,8 +79,79 @@ class Stopping(msgspec.Struct, frozen=True):
     """Share of the device's samples that is held back."""
 
 
+DELTA = "delta"
+"""The part of an update that every kind sends: the difference of the parameters from those received."""
+
+
+class GraphNeeds(NamedTuple):
+    """What a kind asks of the train step graph, beside the learning rate."""
+
+    scalars: frozenset[str] = frozenset()
+    """Of `StepScalars`, those that it sets to what changes a step."""
+    per_parameter: frozenset[str] = frozenset()
+    """Inputs ROLE.NAME that the graph must have for each parameter NAME, by their roles, e.g. ``anchor``."""
+
+    def check(self, model: ModelSpec) -> None:
+        """Raises WireError ``plan.does_not_fit`` where the graph of `model` lacks one of them."""
+        lacking = sorted(self.scalars - set(model.scalars)) + sorted(self.per_parameter - set(PER_PARAMETER))
+        if lacking:
+            raise WireError(
+                "plan.does_not_fit", f"it asks for {', '.join(lacking)}, but the model was compiled without"
+            )
+
+
+class Broadcast(NamedTuple):
+    """What a round gives to every device of its cohort."""
+
+    received: Tensors
+    """The version's parameters, as the part of the model begins that the device trains."""
+
+
+class Trained(NamedTuple):
+    """What the steps of a round came to."""
+
+    parameters: Tensors
+    """As received wherever the plan trains nothing."""
+    steps: int
+    """How many were done."""
+
+
+class Ended(NamedTuple):
+    """What a kind makes of the steps."""
+
+    parts: Mapping[str, Tensors]
+    """The update by the names of `Local.parts`, each part with one tensor a parameter."""
+    state: State
+    """What the kind remembers once the update is accepted."""
+
+
 class Local(Kind, frozen=True):
-    """How a device turns the parameters it received and its own samples into new parameters."""
+    """How a device turns the parameters it received and its own samples into new parameters.
+
+    A round calls `begin`, then `weights` for each step, then `end`; what `end` gives as state reaches the next `begin`
+    if the platform accepted the update, else that gets the state it got before. A round that is resumed from a
+    checkpoint calls `begin` again, with the same arguments.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = (DELTA,)
+    """The parts of its updates, in the order in which they travel."""
+
+    def needs(self) -> GraphNeeds:
+        """What the train step graph must have."""
+        given, plain = self.weights(0), StepScalars(1.0)
+        return GraphNeeds(
+            frozenset(name for name, default in _defaults() if getattr(given, name) != getattr(plain, name))
+            - {"learning_rate"}
+        )
+
+    def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:  # noqa: ARG002
+        """The inputs of every step by parameter: for each role of `needs`, one tensor a parameter."""
+        return {}
+
+    def end(self, broadcast: Broadcast, trained: Trained, state: State) -> Ended:
+        """The update, and the state after it."""
+        difference = {name: tensor - broadcast.received[name] for name, tensor in trained.parameters.items()}
+        return Ended({DELTA: difference}, state)
 
     def epochs_wanted(self) -> int:
         """Passes over the device's samples in one round."""
@@ -105,8 +180,8 @@ class Local(Kind, frozen=True):
         """
         return False
 
-    def alone(self) -> "Local":
-        """How the device learns a batch of new samples outside of rounds."""
+    def between_rounds(self) -> "Local":
+        """How the device learns a batch of new samples by itself: local training."""
         return self
 
     def needs_teacher(self) -> bool:

@@ -64,7 +64,7 @@ class Distill(Local, frozen=True, tag="distill"):
     def is_personal(self) -> bool:
         return True
 
-    def alone(self) -> "Distill":
+    def between_rounds(self) -> "Distill":
         """Once through and from labels alone: outside of rounds is no teacher, and too little to stop early by."""
         return msgspec.structs.replace(self, lambda_d=1.0, epochs=1)
 

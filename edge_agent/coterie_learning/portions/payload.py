@@ -65,7 +65,7 @@ def encode_portion(terms: Terms, parameters: Tensors, *, reference: Tensors, see
         case "learner":
             check_classes(terms.classes, terms.model.classes)
             portion = {name: tensor - reference[name] for name, tensor in parameters.items()}
-    return terms.codec.encode(terms.privacy.protect(portion), seed=seed).payload
+    return terms.codec.encode(terms.privacy.protect(portion, seed=seed), seed=seed).payload
 
 
 def decode_portion(terms: Terms, payload: bytes | memoryview) -> Tensors:

@@ -5,8 +5,11 @@ from coterie_wire.tensors import Tensors
 
 
 class Privacy(Kind, frozen=True):
-    """What is done to an update on the device before the codec sees it."""
+    """What is done to an update on the device before the codec sees it.
 
-    def protect(self, update: Tensors) -> Tensors:
-        """The update that may leave the device."""
+    It sees every part of the update at once. Running statistics are not covered: they leave as they are.
+    """
+
+    def protect(self, update: Tensors, *, seed: int) -> Tensors:
+        """The update that may leave the device; the same update and seed give the same."""
         raise NotImplementedError

@@ -14,7 +14,7 @@ class Clip(Privacy, frozen=True, tag="clip"):
 
     norm: Annotated[float, Meta(gt=0, le=1e9, description="largest L2 norm of an update, over all its tensors")] = 10.0
 
-    def protect(self, update: Tensors) -> Tensors:
+    def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - nothing is drawn
         length = float(np.sqrt(sum(float(np.vdot(t, t)) for t in (v.astype(np.float64) for v in update.values()))))
         if length <= self.norm:
             return update

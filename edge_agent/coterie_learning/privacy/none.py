@@ -7,5 +7,5 @@ from coterie_wire.tensors import Tensors
 class NoPrivacy(Privacy, frozen=True, tag="none"):
     """The identity."""
 
-    def protect(self, update: Tensors) -> Tensors:
+    def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - nothing is drawn
         return update

@@ -20,8 +20,10 @@ from coterie.evaluation.scoring import evaluate
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Row
 from coterie_agent.store.samples import Samples as StoredSamples
-from coterie_agent.training.batches import split, steps_per_epoch
-from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_agent.training.batches import make_batch
+from coterie_agent.training.trainer import open_steps, train_graph
+from coterie_learning.client.optimisation import Optimisation
+from coterie_learning.client.order import split, steps_per_epoch
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.local import Local
 from coterie_wire.bundle import Manifest
@@ -96,18 +98,18 @@ def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: i
             rows = (Row(x.tobytes(), int(y)) for x, y in zip(samples.x, samples.y, strict=True))
             stored.add(rows, max_samples=len(samples.y))
             train = split(stored.ids(stored.snapshot())).train
-            trainer = Trainer(
-                train_graph(start.train_step, spec, threads=1),
+            optimisation = Optimisation(
+                open_steps(train_graph(start.train_step, spec, threads=1), frozen_tensors={}),
                 spec,
                 start.parameters,
-                {},
-                samples=stored,
+                inputs={},
                 train=train,
-                weights=local.weights,
+                scalars=local.weights,
                 seed=seed,
             )
             for _ in range(rounds * local.epochs_wanted() * steps_per_epoch(len(train), spec.batch_size)):
-                trainer.step()
-            return trainer.parameters()
+                batch = stored.load(optimisation.batch_ids())
+                optimisation.step(make_batch(batch, spec, size=spec.batch_size))
+            return optimisation.parameters()
         finally:
             database.close()

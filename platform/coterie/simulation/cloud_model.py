@@ -11,13 +11,12 @@ from coterie.cloud.compression import Course, Student, compress
 from coterie.cloud.program import CloudProgram
 from coterie.compile.compiled import compile_model
 from coterie.evaluation.datasets import Dataset
-from coterie.evaluation.scoring import NOTHING_FROZEN, open_session, predict_logits
-from coterie.evaluation.train_step import DeviceSteps
+from coterie.evaluation.scoring import NOTHING_FROZEN, predict_logits
 from coterie.simulation.bodies import export_body
 from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.on_device import Graphs
 from coterie.simulation.scenario import Bootstrap
-from coterie.simulation.training import Graphs
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.local import Local
 from coterie_learning.merge.distill import DistillMerge
@@ -61,13 +60,7 @@ class CloudModel:
         compiled = compile_model(program, batch_size=bootstrap.batch_size)
         self._program = CloudProgram(program)
         self._bootstrap = bootstrap
-        self.graphs = Graphs(
-            spec=compiled.spec,
-            steps=DeviceSteps(compiled.train_step, compiled.spec),
-            predict=open_session(compiled.predict),
-            train_step=compiled.train_step,
-            predict_graph=compiled.predict,
-        )
+        self.graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
         self.untrained = self._program.save()
 
     def parameters(self, state: bytes) -> Tensors:

@@ -47,7 +47,7 @@ class Delivery(NamedTuple):
     """Decoded, with zeros wherever nothing was trained."""
     samples: int
     seen: tuple[int, ...]
-    """Classes that the device has had samples of, ascending."""
+    """Classes whose rows the update holds, ascending, where the plan customises the output layer."""
 
 
 class Cloud(Protocol):

@@ -1,6 +1,7 @@
 """A virtual device: its data so far, its model, its speed and its day."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.days import Day, day_of
-from coterie.simulation.learner import Learner, Terms
+from coterie.simulation.learner import Learner
 from coterie.simulation.scenario import Scenario, Speed
 from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
@@ -19,13 +20,21 @@ class Arrived(NamedTuple):
 
     time_s: float
     batch: Dataset
+    first: int
+    """Number of its first sample; the others follow."""
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + len(self.batch.labels))
 
 
 class KeptPortion(NamedTuple):
-    """What a helper sent, and under which terms."""
+    """What a helper sent, and under which plan."""
 
+    plan: bytes
+    """The `coterie_learning.device_plan.DevicePlan`, as JSON."""
+    classes: tuple[int, ...]
     payload: bytes
-    terms: Terms
 
 
 @dataclass(eq=False)
@@ -60,13 +69,16 @@ class Device:
         self.samples.append(len(batch.labels))
         self.correct.append(int((predicted == batch.labels).sum()))
         if len(batch.labels):
-            self.window.append(Arrived(now_s, batch))
+            self.window.append(Arrived(now_s, batch, first=1 + sum(self.samples[:-1])))
         return Dataset(batch.inputs, predicted)
 
-    def data(self, *, since_s: float) -> Dataset | None:
-        """What came after `since_s` and is still kept; None where there is nothing."""
-        parts = [arrived.batch for arrived in self.window if arrived.time_s > since_s]
-        return joined(parts) if parts else None
+    def data(self, *, since_s: float) -> Sequence[Arrived]:
+        """What came after `since_s` and is still kept, oldest first."""
+        return [arrived for arrived in self.window if arrived.time_s > since_s]
+
+    def seen(self) -> tuple[int, ...]:
+        """The classes of what is kept, ascending."""
+        return tuple(sorted({label for arrived in self.window for label in arrived.batch.labels.tolist()}))
 
     def newest(self, batches: int) -> Dataset | None:
         """Of the newest `batches` those that it has not trained on by itself, or all; None where there are none.
@@ -78,7 +90,12 @@ class Device:
         return joined([arrived.batch for arrived in fair]) if fair else None
 
 
-def joined(parts: list[Dataset]) -> Dataset:
+def numbers_of(arrived: Sequence[Arrived]) -> Sequence[int]:
+    """Those of all samples that have arrived so, in their order."""
+    return [number for one in arrived for number in one.numbers]
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
     """All samples of `parts`, which are not none, in their order."""
     if len(parts) == 1:
         return parts[0]

@@ -164,7 +164,7 @@ class Helping:
         judgement = judge(window.classes, before, after)
         if judgement.kept:
             device.learner = merged
-            device.portions.append(KeptPortion(payload, terms))
+            device.portions.append(KeptPortion(msgspec.json.encode(self._plan.device), terms.classes, payload))
         self._say("requests", ReportMerged(request.name))
         verdict = GiveVerdict(request.name, judgement.kept, judgement.before, judgement.after, len(window.labels))
         self._say("requests", verdict)

@@ -33,6 +33,10 @@ class Learner(Protocol):
     def size_bytes(self) -> int:
         """What the whole model takes when it is sent."""
 
+    @property
+    def batch_size(self) -> int | None:
+        """Samples that it learns at a time, by itself; None: as many as have come."""
+
     def predict(self, inputs: Inputs) -> Float32:
         """Probabilities [n, classes]."""
 

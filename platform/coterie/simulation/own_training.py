@@ -64,6 +64,8 @@ class OwnTraining:
 
     def _finish(self, device: Device, data: Dataset, seed: int) -> None:
         self._planned.discard(device.number)
-        device.learner = device.learner.learn(data, seed=seed)
+        size = device.learner.batch_size or len(data.labels)
+        for start in range(0, len(data.labels), size):
+            device.learner = device.learner.learn(data.take(slice(start, start + size)), seed=seed + start)
         if self._new(device) or self._is_asking(device):
             self._plan(device)

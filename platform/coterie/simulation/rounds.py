@@ -1,5 +1,6 @@
 """Rounds: the plan's pace opens and closes them, devices train and upload, the cloud merges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -8,19 +9,24 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clouds import Cloud, Delivery, Version
-from coterie.simulation.device import Device
+from coterie.simulation.device import Arrived, Device, joined, numbers_of
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
+from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.training import parts_in_round, steps_wanted, train
+from coterie.simulation.participant import Part, Participant
 from coterie.simulation.world import World
+from coterie_agent.errors import AgentError
+from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.client.round import parts_of
 from coterie_learning.guard import judge
-from coterie_learning.heads import begin_rows, pick, place, update_specs
+from coterie_learning.heads import place, update_specs
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.pace import Standing
 from coterie_learning.plan import Plan
 from coterie_learning.selection import choose
-from coterie_wire.tensors import Float32, Tensors
+from coterie_learning.updates import split_update
+from coterie_wire.tensors import Tensors
 
 LOOK_S = 600.0
 """A round looks so often for devices that have become ready."""
@@ -45,10 +51,8 @@ class Rounds:
         self._round: _Round | None = None
         self._held: dict[int, Version] = {}
         """By device, the version that it has downloaded."""
-        self._residuals: dict[int, Tensors] = {}
+        self._participants = {device.number: Participant(plan.device, device.portions) for device in world.devices}
         self._busy: set[int] = set()
-        self._begun_with: dict[int, int] = {}
-        """By device at work, how many of its portions the training began with."""
         self.outcomes: list[RoundOutcome] = []
 
     def is_busy(self, device: Device) -> bool:
@@ -129,30 +133,29 @@ class Rounds:
 
     def _is_eligible(self, device: Device) -> bool:
         ready = device.number not in self._busy and device.day.is_ready(self._world.clock.now_s)
-        return ready and self._data(device) is not None
+        return ready and bool(self._data(device))
 
-    def _data(self, device: Device) -> Dataset | None:
+    def _data(self, device: Device) -> Sequence[Arrived]:
         period_s = self._plan.local.period_s()
         return device.data(since_s=0.0 if period_s is None else self._world.clock.now_s - period_s)
 
     def _assign(self, round_: _Round, device: Device) -> None:
         world, local = self._world, self._plan.local
         data = self._data(device)
-        assert data is not None, "only devices with data are eligible"
         size_bytes = self._download(device)
         base = self._held[device.number]
         starts_s = device.day.done_at(world.clock.now_s, world.download_s(size_bytes))
-        parts = parts_in_round(len(data.labels), local)
-        steps = steps_wanted(parts, local, base.learner.graphs)
-        step_s = world.training_s(device, len(parts.train) * local.epochs_wanted()) / steps
+        train = parts_of(numbers_of(data), local).train
+        steps = local.epochs_wanted() * steps_per_epoch(len(train), base.learner.batch_size)
+        step_s = world.training_s(device, len(train) * local.epochs_wanted()) / steps
         allowed = self._steps_before_deadline(round_, device, starts_s, step_s, steps)
         if not allowed:
             round_.live -= 1
             return
         self._busy.add(device.number)
-        self._begun_with[device.number] = len(device.portions)
-        done_s = device.day.done_at(starts_s, step_s * allowed)
-        world.clock.at(done_s, lambda: self._train(round_, device, base, data, allowed))
+        self._participants[device.number].accept()
+        seen, done_s = device.seen(), device.day.done_at(starts_s, step_s * allowed)
+        world.clock.at(done_s, lambda: self._train(round_, device, base, data, seen, allowed))
 
     def _steps_before_deadline(self, round_: _Round, device: Device, starts_s: float, step_s: float, steps: int) -> int:
         """A device that would be late sends what it has: partial work."""
@@ -164,72 +167,64 @@ class Rounds:
             low, high = (middle, high) if fits else (low, middle - 1)
         return low
 
-    def _train(self, round_: _Round, device: Device, base: Version, data: Dataset, allowed: int) -> None:
-        world, local = self._world, self._plan.local
-        learner = cast(NeuralLearner, device.learner)
-        seen = tuple(sorted({*learner.seen, *data.labels.tolist()}))
-        teacher: Float32 | None = None
+    def _train(
+        self,
+        round_: _Round,
+        device: Device,
+        base: Version,
+        data: Sequence[Arrived],
+        seen: tuple[int, ...],
+        allowed: int,
+    ) -> None:
+        world, graphs, local = self._world, base.learner.graphs, self._plan.local
+        learner, participant = cast(NeuralLearner, device.learner), self._participants[device.number]
+        dataset, numbers = joined([arrived.batch for arrived in data]), numbers_of(data)
+        teacher = None
         if base.teacher is not None and local.needs_teacher():
-            teacher = base.teacher.probabilities(data)
-        seed = world.training_seed(device)
-        received = base.learner.parameters
-        parts = parts_in_round(len(data.labels), local)
-        trained = train(
-            base.learner.graphs,
-            self._start(device, base, seen),
-            data,
-            local,
-            parts=parts,
-            seen=seen,
-            teacher=teacher,
-            seed=seed,
-            steps_allowed=allowed,
-        )
-        own = trained.parameters if local.is_personal() else learner.parameters
-        device.learner = replace(learner, parameters=own, received=received, seen=seen)
-        payload, update = self._encode(device, base, trained.parameters, seen, seed)
-        world.ledger.count("updates", len(payload))
-        samples = min(len(parts.train), trained.steps_done * base.learner.graphs.spec.batch_size)
-        delivery = Delivery(device, base, payload, update, samples, seen)
-        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(payload)))
+            teacher = Taught(base.teacher.probabilities(dataset), numbers)
+        try:
+            part = participant.take_part(
+                graphs,
+                base.learner.parameters,
+                Rows(dataset, graphs.spec, numbers),
+                seen=seen,
+                personal=learner.parameters if learner.seen else None,
+                teacher=teacher,
+                seed=world.training_seed(device),
+                steps_allowed=allowed,
+            )
+        except AgentError as error:
+            if error.code != "agent.diverged":
+                raise
+            self._release(round_, device)
+            return
+        own = part.trained if local.is_personal() else learner.parameters
+        trained_on = tuple(sorted({*learner.seen, *dataset.labels.tolist()}))
+        device.learner = replace(learner, parameters=own, received=base.learner.parameters, seen=trained_on)
+        world.ledger.count("updates", len(part.payload))
+        delivery = Delivery(device, base, part.payload, self._decoded(base, part), part.samples, part.classes)
+        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(part.payload)))
         world.clock.at(arrives_s, lambda: self._deliver(round_, delivery))
 
-    def _start(self, device: Device, base: Version, seen: tuple[int, ...]) -> Tensors:
-        """The version received with what has helped since the last update, or the device's own model.
+    def _decoded(self, base: Version, part: Part) -> Tensors:
+        """The update as the platform reads it."""
+        spec, scope = base.learner.graphs.spec, self._plan.local.scope()
+        encoded = split_update(part.payload, spec).encoded
+        update = self._plan.codec.decode(encoded, expected=update_specs(spec, scope, part.classes))
+        return place(update, spec, scope, part.classes)
 
-        That has the version's rows for classes that are new to the device.
-        """
-        learner, local = cast(NeuralLearner, device.learner), self._plan.local
-        if local.is_personal() and learner.seen:
-            new = sorted(set(seen) - set(learner.seen))
-            return begin_rows(learner.parameters, base.learner.parameters, base.learner.graphs.spec, local.scope(), new)
-        start = replace(base.learner, seen=seen)
-        for portion in device.portions[: self._begun_with[device.number]]:
-            start = start.with_rows(portion.payload, portion.terms, known=seen)
-        return start.parameters
-
-    def _encode(
-        self, device: Device, base: Version, trained: Tensors, seen: tuple[int, ...], seed: int
-    ) -> tuple[bytes, Tensors]:
-        """The update as it travels, and as the platform reads it: residual, scope, privacy, codec."""
-        plan, spec, scope = self._plan, base.learner.graphs.spec, self._plan.local.scope()
-        classes = seen if scope.head == "seen" else ()
-        lost = self._residuals.get(device.number)
-        difference = {
-            name: trained[name] - tensor + (0 if lost is None else lost[name])
-            for name, tensor in base.learner.parameters.items()
-        }
-        encoded = plan.codec.encode(plan.privacy.protect(pick(difference, spec, scope, classes)), seed=seed)
-        self._residuals[device.number] = place(encoded.residual, spec, scope, classes)
-        part = plan.codec.decode(encoded.payload, expected=update_specs(spec, scope, classes))
-        return encoded.payload, place(part, spec, scope, classes)
+    def _release(self, round_: _Round, device: Device) -> None:
+        """The device gives its assignment back."""
+        self._busy.discard(device.number)
+        if round_ is self._round:
+            round_.live -= 1
+            self._close_if_due(round_)
 
     def _deliver(self, round_: _Round, delivery: Delivery) -> None:
         self._busy.discard(delivery.device.number)
-        begun_with = self._begun_with.pop(delivery.device.number)
         if round_ is not self._round:
             return  # the round has closed without it
-        del delivery.device.portions[:begun_with]
+        self._participants[delivery.device.number].accepted()
         round_.live -= 1
         round_.deliveries.append(delivery)
         self._close_if_due(round_)

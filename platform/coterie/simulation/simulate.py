@@ -86,11 +86,11 @@ NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 
 
 def _local(contender: Contender) -> Local:
-    """How devices train outside of rounds; where there are none, that is all the training there is."""
+    """How devices train outside of rounds."""
     if isinstance(contender, Centralised):
         return Sgd(epochs=contender.epochs, learning_rate=contender.learning_rate)
     assert isinstance(contender, Plan)
-    return contender.local.alone() if contender.pace.holds_rounds() else contender.local
+    return contender.local.between_rounds()
 
 
 def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:

@@ -29,8 +29,8 @@ from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Samples, StoredRow
 from coterie_agent.training.predictor import Predictor
-from coterie_agent.training.trainer import Trainer, train_graph
 from coterie_learning.local import StepScalars
+from tests.coterie_agent.stepping import Stepping
 from tests.zoo.reference import uploaded
 
 BATCH, FEATURES, CLASSES = 6, 5, 4
@@ -236,10 +236,9 @@ def test_the_agent_trains_and_measures_by_it(tmp_path: Path) -> None:
     rows = [check.row("here", rng.normal(size=FEATURES).tolist(), [float(number % 2)]) for number in range(BATCH)]
     samples.add(rows, max_samples=100)
     ids = samples.ids(samples.snapshot())
-    graph = train_graph(model.train_step, model.spec, threads=1)
     weights = StepScalars(0.05, 0.5)
-    trainer = Trainer(
-        graph, model.spec, model.parameters, {}, samples=samples, train=ids, weights=lambda _: weights, seed=1
+    trainer = Stepping(
+        model.train_step, model.spec, model.parameters, {}, samples=samples, train=ids, scalars=weights, seed=1
     )
     predictor = Predictor(model.predict, model.spec, model.parameters, {}, threads=1)
     before = predictor.measure(samples, loss_of=ids, accuracy_of=ids, stop=lambda: False)

@@ -18,13 +18,13 @@ from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.store.database import Database
 from coterie_agent.store.samples import Samples
-from coterie_agent.training.batches import batch_ids
 from coterie_agent.training.predictor import Predictor
-from coterie_agent.training.trainer import Trainer, train_graph
-from coterie_agent.training.update import make_update
+from coterie_learning.client.order import batch_ids
+from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.local import StepScalars
 from coterie_learning.updates import split_update
+from tests.coterie_agent.stepping import Stepping
 
 COUNT, STEPS = 10, 7
 WEIGHTS = StepScalars(0.01, clip_norm=0.7, proximal_weight=0.1)
@@ -50,15 +50,15 @@ def samples(model: CompiledModel, tmp_path: Path) -> Samples:
     return stored
 
 
-def trainer(model: CompiledModel, samples: Samples) -> Trainer:
-    return Trainer(
-        train_graph(model.train_step, model.spec, threads=1),
+def trainer(model: CompiledModel, samples: Samples) -> Stepping:
+    return Stepping(
+        model.train_step,
         model.spec,
         model.parameters,
         model.frozen,
         samples=samples,
         train=samples.ids(samples.snapshot()),
-        weights=lambda _: WEIGHTS,
+        scalars=WEIGHTS,
         seed=5,
     )
 
@@ -88,7 +88,7 @@ def test_dropout_and_all_else_are_replayed_after_a_checkpoint(model: CompiledMod
     first, second = trainer(model, samples), trainer(model, samples)
     for _ in range(3):
         first.step()
-    second.restore(first.save(), steps_done=3, train_s=0, memory_bytes=0)
+    second.restore(first.save(), steps_done=3)
     for _ in range(STEPS - 3):
         second.step()
     assert second.save() == straight.save()
@@ -98,7 +98,7 @@ def test_an_update_holds_what_was_learned_and_gathered_alone(model: CompiledMode
     training = trainer(model, samples)
     training.step()
     plan, trained = parse_device_plan(PLAN), training.parameters()
-    update = make_update(model.parameters, trained, plan=plan, residual=None, seed=1, model=model.spec)
+    update = make_update(model.parameters, trained, plan=plan, states={}, steps=1, seed=1, model=model.spec)
     parts = split_update(update.payload, model.spec)
     assert parts.statistics.keys() == {"1.running_mean", "1.running_var"}
     np.testing.assert_array_equal(parts.statistics["1.running_var"], trained["1.running_var"])

@@ -24,6 +24,7 @@ class Noting:
 
     learned: tuple[int, ...] = ()
     size_bytes: int = 0
+    batch_size: None = None
 
     def predict(self, inputs: Inputs) -> Float32:
         return np.zeros((len(inputs["x"]), 10), np.float32)
@@ -114,9 +115,9 @@ def test_devices_that_help_each_other_learn_between_rounds_too() -> None:
     never_asks = {"kind": "cartel", "detector": {"kind": "page_hinkley", "threshold": 1e6}}
     never_enough = {"kind": "sync", "target_updates": 50, "min_updates": 50, "over_selection": 1}
     local = {"kind": "sgd", "epochs": 5}
-    still, learning = (
+    untrained, learning = (
         run({"local": local, "pace": never_enough, "help": help_, "requirements": {"charging": False}})
         for help_ in ({"kind": "none"}, never_asks)
     )
-    assert not still.rounds and not learning.rounds
-    assert learning.accuracy.mean > still.accuracy.mean + 0.1
+    assert not untrained.rounds and not learning.rounds
+    assert learning.accuracy.mean > untrained.accuracy.mean + 0.1

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -63,7 +64,8 @@ def updates_of_a_round(*, with_portion: bool) -> tuple[Small, dict[int, Tensors]
     if with_portion:
         terms = Terms((7,), small.plan, seed=1)
         other = small.first.with_parameters({name: tensor + 1 for name, tensor in small.first.parameters.items()})
-        small.world.devices[0].portions.append(KeptPortion(other.portion(terms), terms))
+        plan = msgspec.json.encode(small.plan.device)
+        small.world.devices[0].portions.append(KeptPortion(plan, terms.classes, other.portion(terms)))
     small.world.clock.run(until_s=70)  # the first round alone
     return small, {delivery.device.number: delivery.update for delivery in small.cloud.deliveries}
 

@@ -6,6 +6,7 @@ import pytest
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import KeptPortion
 from coterie_agent.store.personal_model import PersonalTensors
+from coterie_agent.store.work import Spooled
 from coterie_wire.helping import GiveVerdict
 from coterie_wire.messages import Assignment, OfferUpdate
 from tests.coterie_agent.bundles import Bundle
@@ -60,6 +61,6 @@ def test_a_round_that_ends_on_the_version_later_does_not_bring_it_back(went_on: 
     went_on.work.accept(Assignment("a1", "digits", 1, msgspec.Raw(b"{}"), bundle.signed, 11, 60.0))
     went_on.peers.give_up({"v5"})
     offer = OfferUpdate("a1", "0" * 64, 6, 4, 1, 2, 1.0, 0.5, 0.25, 0.1)
-    went_on.work.spool(offer, pair="p", payload=b"", residual=b"", own=PersonalTensors("v5", b"of the round"))
+    went_on.work.spool(Spooled(offer, "digits", b"", {}), own=PersonalTensors("v5", b"of the round"))
     assert went_on.peers.give_up({"v5"})
     assert went_on.peers.own_tensors() == b"learned under four"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from coterie_agent.errors import AgentError
@@ -13,7 +14,8 @@ from coterie_agent.home import Home, RunLock, is_running
 from coterie_agent.store.database import _FIRST, Database, StoreFailed
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
-from coterie_agent.store.work import Checkpoint, TrainingProgress
+from coterie_agent.store.work import Checkpoint, Outcome, Spooled, TrainingProgress
+from coterie_wire.helping import Standing
 from coterie_wire.messages import Enrolled, OfferUpdate
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.fake_platform import FakePlatform
@@ -74,39 +76,56 @@ def working(store: Store, platform: FakePlatform) -> Store:
 
 
 def test_work_survives_the_process(working: Store, home: Home) -> None:
-    progress = TrainingProgress(Snapshot(1, 9), 3, 1.0, 0.5, 0.1, 0.2)
-    working.work.save_checkpoint(Checkpoint(progress, b"tensors"))
+    progress = TrainingProgress(Snapshot(1, 9), 1.0, 0.5, 0.1, 0.2)
+    working.work.save_checkpoint(Checkpoint(progress, b"{}", b"tensors"))
     with open_store(home) as again:
         current = again.work.current()
         assert current is not None
         assert current.assignment == "a1"
-        assert again.work.checkpoint() == Checkpoint(progress, b"tensors")
+        assert again.work.checkpoint() == Checkpoint(progress, b"{}", b"tensors")
 
 
 def test_a_spooled_update_is_read_in_pieces_and_replaces_the_checkpoint(working: Store) -> None:
-    working.work.save_checkpoint(Checkpoint(TrainingProgress(Snapshot(1, 9), 3, 1.0, 0.5, 0.1, 0.2), b""))
-    working.work.spool(OFFER, pair="pair", payload=b"abcdef", residual=b"lost")
+    working.work.save_checkpoint(Checkpoint(TrainingProgress(Snapshot(1, 9), 1.0, 0.5, 0.1, 0.2), b"{}", b""))
+    working.work.spool(Spooled(OFFER, "digits", b"abcdef", {}))
     assert working.work.checkpoint() is None
     assert working.work.offer() == OFFER
     assert [working.work.read_payload(offset, 4) for offset in (0, 4, 6)] == [b"abcd", b"ef", b""]
 
 
-@pytest.mark.parametrize(("outcome", "residual"), [("accepted", b"new"), ("dropped", b"old"), ("released", b"old")])
-def test_only_an_accepted_update_replaces_the_residual(
-    working: Store, platform: FakePlatform, outcome: str, residual: bytes
+@pytest.mark.parametrize(("outcome", "kept"), [("accepted", b"new"), ("dropped", b"old"), ("released", b"old")])
+def test_only_an_accepted_update_replaces_the_states(
+    working: Store, platform: FakePlatform, outcome: Outcome, kept: bytes
 ) -> None:
-    working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"old")
+    working.work.spool(Spooled(OFFER, "digits", b"x", {"codec": b"old", "local": b"first"}))
+    assert working.work.states("digits") == {}
     working.work.finish("accepted", "", now=1)
-    assert working.work.residual("pair") == b"old"
+    assert working.work.states("digits") == {"codec": b"old", "local": b"first"}
     platform.assign("a2")
     assert platform.assignment is not None
     working.work.accept(platform.assignment)
-    working.work.spool(OFFER, pair="pair", payload=b"x", residual=b"new")
-    working.work.finish(outcome, "why", now=2)  # type: ignore[arg-type]  # parametrised
-    assert working.work.residual("pair") == residual
+    working.work.spool(Spooled(OFFER, "digits", b"x", {"codec": b"new"}))
+    working.work.finish(outcome, "why", now=2)
+    assert working.work.states("digits")["codec"] == kept
+    assert ("local" in working.work.states("digits")) is (outcome != "accepted"), "a state that has ended goes"
     assert working.work.offer() is None
     assert working.work.is_finished("a2")
     assert [finished.outcome for finished in working.work.outcomes()] == [outcome, "accepted"]
+
+
+def test_each_federation_has_states_of_its_own_until_the_device_leaves_it(store: Store, platform: FakePlatform) -> None:
+    for number, federation in enumerate(("digits", "letters")):
+        platform.assign(f"a{number}")
+        assert platform.assignment is not None
+        store.work.accept(platform.assignment)
+        store.work.spool(Spooled(OFFER, federation, b"x", {"codec": federation.encode()}))
+        store.work.finish("accepted", "", now=1)
+    store.peers.stand(Standing("0" * 64, "digits", msgspec.Raw(b"{}")))
+    store.peers.stand(Standing("1" * 64, "letters", msgspec.Raw(b"{}")))
+    assert store.work.states("digits") == {}
+    assert store.work.states("letters") == {"codec": b"letters"}
+    store.work.leave_federations()
+    assert store.work.states("letters") == {}
 
 
 def test_the_credential_is_for_the_owner_alone(store: Store, home: Home, bundle: Bundle) -> None:
@@ -208,7 +227,7 @@ def test_a_store_of_an_earlier_agent_is_taken_over(home: Home) -> None:
         assert not store.samples.ids(store.samples.snapshot(since=time.time() + 60))
 
 
-def test_what_a_teacher_said_goes_with_its_sample(store: Store) -> None:
+def test_a_teachers_probabilities_go_with_their_sample(store: Store) -> None:
     store.samples.add([Row(b"\0\0\0\0", 0), Row(b"\0\0\0\0", 1)], max_samples=2)
     first, second = store.samples.ids(store.samples.snapshot())
     store.teaching.keep("v1", {first: b"ab", second: b"cd", 99: b"ef"})

@@ -1,7 +1,7 @@
 """One assignment: the same bytes however often it is interrupted, and nothing the codec lost is lost twice."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,8 +17,9 @@ from coterie_agent.store.samples import Row
 from coterie_agent.training.assignment import Training
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model
-from coterie_agent.training.update import make_update
+from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
+from coterie_learning.state import State, States
 from coterie_wire.bundle import BlobRef
 from coterie_wire.messages import Assignment
 from coterie_wire.tensors import encode_tensors
@@ -26,9 +27,9 @@ from tests.coterie_agent.bundles import SPEC, Bundle, parameters, samples
 from tests.coterie_agent.fake_platform import PLAN
 
 
-def payload_and_residual(
+def payload_and_states(
     root: Path, bundle: Bundle, halt: Callable[[int], Halt | None], name: str
-) -> tuple[bytes, bytes]:
+) -> tuple[bytes, Mapping[str, bytes]]:
     """Train on a fresh home; `halt` decides by the number of times it was asked."""
     with open_store(Home(root / name)) as store:
         features, labels = samples(60)
@@ -40,9 +41,9 @@ def payload_and_residual(
         assert offer is not None
         payload = store.work.read_payload(0, offer.size_bytes)
         store.work.finish("accepted", "", now=0)
-        residual = store.work.residual(bundle.manifest.pair)
-        assert residual is not None
-        return payload, residual
+        states = store.work.states("digits")
+        assert states.keys() == {"codec"}
+        return payload, states
 
 
 def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], Halt | None]) -> Training:
@@ -66,8 +67,8 @@ def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], H
 
 @pytest.mark.parametrize("every", [2, 5, 11])
 def test_an_interrupted_assignment_gives_the_same_bytes(tmp_path: Path, bundle: Bundle, every: int) -> None:
-    straight = payload_and_residual(tmp_path, bundle, lambda _: None, "straight")
-    often = payload_and_residual(
+    straight = payload_and_states(tmp_path, bundle, lambda _: None, "straight")
+    often = payload_and_states(
         tmp_path, bundle, lambda asked: Halt.PAUSE if asked % (every + 1) == every else None, "often"
     )
     assert often == straight
@@ -107,11 +108,11 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
     plan: DevicePlan = parse_device_plan(msgspec.json.encode(PLAN))
     received, trained = parameters(0), parameters(1)
     sent = {name: np.zeros_like(tensor, dtype=np.float64) for name, tensor in received.items()}
-    residual: bytes | None = None
+    states: States = {}
     rounds = 50
     for seed in range(rounds):
-        update = make_update(received, trained, plan=plan, residual=residual, seed=seed, model=SPEC)
-        residual = update.residual
+        update = make_update(received, trained, plan=plan, states=states, steps=1, seed=seed, model=SPEC)
+        states = update.states
         for name, tensor in plan.codec.decode(update.payload, expected=SPEC.parameters).items():
             sent[name] += tensor
     for name in received:
@@ -122,8 +123,8 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
 
 def test_what_an_update_carries_on_is_clipped_with_it() -> None:
     plan = parse_device_plan(msgspec.json.encode({**PLAN, "privacy": {"kind": "clip", "norm": 0.5}}))
-    residual = encode_tensors({name: tensor * 100 for name, tensor in parameters(2).items()})
-    update = make_update(parameters(0), parameters(1), plan=plan, residual=residual, seed=1, model=SPEC)
+    states = {"codec": State({f"delta.{name}": tensor * 100 for name, tensor in parameters(2).items()})}
+    update = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, model=SPEC)
     sent = plan.codec.decode(update.payload, expected=SPEC.parameters)
     assert np.sqrt(sum(np.vdot(tensor, tensor) for tensor in sent.values())) == pytest.approx(0.5, rel=0.05)
 
@@ -144,6 +145,9 @@ def test_a_loss_that_is_no_number_ends_training_before_anything_is_kept(
 
 def test_a_residual_of_other_shapes_is_dropped() -> None:
     plan = parse_device_plan(msgspec.json.encode(PLAN))
-    clean = make_update(parameters(0), parameters(1), plan=plan, residual=None, seed=1, model=SPEC)
-    other = make_update(parameters(0), parameters(1), plan=plan, residual=b"other", seed=1, model=SPEC)
-    assert other == clean
+    states = {"codec": State({"delta.weight": np.ones((9, 9), np.float32)})}
+    clean, other = (
+        make_update(parameters(0), parameters(1), plan=plan, states=found, steps=1, seed=1, model=SPEC)
+        for found in ({}, states)
+    )
+    assert other.payload == clean.payload

@@ -19,10 +19,10 @@ from coterie_agent.store.peers import KeptPortion
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Row
 from coterie_agent.training.assignment import Training
-from coterie_agent.training.customised import Customised
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.teaching import Teaching, parts_of
+from coterie_learning.client.part import TrainedPart
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.local import Scope
@@ -144,13 +144,13 @@ def test_the_teacher_is_asked_about_each_sample_once(tmp_path: Path, bundle: Bun
         one.update()
         assert one.train(DISTILL)
         one.update()
-        assert one.fetched == ["t1"], "its words are kept"
+        assert one.fetched == ["t1"], "its probabilities are kept"
         one.store.samples.add([Row(np.zeros(4, np.float32).tobytes(), 1)], max_samples=1000)
         assert one.train(DISTILL)
         assert one.fetched == ["t1", "t1"], "a new sample has to be asked about"
         one.update()
         assert one.train(DISTILL, version="t2", teacher_seed=6)
-        assert one.fetched[-1] == "t2", "another version has other words"
+        assert one.fetched[-1] == "t2", "another version has others"
 
 
 def test_the_next_round_goes_on_with_the_own_model(tmp_path: Path, bundle: Bundle) -> None:
@@ -190,8 +190,8 @@ def test_what_others_taught_it_during_a_round_is_not_lost(tmp_path: Path, bundle
 
 def test_only_classes_that_are_new_to_it_begin_as_they_were_received() -> None:
     received, own = parameters(0), parameters(1)
-    had = Customised(SPEC, Scope(head="seen"), (0, 1))
-    begun = Customised(SPEC, Scope(head="seen"), (0, 1, 2)).go_on(had.begin(own), received)
+    had = TrainedPart(SPEC, Scope(head="seen"), (0, 1))
+    begun = TrainedPart(SPEC, Scope(head="seen"), (0, 1, 2)).go_on(had.begin(own), received)
     np.testing.assert_array_equal(begun["weight"], np.stack([*own["weight"][:2], received["weight"][2]]))
     np.testing.assert_array_equal(begun["bias"], np.append(own["bias"][:2], received["bias"][2]))
 
@@ -201,13 +201,13 @@ def test_the_teacher_is_heard(tmp_path: Path, bundle: Bundle) -> None:
         ids = one.store.samples.ids(one.store.samples.snapshot())
         teaching = one.teaching(5, "t1")
         assert teaching.ask(ids, stop=lambda: False)
-        words = teaching.words(ids, ())
+        found = teaching.probabilities(ids, ())
         rows = np.stack([np.frombuffer(row.x, np.float32) for row in one.store.samples.load(ids)])
         weights = parameters(5)
         logits = rows @ weights["weight"].T + weights["bias"]
         exact = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-        assert np.abs(words - exact).max() < 0.03, "int8 weights, float16 words"
-        customised = teaching.words(ids, (0, 2))
+        assert np.abs(found - exact).max() < 0.03, "int8 weights, float16 probabilities"
+        customised = teaching.probabilities(ids, (0, 2))
         assert not customised[:, 1].any() and np.allclose(customised.sum(axis=1), 1, atol=1e-3)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from coterie_agent.training.graph import value
 from coterie_agent.training.steps import Steps
 from coterie_agent.training.trainer import train_graph
 from tests.coterie_agent.bundles import BATCH, CLASSES, SIDE, SPEC, parameters, train_step_graph
@@ -13,8 +12,8 @@ STATE = {
     **{slot.name: np.zeros(slot.shape, np.float32) for slot in SPEC.slots},
 }
 FIXED = {
-    **{f"anchor.{name}": value(tensor) for name, tensor in parameters().items()},
-    "teacher": value(np.zeros((BATCH, CLASSES), np.float32)),
+    **{f"anchor.{name}": tensor for name, tensor in parameters().items()},
+    "teacher": np.zeros((BATCH, CLASSES), np.float32),
 }
 GIVEN = {
     "pixels": np.ones((BATCH, SIDE, SIDE), np.float32),
@@ -56,9 +55,9 @@ def test_what_was_read_and_what_was_given_stays(steps: Steps) -> None:
         np.testing.assert_array_equal(STATE[name], tensor)
 
 
-def test_what_is_still_is_never_changed() -> None:
+def test_what_is_frozen_is_never_changed() -> None:
     graph = train_graph(train_step_graph(), SPEC, threads=1)
-    steps = Steps(graph, STATE, FIXED, still=frozenset({"param.weight"}))
+    steps = Steps(graph, STATE, FIXED, frozen=frozenset({"param.weight"}))
     for _ in range(2):
         steps.run(GIVEN)
         steps.advance()

@@ -6,27 +6,55 @@ import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.opened import Store
-from coterie_agent.training.batches import batch_ids, make_batch, split
+from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
-from coterie_agent.training.trainer import Trainer, train_graph
+from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_learning.client.order import batch_ids, split
+from coterie_learning.client.round import local_training
+from coterie_learning.client.training import Learn
 from coterie_learning.local import StepScalars
+from coterie_learning.local.sgd import Sgd
 from coterie_wire.tensors import Tensors
 from tests.coterie_agent.bundles import SPEC, parameters, predict_graph, train_step_graph
+from tests.coterie_agent.stepping import Stepping
 
 WEIGHTS = StepScalars(learning_rate=0.3, momentum=0.5, proximal_weight=0.1)
 
 
-def trainer(store: Store, weights: StepScalars = WEIGHTS) -> Trainer:
-    return Trainer(
-        train_graph(train_step_graph(), SPEC, threads=1),
+def trainer(store: Store, weights: StepScalars = WEIGHTS) -> Stepping:
+    return Stepping(
+        train_step_graph(),
         SPEC,
         parameters(),
         {},
         samples=store.samples,
         train=split(store.samples.ids(store.samples.snapshot())).train,
-        weights=lambda _: weights,
+        scalars=weights,
         seed=7,
     )
+
+
+def timed(store: Store, *, learning_rate: float = 0.1) -> Trainer:
+    """A trainer that has done no step yet."""
+    steps = open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={})
+    ids = store.samples.ids(store.samples.snapshot())
+    training = local_training(
+        Sgd(learning_rate=learning_rate),
+        SPEC,
+        steps,
+        personal=parameters(),
+        received=parameters(),
+        ids=ids,
+        seen=(),
+        seed=7,
+    )
+    return Trainer(training, store.samples)
+
+
+def learn(trainer: Trainer) -> None:
+    wanted = trainer.training.wanted()
+    assert isinstance(wanted, Learn)
+    trainer.learn(wanted)
 
 
 def in_numpy(store: Store, steps: int) -> Tensors:
@@ -67,26 +95,25 @@ def test_stopped_and_resumed_training_gives_the_same_bits(stocked: Store, stops:
             resumed.step()
         saved, done = resumed.save(), resumed.steps_done
         resumed = trainer(stocked)
-        resumed.restore(saved, steps_done=done, train_s=0, memory_bytes=0)
+        resumed.restore(saved, steps_done=done)
     assert resumed.save() == straight.save()
 
 
 def test_the_memory_of_training_is_the_most_that_was_seen_before_a_checkpoint_and_after(stocked: Store) -> None:
-    training = trainer(stocked)
+    training = timed(stocked)
     assert training.memory_bytes == 0
-    training.step()
+    learn(training)
     assert 10_000_000 < training.memory_bytes < psutil.virtual_memory().total
-    more = 2 * psutil.virtual_memory().total
-    training.restore(training.save(), steps_done=1, train_s=0, memory_bytes=more)
-    training.step()
+    training.memory_bytes = more = 2 * psutil.virtual_memory().total
+    learn(training)
     assert training.memory_bytes == more
 
 
 def test_a_loss_that_is_not_finite_ends_training(stocked: Store) -> None:
-    training = trainer(stocked, StepScalars(learning_rate=1e38))
+    training = timed(stocked, learning_rate=1e38)
     with pytest.raises(AgentError, match="learning rate") as caught:
-        for _ in range(50):
-            training.step()
+        while training.training.wanted() is not None:
+            learn(training)
     assert caught.value.code == "agent.diverged"
 
 

@@ -47,6 +47,10 @@ class ForestLearner:
     def size_bytes(self) -> int:
         return len(encode_trees(self.trees, Float32Codec(), seed=0)) if self.trees else 0
 
+    @property
+    def batch_size(self) -> None:
+        return None
+
     def predict(self, inputs: Inputs) -> Float32:
         x = features_of(inputs, self.task)
         classes = np.arange(self.task.classes)

@@ -59,6 +59,10 @@ class LinearLearner:
     def size_bytes(self) -> int:
         return sum(tensor.nbytes for tensor in self.parameters.values())
 
+    @property
+    def batch_size(self) -> None:
+        return None
+
     def predict(self, inputs: Inputs) -> Float32:
         margins = features_of(inputs, self.task) @ self.parameters[WEIGHT].T + self.parameters[BIAS]
         likely = np.exp(margins - margins.max(axis=1, keepdims=True))

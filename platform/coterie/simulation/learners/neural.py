@@ -1,6 +1,5 @@
 """A neural network: the ONNX graphs that devices run, opened once for all devices, which differ in parameters alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
@@ -9,14 +8,14 @@ import numpy as np
 from msgspec import Meta
 
 from coterie.evaluation.datasets import Dataset, Inputs
-from coterie.evaluation.scoring import open_session, predict_logits
-from coterie.evaluation.train_step import DeviceSteps
+from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
-from coterie.simulation.training import Graphs, parts_alone, steps_wanted, train
-from coterie_learning.heads import begin_rows
+from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
+from coterie_agent.errors import AgentError
+from coterie_learning.client.round import local_training
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
 from coterie_learning.local.distill import Distill
@@ -41,13 +40,7 @@ class Neural(LearnerKind, frozen=True, tag="neural"):
         from coterie.simulation.bodies import compile_body  # only now: PyTorch takes seconds to import
 
         compiled = compile_body(task, body=self.body, hidden=self.hidden, batch_size=self.batch_size, seed=seed)
-        graphs = Graphs(
-            spec=compiled.spec,
-            steps=DeviceSteps(compiled.train_step, compiled.spec),
-            predict=open_session(compiled.predict),
-            train_step=compiled.train_step,
-            predict_graph=compiled.predict,
-        )
+        graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
         first = compiled.parameters
         return NeuralLearner(graphs, local, parameters=first, first=first, received=first)
 
@@ -71,6 +64,10 @@ class NeuralLearner:
     def size_bytes(self) -> int:
         return len(encode_tensors(self.parameters))
 
+    @property
+    def batch_size(self) -> int:
+        return self.graphs.spec.batch_size
+
     def predict(self, inputs: Inputs) -> Float32:
         return self.extras.predict(self._by(self.parameters, inputs), partial(self._by, inputs=inputs))
 
@@ -89,7 +86,7 @@ class NeuralLearner:
         return probabilities
 
     def learn(self, batch: Dataset, *, seed: int) -> "NeuralLearner":
-        """All of the plan's epochs; velocities start at rest, as in every assignment."""
+        """All of the plan's epochs; the optimiser's state begins as zeros, as in every assignment."""
         by = partial(self._by, inputs=batch.inputs)
         extras = self.extras.weighed(by(self.parameters), by, batch.classes) if self.extras.learners else self.extras
         learner = self._trained(batch, self.local, teacher=None, seed=seed)
@@ -97,20 +94,26 @@ class NeuralLearner:
 
     def _trained(self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int) -> "NeuralLearner":
         seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
-        parts = parts_alone(len(batch.labels), local)
-        new = sorted(set(seen) - set(self.seen))
-        trained = train(
-            self.graphs,
-            begin_rows(self.parameters, self.received, self.graphs.spec, local.scope(), new),
-            batch,
+        numbers = range(len(batch.labels))
+        training = local_training(
             local,
-            parts=parts,
+            self.graphs.spec,
+            self.graphs.open_steps,
+            personal=self.parameters,
+            received=self.received,
+            ids=numbers,
             seen=seen,
-            teacher=teacher,
             seed=seed,
-            steps_allowed=steps_wanted(parts, local, self.graphs),
         )
-        return replace(self, parameters=trained.parameters, seen=seen)
+        rows = Rows(batch, self.graphs.spec, numbers)
+        taught = None if teacher is None else Taught(teacher, numbers)
+        try:
+            parameters = run_training(training, self.graphs, rows, teacher=taught)
+        except AgentError as error:
+            if error.code != "agent.diverged":
+                raise
+            return replace(self, seen=seen)  # the batch is left out
+        return replace(self, parameters=parameters, seen=seen)
 
     def with_parameters(self, parameters: Tensors) -> "NeuralLearner":
         """The same graphs with other parameters."""
@@ -126,15 +129,10 @@ class NeuralLearner:
     def with_portion(self, payload: bytes, terms: Terms, window: Dataset) -> "NeuralLearner":
         agreed = self._agreed(terms)
         if agreed.rules.portion != "learner":
-            return self.with_rows(payload, terms, known=sorted({*self.seen, *window.labels.tolist()}))
+            known, portion = sorted({*self.seen, *window.labels.tolist()}), portions.decode_portion(agreed, payload)
+            return self.with_parameters(portions.merge_portion(agreed, self.parameters, portion, known=known))
         whole = portions.learner_parameters(portions.decode_portion(agreed, payload), self.first)
         return self._with_learner(Extra(whole, terms.classes), window, seed=terms.seed)
-
-    def with_rows(self, payload: bytes, terms: Terms, *, known: Sequence[int]) -> "NeuralLearner":
-        """With a portion that is no whole model; `known` are the classes that the device has samples of, ascending."""
-        agreed = self._agreed(terms)
-        portion = portions.decode_portion(agreed, payload)
-        return self.with_parameters(portions.merge_portion(agreed, self.parameters, portion, known=known))
 
     def _with_learner(self, extra: Extra, window: Dataset, *, seed: int) -> "NeuralLearner":
         """Keep `extra` beside the own network or, where it would have too little weight, distil it into the own."""

@@ -1,19 +1,32 @@
 """What a round's training starts from: the version that was received, with the portions that have helped since."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from coterie_agent.store.peers import KeptPortion
-from coterie_agent.training.model import Parameters
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.portions.payload import Terms, decode_portion, merge_portion
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.errors import WireError
+from coterie_wire.tensors import Tensors
 
 
-def with_portions(
-    received: Parameters, spec: ModelSpec, portions: Sequence[KeptPortion], known: Sequence[int]
-) -> Parameters:
+class KeptPortion(Protocol):
+    """A portion that helped."""
+
+    @property
+    def plan(self) -> bytes:
+        """The `coterie_learning.device_plan.DevicePlan` that it travelled under, as JSON."""
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """Those that help was asked for with."""
+
+    @property
+    def payload(self) -> bytes: ...
+
+
+def with_portions(received: Tensors, spec: ModelSpec, portions: Sequence[KeptPortion], known: Sequence[int]) -> Tensors:
     """`received` with `portions`, oldest first; `known` are the classes that the device has samples of.
 
     A portion that does not fit the model any more is left out.

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 
 from coterie_agent.store.peers import KeptPortion
-from coterie_agent.training.start import with_portions
+from coterie_learning.client.start import with_portions
 from tests.coterie_agent.bundles import SPEC, parameters
 from tests.coterie_agent.peers.world import GOOD, plan, rows
 

@@ -11,7 +11,7 @@ from coterie_wire.tensors import Tensors
 
 
 @dataclass(frozen=True)
-class Customised:
+class TrainedPart:
     """One device's model in one assignment. Methods raise WireError ``plan.no_head``."""
 
     model: ModelSpec
@@ -35,7 +35,7 @@ class Customised:
         new = sorted(masked_classes(own, output_layer(self.model)) & set(self.classes))
         return self.begin(begin_rows(own, received, self.model, self.scope, new))
 
-    def still(self) -> frozenset[str]:
+    def frozen(self) -> frozenset[str]:
         """The names of the parameters and statistics that no step changes."""
         if self.scope.body == "trained":
             return frozenset()

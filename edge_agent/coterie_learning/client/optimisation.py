@@ -1,0 +1,148 @@
+"""Optimisation steps from a start: which samples each sees, which inputs its graph gets, what a checkpoint holds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+
+from coterie_learning.client.order import batch_ids
+from coterie_learning.local import StepScalars
+from coterie_learning.random import step_seed
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import DISTILLATION, PER_PARAMETER, carried, length_axes, version_names
+from coterie_wire.tensors import Array, Float32, Tensors, check_finite, decode_tensors, encode_tensors
+
+
+class Batch(NamedTuple):
+    """Samples as the graphs take them, filled up to the batch size."""
+
+    inputs: Mapping[str, Array]
+    """Each [size, *shape of one sample]."""
+    target: Array
+    """[size, *target of one sample]."""
+    sample_weight: Float32
+    """[size]; 0 for what only fills up."""
+
+
+class Steps(Protocol):
+    """A train step graph and the tensors that one step hands to the next, by the names of the graph's inputs."""
+
+    def run(self, given: Mapping[str, Array]) -> float:
+        """The loss of a step that is `given` all other inputs; it counts once `advance` is called."""
+
+    def advance(self) -> None:
+        """Go on from what the latest step gave."""
+
+    def read(self, name: str) -> Float32:
+        """A copy of what the next step takes."""
+
+    def write(self, carried: Tensors) -> None:
+        """Go on from other tensors than the latest step's."""
+
+
+class OpenSteps(Protocol):
+    """Opens the train step graph of one model."""
+
+    def __call__(self, carried: Tensors, fixed: Mapping[str, Array], *, frozen: frozenset[str]) -> Steps:
+        """Steps from `carried`; `fixed` inputs are the same in every step, and no step changes those `frozen`."""
+
+
+class Diverged(Exception):
+    """The loss of a step is not finite; nothing has changed."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the loss of step {step} is not finite; the plan's learning rate may be too high")
+
+
+class Optimisation:
+    """Where the optimisation stands between two steps.
+
+    It is a function of its arguments and the number of steps done: restored from `save`, it holds the same bits as if
+    it had never stopped.
+    """
+
+    def __init__(
+        self,
+        open_steps: OpenSteps,
+        model: ModelSpec,
+        start: Tensors,
+        *,
+        inputs: Mapping[str, Tensors],
+        train: Sequence[int],
+        scalars: Callable[[int], StepScalars],
+        seed: int,
+        frozen: frozenset[str] = frozenset(),
+    ) -> None:
+        """`start` are the tensors of a version; `inputs` are those that a step takes by parameter, by their roles.
+
+        A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start.
+        """
+        self._model, self._train, self._scalars, self._seed = model, train, scalars, seed
+        self._roles = version_names(model)
+        self._carried = [tensor.name for tensor in carried(model)]
+        fixed: dict[str, Array] = {
+            f"{role}.{tensor.name}": inputs.get(role, start)[tensor.name]
+            for role in PER_PARAMETER
+            for tensor in model.parameters
+        }
+        if self.takes_teacher and "teacher" not in length_axes(model):
+            fixed["teacher"] = np.zeros((model.batch_size, *model.output.shape), dtype=np.float32)
+        begin = {role: start[name] for name, role in self._roles.items()}
+        begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.slots})
+        self._steps = open_steps(begin, fixed, frozen=frozenset(self._roles[name] for name in frozen))
+        self.steps_done = 0
+
+    @property
+    def takes_teacher(self) -> bool:
+        """Whether a step can learn from a teacher's probabilities too."""
+        return DISTILLATION in self._model.scalars
+
+    def batch_ids(self) -> list[int]:
+        """The numbers of the samples that the next step learns from."""
+        return batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._model.batch_size)
+
+    def step(self, batch: Batch, teacher: Float32 | None = None) -> None:
+        """One step; `teacher` [samples of the batch, *output] are a teacher's probabilities.
+
+        Raises Diverged, WireError ``plan.does_not_fit``, and what the graph raises.
+        """
+        feeds = self._feeds(batch)
+        if teacher is not None:
+            filled = np.zeros((self._model.batch_size, *self._model.output.shape), dtype=np.float32)
+            filled[: len(teacher)] = teacher
+            feeds["teacher"] = filled
+        if not np.isfinite(self._steps.run(feeds)):
+            raise Diverged(self.steps_done)
+        self._steps.advance()
+        self.steps_done += 1
+
+    def parameters(self) -> Tensors:
+        """The tensors of a version, parameters and statistics, after the steps done."""
+        return {name: self._steps.read(role) for name, role in self._roles.items()}
+
+    def save(self) -> bytes:
+        """Parameters, statistics and optimiser state, as safetensors."""
+        return encode_tensors({name: self._steps.read(name) for name in self._carried})
+
+    def restore(self, saved: bytes, *, steps_done: int) -> None:
+        """Go on from what `save` gave after `steps_done` steps. Raises WireError ``tensors.*``."""
+        tensors = decode_tensors(saved, expected=carried(self._model))
+        check_finite(tensors)
+        self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
+        self.steps_done = steps_done
+
+    def _feeds(self, batch: Batch) -> dict[str, Array]:
+        model = self._model
+        scalars = self._scalars(self.steps_done).scalars(model.scalars, step=self.steps_done)
+        feeds: dict[str, Array] = {
+            model.target.name: batch.target,
+            "sample_weight": batch.sample_weight,
+            **{name: np.asarray(number, dtype=np.float32) for name, number in scalars.items()},
+            **batch.inputs,
+        }
+        if self.takes_teacher and "teacher" in length_axes(model):
+            # No teacher speaks of sequences: zeros, as long as the batch.
+            feeds["teacher"] = np.zeros((*batch.target.shape, model.output.shape[-1]), dtype=np.float32)
+        if model.seeded:
+            feeds["seed"] = np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64)
+        return feeds

@@ -1,0 +1,54 @@
+"""Which samples serve what, and in which order training sees them: functions of the samples' numbers and a seed."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+HELD_OUT_SHARE = 0.2
+_FEWEST_TO_SPLIT = 10
+
+
+class Split(NamedTuple):
+    """Sample numbers by what they serve."""
+
+    train: Sequence[int]
+    held_out: Sequence[int]
+
+
+def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> Split:
+    """A `share` is held out, always the same samples; of fewer than ten samples none, and all serve both ends.
+
+    The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
+    that no order in which samples arrive is in step with it.
+    """
+    if len(ids) < _FEWEST_TO_SPLIT:
+        return Split(ids, ids)
+    hashed = (np.asarray(ids, dtype=np.uint64) * np.uint64(11400714819323198485)) >> np.uint64(32)
+    held_out = hashed < share * 2**32
+    numbers = np.asarray(ids)
+    if held_out.all() or not held_out.any():
+        return Split(ids, ids)
+    return Split(numbers[~held_out].tolist(), numbers[held_out].tolist())
+
+
+def steps_per_epoch(samples: int, batch_size: int) -> int:
+    return math.ceil(samples / batch_size)
+
+
+def batch_ids(train: Sequence[int], *, seed: int, step: int, batch_size: int) -> list[int]:
+    """The samples of optimisation step `step` (0-based), a function of the arguments alone."""
+    epoch, part = divmod(step, steps_per_epoch(len(train), batch_size))
+    order = _order(len(train), seed, epoch)
+    return [train[i] for i in order[part * batch_size : (part + 1) * batch_size]]
+
+
+@lru_cache(maxsize=1)
+def _order(samples: int, seed: int, epoch: int) -> Sequence[int]:
+    """By lots, 64 bits each. Python's generator draws them: numpy.random would take 2.5 MB of memory."""
+    bits = Random(f"{seed}/{epoch}")  # noqa: S311  # the same order for the same seed
+    order: list[int] = np.frombuffer(bits.randbytes(8 * samples), "<u8").argsort(kind="stable").tolist()
+    return order

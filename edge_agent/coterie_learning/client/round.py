@@ -1,0 +1,143 @@
+"""One device's part in one round: from what it received to its update."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from coterie_learning.client.optimisation import OpenSteps, Optimisation
+from coterie_learning.client.order import Split, split
+from coterie_learning.client.part import TrainedPart
+from coterie_learning.client.start import KeptPortion, with_portions
+from coterie_learning.client.training import Checkpoint, Training
+from coterie_learning.client.update import LOCAL, Update, make_update
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.local import Broadcast, Local
+from coterie_learning.state import NO_STATE, States
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import Tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a device begins its part in a round with; the same until its end, however often it pauses."""
+
+    plan: DevicePlan
+    model: ModelSpec
+    received: Tensors
+    """The tensors of the version."""
+    ids: Sequence[int]
+    """Numbers of the samples that the plan learns from."""
+    seen: Sequence[int]
+    """Classes that the device has samples of, ascending."""
+    seed: int
+    states: States
+    personal: Tensors | None = None
+    """The device's own parameters, where it has some."""
+    portions: Sequence[KeptPortion] = ()
+    """What has helped since its last accepted update, oldest first."""
+
+
+class Result(NamedTuple):
+    """What a round came to on one device."""
+
+    update: Update
+    samples: int
+    """That the update was computed from."""
+
+
+class ClientRound:
+    """A device's part in a round; its `training` says what it wants, and `finish` makes the update."""
+
+    def __init__(self, given: Given, open_steps: OpenSteps, *, checkpoint: Checkpoint | None = None) -> None:
+        """Raises WireError ``plan.no_head``, ``plan.does_not_fit`` or ``tensors.*``."""
+        local, model = given.plan.local, given.model
+        local.needs().check(model)
+        self._given = given
+        self._part = _part(given, checkpoint)
+        self.begun = self._part.begin(given.received)
+        """The version, as the part of it begins that the device trains."""
+        parts = parts_of(given.ids, local)
+        broadcast = Broadcast({spec.name: self.begun[spec.name] for spec in model.parameters})
+        optimisation = Optimisation(
+            open_steps,
+            model,
+            self._start(),
+            inputs=local.begin(broadcast, given.states.get(LOCAL, NO_STATE)),
+            train=parts.train,
+            scalars=local.weights,
+            seed=given.seed,
+            frozen=self._part.frozen(),
+        )
+        self.training = Training(model, local, optimisation, parts, self._part.classes)
+        if checkpoint is not None:
+            self.training.resume(checkpoint)
+
+    def finish(self, trained: Tensors) -> Result:
+        """The update of what training gave. Raises WireError ``update.not_finite``."""
+        given, done = self._given, self.training.steps_done
+        update = make_update(
+            self.begun,
+            self._part.end(self.begun, trained),
+            plan=given.plan,
+            model=given.model,
+            states=given.states,
+            steps=done,
+            seed=given.seed,
+            classes=self._part.classes,
+        )
+        return Result(update, min(len(self.training.parts.train), done * given.model.batch_size))
+
+    def with_late_portions(self, trained: Tensors, portions: Sequence[KeptPortion]) -> Tensors:
+        """The personal model after the round, with the `portions` that have helped since it began."""
+        return with_portions(trained, self._given.model, portions, self._given.seen)
+
+    def _start(self) -> Tensors:
+        """The personal model, where the plan goes on with it; else what was received, with what has helped since."""
+        given = self._given
+        if given.plan.local.is_personal() and given.personal is not None:
+            return self._part.go_on(given.personal, given.received)
+        return self._part.begin(with_portions(given.received, given.model, given.portions, given.seen))
+
+
+def parts_of(ids: Sequence[int], local: Local) -> Split:
+    """Which samples a round learns from, and which it holds out, to stop by or to measure on."""
+    stopping = local.stopping()
+    return split(ids) if stopping is None else split(ids, share=stopping.validation_share)
+
+
+def local_training(
+    local: Local,
+    model: ModelSpec,
+    open_steps: OpenSteps,
+    *,
+    personal: Tensors,
+    received: Tensors,
+    ids: Sequence[int],
+    seen: Sequence[int],
+    seed: int,
+) -> Training:
+    """Training between rounds: the `personal` model on the samples numbered `ids`, by `Local.between_rounds`.
+
+    Where classes are new to the device, their rows begin as in the version `received`; `seen` are those that it has
+    samples of, ascending. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
+    """
+    part = TrainedPart.of_device(model, local.scope(), seen)
+    start = part.go_on(personal, received)
+    optimisation = Optimisation(
+        open_steps,
+        model,
+        start,
+        inputs=local.begin(Broadcast({spec.name: start[spec.name] for spec in model.parameters}), NO_STATE),
+        train=ids,
+        scalars=local.weights,
+        seed=seed,
+        frozen=part.frozen(),
+    )
+    return Training(model, local, optimisation, Split(ids, ()), part.classes, stops_early=False)
+
+
+def _part(given: Given, checkpoint: Checkpoint | None) -> TrainedPart:
+    scope = given.plan.local.scope()
+    if checkpoint is not None:
+        return TrainedPart(given.model, scope, checkpoint.progress.classes)
+    return TrainedPart.of_device(given.model, scope, given.seen)

@@ -1,0 +1,131 @@
+"""A training from its first step to its last: optimisation, and early stopping on samples held out.
+
+Sans I/O: `wanted` says what is needed next, whoever drives the training brings it, and may pause between any two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from coterie_learning.client.optimisation import Batch, Optimisation
+from coterie_learning.client.order import Split, steps_per_epoch
+from coterie_learning.local import Local
+from coterie_learning.stopping import Watched, is_over, judge_epoch
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensors
+
+
+class Learn(NamedTuple):
+    """Wanted: a step on the samples numbered `ids`."""
+
+    ids: Sequence[int]
+
+
+class Judge(NamedTuple):
+    """Wanted: the mean loss of `parameters` over the samples numbered `ids`."""
+
+    parameters: Tensors
+    ids: Sequence[int]
+
+
+Wanted: TypeAlias = Learn | Judge
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where a training stands, apart from its tensors."""
+
+    steps_done: int
+    classes: tuple[int, ...] = ()
+    """Those that the device's output layer has, where the plan customises it."""
+    watched: Watched = Watched()
+    """Where early stopping stands."""
+
+
+class Checkpoint(NamedTuple):
+    """Where a training stands; one that goes on from it gives the same bits as one that never stopped."""
+
+    progress: Progress
+    tensors: bytes
+    """Parameters, statistics and optimiser state, as safetensors."""
+    best: bytes | None
+    """Parameters of the best epoch, where training may stop early."""
+
+
+@dataclass
+class Training:
+    """One training between two steps."""
+
+    model: ModelSpec
+    local: Local
+    optimisation: Optimisation
+    parts: Split
+    classes: tuple[int, ...] = ()
+    stops_early: bool = True
+    """Whether the plan's early stopping applies: between rounds a batch is too small to hold samples back from."""
+    _watched: Watched = field(default_factory=Watched)
+    _best: bytes | None = None
+    _is_enough: bool = False
+
+    @property
+    def steps_done(self) -> int:
+        return self.optimisation.steps_done
+
+    @property
+    def steps_total(self) -> int:
+        """Where nothing stops it early."""
+        return self.local.epochs_wanted() * self._epoch
+
+    def wanted(self) -> Wanted | None:
+        """What is needed next; None when training has ended."""
+        stopping = self.local.stopping() if self.stops_early else None
+        if self._is_enough or (stopping is not None and is_over(self._watched, stopping)):
+            return None
+        if stopping is not None and self.steps_done >= (self._watched.epochs + 1) * self._epoch:
+            return Judge(self.optimisation.parameters(), self.parts.held_out)
+        if self.steps_done >= self.steps_total:
+            return None
+        return Learn(self.optimisation.batch_ids())
+
+    def learn(self, batch: Batch, teacher: Float32 | None = None) -> None:
+        """The step that was wanted; `teacher` [samples of the batch, *output] where there is one.
+
+        Raises Diverged, WireError ``plan.does_not_fit``, and what the graph raises.
+        """
+        self.optimisation.step(batch, teacher)
+
+    def judged(self, wanted: Judge, loss: float) -> None:
+        """The loss that was wanted."""
+        stopping = self.local.stopping()
+        assert stopping is not None, "epochs are judged where training may stop early"
+        found = judge_epoch(self._watched, loss, stopping)
+        self._watched = found.watched
+        if found.is_best:
+            self._best = encode_tensors(dict(wanted.parameters))
+
+    def enough(self) -> None:
+        """No time is left: what is done is the training."""
+        self._is_enough = True
+
+    def trained(self) -> Tensors:
+        """The tensors of a version to keep: of the best epoch, where epochs are judged."""
+        if self._best is None:
+            return self.optimisation.parameters()
+        found = decode_tensors(self._best, expected=self.model.version)
+        return {name: np.asarray(tensor, np.float32) for name, tensor in found.items()}
+
+    def checkpoint(self) -> Checkpoint:
+        """Where it stands now."""
+        progress = Progress(self.steps_done, self.classes, self._watched)
+        return Checkpoint(progress, self.optimisation.save(), self._best)
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on from there. Raises WireError ``tensors.*``."""
+        self.optimisation.restore(checkpoint.tensors, steps_done=checkpoint.progress.steps_done)
+        self._watched, self._best = checkpoint.progress.watched, checkpoint.best
+
+    @property
+    def _epoch(self) -> int:
+        return steps_per_epoch(len(self.parts.train), self.model.batch_size)

@@ -1,0 +1,106 @@
+"""A virtual device trains and encodes as an agent does: the agent's own runner, on samples in memory."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import onnxruntime
+
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import open_session
+from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.predictor import Predictor
+from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_learning.client.optimisation import OpenSteps
+from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
+from coterie_learning.client.training import Learn, Training
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import Float32, Tensors
+
+
+class Graphs(NamedTuple):
+    """What all devices of one model share."""
+
+    spec: ModelSpec
+    open_steps: OpenSteps
+    predict: onnxruntime.InferenceSession
+    train_step: bytes
+    predict_graph: bytes
+
+    @classmethod
+    def of(cls, spec: ModelSpec, *, train_step: bytes, predict: bytes) -> Self:
+        """Both graphs of a model that freezes nothing, opened."""
+        steps = open_steps(train_graph(train_step, spec, threads=1), frozen_tensors={})
+        return cls(spec, steps, open_session(predict), train_step, predict)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of both graphs, which a device downloads once."""
+        return len(self.train_step) + len(self.predict_graph)
+
+
+class Rows:
+    """The samples of a device under their numbers, as an agent stores them."""
+
+    def __init__(self, dataset: Dataset, spec: ModelSpec, numbers: Sequence[int]) -> None:
+        """`numbers` are those of the samples of `dataset`, in their order."""
+        flat = [dataset.inputs[tensor.name].reshape(len(numbers), -1) for tensor in spec.inputs]
+        features = np.concatenate(flat, axis=1).astype(np.float32)
+        self._rows = {
+            number: StoredRow(number, x.tobytes(), int(label))
+            for number, x, label in zip(numbers, features, dataset.classes, strict=True)
+        }
+
+    @property
+    def ids(self) -> Sequence[int]:
+        return list(self._rows)
+
+    def load(self, ids: Sequence[int], /) -> Sequence[StoredRow]:
+        return [self._rows[number] for number in ids if number in self._rows]
+
+
+class Taught:
+    """A teacher's probabilities for some samples, as an agent keeps them."""
+
+    def __init__(self, probabilities: Float32, numbers: Sequence[int]) -> None:
+        """`probabilities` [samples, classes] of the samples `numbers`, in their order."""
+        self._stored = dict(zip(numbers, stored_probabilities(probabilities), strict=True))
+
+    def __call__(self, ids: Sequence[int], classes: Sequence[int]) -> Float32:
+        """What a device learns that has `classes`, or all."""
+        return taught(np.stack([self._stored[number] for number in ids]), classes)
+
+
+def run_training(
+    training: Training,
+    graphs: Graphs,
+    rows: Rows,
+    *,
+    teacher: Taught | None = None,
+    steps_allowed: int | None = None,
+) -> Tensors:
+    """What `training` gives after `steps_allowed` steps at most.
+
+    Raises AgentError ``agent.diverged``, or WireError ``plan.does_not_fit``.
+    """
+    ask: Callable[[Sequence[int]], Float32] | None = None
+    if teacher is not None:
+        ask = lambda ids: teacher(ids, training.classes)  # noqa: E731 - the classes are the training's
+    trainer, predictor = Trainer(training, rows, teacher=ask), None
+    while (wanted := training.wanted()) is not None:
+        if isinstance(wanted, Learn):
+            if training.steps_done == steps_allowed:
+                training.enough()
+                continue
+            trainer.learn(wanted)
+            continue
+        predictor = predictor or Predictor(graphs.predict_graph, graphs.spec, wanted.parameters, {}, threads=1)
+        predictor.set_parameters(wanted.parameters)
+        found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=_never)
+        assert found is not None, "nothing stops it"
+        training.judged(wanted, found.loss)
+    return training.trained()
+
+
+def _never() -> bool:
+    return False

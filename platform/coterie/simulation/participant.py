@@ -1,0 +1,77 @@
+"""A virtual device's part in rounds: what an agent keeps in its store, and the round that stands on it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from coterie.simulation.device import KeptPortion
+from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
+from coterie_learning.client.round import ClientRound, Given
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.state import States
+from coterie_wire.tensors import Tensors
+
+
+class Part(NamedTuple):
+    """What a device did in a round."""
+
+    payload: bytes
+    trained: Tensors
+    """The tensors of a version after its training, for a device that goes on with them."""
+    samples: int
+    classes: tuple[int, ...]
+    """Those whose rows the update holds, where the plan customises the output layer."""
+
+
+@dataclass
+class Participant:
+    """One device in one federation."""
+
+    plan: DevicePlan
+    portions: list[KeptPortion]
+    """What has helped since its last accepted update, oldest first; others add to it."""
+    states: States = field(default_factory=dict)
+    _begun_with: int = 0
+    _spooled: States = field(default_factory=dict)
+
+    def accept(self) -> None:
+        """An assignment is in hand: what helps from now on belongs to the next."""
+        self._begun_with = len(self.portions)
+
+    def take_part(
+        self,
+        graphs: Graphs,
+        received: Tensors,
+        rows: Rows,
+        *,
+        seen: Sequence[int],
+        personal: Tensors | None,
+        teacher: Taught | None,
+        seed: int,
+        steps_allowed: int | None = None,
+    ) -> Part:
+        """Train on `rows` and encode the update.
+
+        Raises AgentError ``agent.diverged``, WireError ``plan.*`` or ``update.not_finite``.
+        """
+        given = Given(
+            plan=self.plan,
+            model=graphs.spec,
+            received=received,
+            ids=rows.ids,
+            seen=seen,
+            seed=seed,
+            states=self.states,
+            personal=personal,
+            portions=self.portions[: self._begun_with],
+        )
+        client = ClientRound(given, graphs.open_steps)
+        trained = run_training(client.training, graphs, rows, teacher=teacher, steps_allowed=steps_allowed)
+        result = client.finish(trained)
+        self._spooled = result.update.states
+        return Part(result.update.payload, trained, result.samples, client.training.classes)
+
+    def accepted(self) -> None:
+        """The update counts: its states replace those before, and its portions have reached the federation."""
+        self.states = self._spooled
+        del self.portions[: self._begun_with]
