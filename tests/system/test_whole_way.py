@@ -22,11 +22,11 @@ from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.device_plan import DevicePlan
+from coterie_learning.device_state import States
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.privacy.none import NoPrivacy
-from coterie_learning.state import States
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import OfferUpdate
 from tests.coterie_agent.stepping import take_part

@@ -48,7 +48,7 @@ class Spooled(NamedTuple):
     federation: str
     payload: bytes
     states: Mapping[str, bytes]
-    """By slot, what the device remembers once it is accepted: `coterie_learning.state.encode_state`."""
+    """By slot, what the device remembers once it is accepted: `coterie_learning.device_state.encode_state`."""
 
 
 class Finished(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.client.training import Checkpoint as ClientCheckpoint
 from coterie_learning.client.training import Judge, Learn, Progress
 from coterie_learning.device_plan import DevicePlan
-from coterie_learning.state import States, decode_state, encode_state
+from coterie_learning.device_state import States, decode_state, encode_state
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.structs import from_json

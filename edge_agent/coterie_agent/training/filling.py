@@ -31,6 +31,9 @@ def longest_of(lengths: Sequence[int], spec: ModelSpec) -> ModelSpec:
 
 def fill_inputs(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelSpec, batch: ModelSpec) -> Float32:
     """The samples flattened as `batch` has them, [rows, features]."""
+    if spec.length is UNSET:  # nothing is filled up; a step waits for this
+        flat: Float32 = np.frombuffer(b"".join([row.x for row in rows]), dtype=np.float32)
+        return flat.reshape(len(rows), -1)
     fillers = [filler(tensor, spec) for tensor in spec.inputs]
     filled = [
         _filled(row.x, at_length(spec, length).inputs, batch.inputs, fillers)

@@ -26,7 +26,7 @@ class Trainer:
 
     def __init__(self, training: Training, samples: SampleSource, *, teacher: Teacher | None = None) -> None:
         self.training, self._samples = training, samples
-        self._teacher = teacher if training.optimisation.takes_teacher else None
+        self._teacher = teacher
         self._step_s: list[float] = []
         self.train_s = 0.0
         self.memory_bytes = 0

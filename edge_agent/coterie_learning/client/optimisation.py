@@ -85,17 +85,12 @@ class Optimisation:
             for role in PER_PARAMETER
             for tensor in model.parameters
         }
-        if self.takes_teacher and "teacher" not in length_axes(model):
+        if DISTILLATION in model.scalars and "teacher" not in length_axes(model):
             fixed["teacher"] = np.zeros((model.batch_size, *model.output.shape), dtype=np.float32)
         begin = {role: start[name] for name, role in self._roles.items()}
         begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.slots})
         self._steps = open_steps(begin, fixed, frozen=frozenset(self._roles[name] for name in frozen))
         self.steps_done = 0
-
-    @property
-    def takes_teacher(self) -> bool:
-        """Whether a step can learn from a teacher's probabilities too."""
-        return DISTILLATION in self._model.scalars
 
     def batch_ids(self) -> list[int]:
         """The numbers of the samples that the next step learns from."""
@@ -140,7 +135,7 @@ class Optimisation:
             **{name: np.asarray(number, dtype=np.float32) for name, number in scalars.items()},
             **batch.inputs,
         }
-        if self.takes_teacher and "teacher" in length_axes(model):
+        if DISTILLATION in model.scalars and "teacher" in length_axes(model):
             # No teacher speaks of sequences: zeros, as long as the batch.
             feeds["teacher"] = np.zeros((*batch.target.shape, model.output.shape[-1]), dtype=np.float32)
         if model.seeded:

@@ -11,8 +11,8 @@ from coterie_learning.client.start import KeptPortion, with_portions
 from coterie_learning.client.training import Checkpoint, Training
 from coterie_learning.client.update import LOCAL, Update, make_update
 from coterie_learning.device_plan import DevicePlan
+from coterie_learning.device_state import NO_STATE, States
 from coterie_learning.local import Broadcast, Local
-from coterie_learning.state import NO_STATE, States
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
 

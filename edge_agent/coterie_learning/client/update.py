@@ -6,10 +6,10 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from coterie_learning.device_plan import DevicePlan
+from coterie_learning.device_state import NO_STATE, State, States
 from coterie_learning.heads import pick, place
 from coterie_learning.local import Broadcast, Trained
 from coterie_learning.random import step_seed
-from coterie_learning.state import NO_STATE, State, States
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered

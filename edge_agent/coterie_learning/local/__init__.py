@@ -7,8 +7,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
+from coterie_learning.device_state import State
 from coterie_learning.kinds import Kind
-from coterie_learning.state import State
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import PER_PARAMETER
 from coterie_wire.errors import WireError

@@ -1,6 +1,6 @@
 """A virtual device trains and encodes as an agent does: the agent's own runner, on samples in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -9,8 +9,9 @@ import onnxruntime
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session
 from coterie_agent.store.samples import StoredRow
+from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
-from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.optimisation import OpenSteps
 from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
 from coterie_learning.client.training import Learn, Training
@@ -46,9 +47,10 @@ class Rows:
         """`numbers` are those of the samples of `dataset`, in their order."""
         flat = [dataset.inputs[tensor.name].reshape(len(numbers), -1) for tensor in spec.inputs]
         features = np.concatenate(flat, axis=1).astype(np.float32)
+        content, width = features.tobytes(), features.itemsize * features.shape[1]
         self._rows = {
-            number: StoredRow(number, x.tobytes(), int(label))
-            for number, x, label in zip(numbers, features, dataset.classes, strict=True)
+            number: StoredRow(number, content[at * width : (at + 1) * width], label)
+            for at, (number, label) in enumerate(zip(numbers, dataset.classes.tolist(), strict=True))
         }
 
     @property
@@ -81,18 +83,16 @@ def run_training(
 ) -> Tensors:
     """What `training` gives after `steps_allowed` steps at most.
 
-    Raises AgentError ``agent.diverged``, or WireError ``plan.does_not_fit``.
+    Raises Diverged, or WireError ``plan.does_not_fit``.
     """
-    ask: Callable[[Sequence[int]], Float32] | None = None
-    if teacher is not None:
-        ask = lambda ids: teacher(ids, training.classes)  # noqa: E731 - the classes are the training's
-    trainer, predictor = Trainer(training, rows, teacher=ask), None
+    predictor: Predictor | None = None
     while (wanted := training.wanted()) is not None:
         if isinstance(wanted, Learn):
             if training.steps_done == steps_allowed:
                 training.enough()
                 continue
-            trainer.learn(wanted)
+            batch = make_batch(rows.load(wanted.ids), graphs.spec, size=graphs.spec.batch_size)
+            training.learn(batch, None if teacher is None else teacher(wanted.ids, training.classes))
             continue
         predictor = predictor or Predictor(graphs.predict_graph, graphs.spec, wanted.parameters, {}, threads=1)
         predictor.set_parameters(wanted.parameters)

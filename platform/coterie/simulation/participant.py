@@ -8,7 +8,7 @@ from coterie.simulation.device import KeptPortion
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.device_plan import DevicePlan
-from coterie_learning.state import States
+from coterie_learning.device_state import States
 from coterie_wire.tensors import Tensors
 
 
@@ -52,7 +52,7 @@ class Participant:
     ) -> Part:
         """Train on `rows` and encode the update.
 
-        Raises AgentError ``agent.diverged``, WireError ``plan.*`` or ``update.not_finite``.
+        Raises Diverged, WireError ``plan.*`` or ``update.not_finite``.
         """
         given = Given(
             plan=self.plan,

@@ -16,7 +16,7 @@ from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.participant import Part, Participant
 from coterie.simulation.world import World
-from coterie_agent.errors import AgentError
+from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
 from coterie_learning.guard import judge
@@ -193,9 +193,7 @@ class Rounds:
                 seed=world.training_seed(device),
                 steps_allowed=allowed,
             )
-        except AgentError as error:
-            if error.code != "agent.diverged":
-                raise
+        except Diverged:
             self._release(round_, device)
             return
         own = part.trained if local.is_personal() else learner.parameters

@@ -26,7 +26,7 @@ from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.teaching import Teaching, parts_of
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.state import State, encode_state
+from coterie_learning.device_state import State, encode_state
 from coterie_learning.teacher import Teacher, quantise_weights, restore_weights
 from coterie_wire.bundle import BlobRef
 from coterie_wire.helping import GiveVerdict

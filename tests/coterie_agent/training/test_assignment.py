@@ -19,7 +19,7 @@ from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model
 from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.state import State, States
+from coterie_learning.device_state import State, States
 from coterie_wire.bundle import BlobRef
 from coterie_wire.messages import Assignment
 from coterie_wire.tensors import encode_tensors

@@ -14,7 +14,7 @@ from coterie.simulation.learner import Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
-from coterie_agent.errors import AgentError
+from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.round import local_training
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
@@ -109,9 +109,7 @@ class NeuralLearner:
         taught = None if teacher is None else Taught(teacher, numbers)
         try:
             parameters = run_training(training, self.graphs, rows, teacher=taught)
-        except AgentError as error:
-            if error.code != "agent.diverged":
-                raise
+        except Diverged:
             return replace(self, seen=seen)  # the batch is left out
         return replace(self, parameters=parameters, seen=seen)
 
