@@ -71,6 +71,7 @@ ACTIONS: Mapping[str, Action] = {
     "federations.pause_federation": Action(OPERATOR, Scope.FEDERATIONS, "Pause a federation"),
     "repairs.mute_repair": Action(OPERATOR, Scope.SETTINGS, "Ignore or snooze a fault"),
     "repairs.restore_repair": Action(OPERATOR, Scope.SETTINGS, "Show a fault again"),
+    "rounds.merge_again": Action(OPERATOR, Scope.FEDERATIONS, "Merge an abandoned round's updates again"),
     "federations.finish_federation": Action(OPERATOR, Scope.FEDERATIONS, "Finish a federation"),
 }
 

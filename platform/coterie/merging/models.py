@@ -47,6 +47,10 @@ class Merge(Stateful, Leased):
     metrics = models.JSONField(default=dict, blank=True)
     """Figures by name: updates, samples, accuracy before and after."""
     asked_at = models.DateTimeField()
+    postponed_until = models.DateTimeField(null=True, blank=True)
+    """Nobody begins before: what it needs is not there, which is no fault of a worker."""
+    postponements = models.PositiveIntegerField(default=0)
+    """How often it was; each pause is twice the one before."""
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -4,7 +4,18 @@ from coterie_wire.conditions import Reason
 
 MERGING = Reason("merging.merging", "the updates are being merged")
 GAVE_UP = Reason("merging.gave_up", "every worker that merged the updates died")
+FAILED = "merging.failed"
 BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")
+
+
+def failed(problem: str) -> Reason:
+    """What came in the way of the latest attempt, which nobody foresaw."""
+    return Reason(FAILED, f"the latest attempt to merge the updates failed: {problem}")
+
+
+def disk_full(pause_s: float) -> Reason:
+    """Merging waits for room."""
+    return Reason("merging.disk_full", f"the disk is full; the updates stay, and are merged {pause_s:.0f} s from now")
 
 
 def distilling(sentence: str) -> Reason:

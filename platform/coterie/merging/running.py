@@ -6,17 +6,28 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 
-from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
+from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
+from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.merging import reasons
 from coterie.merging.averaging import Merger, average, merge_where_it_pays
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
 from coterie.merging.publishing import publish_outcome
 from coterie.merging.showing import Shown
-from coterie.merging.transitions import MAX_ATTEMPTS, State, end, hold, take
+from coterie.merging.transitions import (
+    MAX_ATTEMPTS,
+    State,
+    end,
+    hold,
+    postpone_for_room,
+    record_failure,
+    take,
+)
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -33,31 +44,41 @@ def run_merge(
 ) -> None:
     """Make candidates of a merge's updates and publish them, unless it is being done or has been done.
 
-    A worker that dies leaves the merge to the next, when its lease ends.
+    A worker that dies leaves the merge to the next, when its lease ends. Where the disk is full, the merge waits.
     """
     lease = uuid.uuid4()
     merge = take(merge_id, lease=lease, now=clock())
     if merge is None:
         return
-    started = perf_counter()
-    with (
-        tempfile.TemporaryDirectory(prefix="coterie-merge-") as directory,
-        Heartbeat(lambda: hold(merge_id, lease=lease, now=clock())) as heartbeat,
-    ):
+    with Heartbeat(lambda: hold(merge_id, lease=lease, now=clock())) as heartbeat:
         try:
-            if merge.parsed_plan().merge.reads == "models":
-                shown = Shown(merge_id, lease, clock)
-                outcome = distil(merge, Path(directory), heartbeat.lost, shown.show, now=clock(), distiller=distiller)
-            else:
-                outcome = average(merge, Path(directory), heartbeat.lost, now=clock(), merger=merger)
+            _work(merge, lease, heartbeat.lost, clock, merger, distiller)
         except Cancelled:
             logger.info("%s has been taken over by another worker", merge)
         except (Crashed, OutOfMemory, OutOfTime) as error:
             _try_again(merge, error, lease=lease, now=clock())
-        except CoterieError as error:
-            end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
+        except Exception as error:
+            if isinstance(error, DiskFull) or is_full(error):
+                logger.warning("%s waits, as the disk is full: %s", merge, error)
+                postpone_for_room(merge, lease=lease, now=clock())
+            elif isinstance(error, CoterieError):
+                end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
+            else:
+                problem = f"{type(error).__name__}: {error}"
+                record_failure(merge_id, reasons.failed(problem), lease=lease, now=clock())
+                raise
+
+
+def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Merger, distiller: Distiller) -> None:
+    """Make the candidates and publish them. Raises what the jobs raise."""
+    started = perf_counter()
+    with tempfile.TemporaryDirectory(prefix="coterie-merge-") as directory:
+        if merge.parsed_plan().merge.reads == "models":
+            shown = Shown(merge.pk, lease, clock)
+            outcome = distil(merge, Path(directory), lost, shown.show, now=clock(), distiller=distiller)
         else:
-            publish_outcome(merge_id=merge_id, outcome=outcome, merge_s=perf_counter() - started, now=clock())
+            outcome = average(merge, Path(directory), lost, now=clock(), merger=merger)
+        publish_outcome(merge_id=merge.pk, outcome=outcome, merge_s=perf_counter() - started, now=clock())
 
 
 def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:

@@ -10,18 +10,22 @@ from coterie.merging import reasons
 from coterie.merging.checkpoints import forget_checkpoints, merges_with_checkpoints
 from coterie.merging.jobs import MERGE
 from coterie.merging.models import Merge
-from coterie.merging.transitions import MAX_ATTEMPTS, State, end
+from coterie.merging.transitions import LONGEST_PAUSE, MAX_ATTEMPTS, State, end
 
 
 def sweep(*, now: datetime) -> None:
     """Ask again for every merge that no worker holds; this alone is enough for each to come to its end."""
     asked_in_vain = Q(lease_until=None) & (Q(reason_at__lt=now - LEASE / 6) | Q(reason_at__gt=now + SKEW))
-    for merge in Merge.objects.filter(lapsed(now) | asked_in_vain, state=State.RUNNING):
+    not_postponed = (
+        Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + LONGEST_PAUSE + SKEW)
+    )
+    for merge in Merge.objects.filter(lapsed(now) | asked_in_vain, not_postponed, state=State.RUNNING):
         with transaction.atomic():
             if merge.attempts < MAX_ATTEMPTS:
                 MERGE.send(merge=merge.pk)
             else:
-                end(merge, State.ABANDONED, reason=reasons.GAVE_UP, metrics={}, now=now)
+                known = merge.reason() if merge.reason_code == reasons.FAILED else None
+                end(merge, State.ABANDONED, reason=known or reasons.GAVE_UP, metrics={}, now=now)
 
 
 def tidy() -> None:

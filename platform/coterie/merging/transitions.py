@@ -1,28 +1,31 @@
 """The steps of a merge, and who works at it: each change is a compare-and-set on its row."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
-from coterie.core.durable import Steps
+from coterie.core.durable import Steps, reason_columns
 from coterie.core.lease import extend_lease, take_lease
 from coterie.merging.checkpoints import forget_checkpoints
-from coterie.merging.jobs import ADVANCE
+from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
+from coterie.merging.reasons import MERGING, disk_full
 from coterie_wire.conditions import Reason
 
 State = Merge.State
 MAX_ATTEMPTS = 5
 """Workers that may fail or die over a merge, without getting any further, before it is abandoned."""
+FIRST_PAUSE = timedelta(seconds=5)
+LONGEST_PAUSE = timedelta(minutes=5)
 
 STEPS = Steps(
     Merge,
     ways={
         State.RUNNING: frozenset({State.PUBLISHED, State.ABANDONED}),
         State.PUBLISHED: frozenset(),
-        State.ABANDONED: frozenset(),
+        State.ABANDONED: frozenset({State.RUNNING}),
     },
     app="rounds",
 )
@@ -45,6 +48,45 @@ def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime
     """Say how far the merge is. Every step is kept, so that a worker's death from now on is a first attempt's again."""
     held = _running(merge_id).filter(lease_token=lease)
     held.update(reason_code=reason.code, reason_sentence=reason.sentence, reason_at=now, attempts=1)
+
+
+def record_failure(merge_id: int, reason: Reason, *, lease: UUID, now: datetime) -> None:
+    """Say what came in the way of an attempt; the merge is tried again when the lease ends."""
+    held = _running(merge_id).filter(lease_token=lease)
+    held.update(**reason_columns(reason), reason_at=now)
+
+
+def postpone_for_room(merge: Merge, *, lease: UUID, now: datetime) -> None:
+    """Let the merge wait until the disk may have room again. Attempts begin anew: no worker has failed."""
+    pause = min(FIRST_PAUSE * 2 ** min(merge.postponements, 10), LONGEST_PAUSE)
+    postponed = _running(merge.pk).filter(lease_token=lease)
+    postponed.update(
+        **reason_columns(disk_full(pause.total_seconds())),
+        reason_at=now,
+        lease_until=None,
+        attempts=0,
+        postponed_until=now + pause,
+        postponements=F("postponements") + 1,
+    )
+    ADVANCE.send(federation=str(merge.federation_id))
+
+
+def begin_again(merge: Merge, *, now: datetime) -> bool:
+    """Work at an abandoned merge once more, with attempts anew; False if it is not abandoned."""
+    begun = STEPS.take(
+        merge,
+        State.RUNNING,
+        reason=MERGING,
+        reason_at=now,
+        finished_at=None,
+        lease_until=None,
+        attempts=0,
+        postponed_until=None,
+        postponements=0,
+    )
+    if begun:
+        MERGE.send(merge=merge.pk)
+    return begun
 
 
 def end(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from django.conf import settings
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from coterie.accounts.models import ApiToken
 from coterie.cloud_training.models import TrainingJob
@@ -18,6 +18,7 @@ from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair
 from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
+from coterie.rounds.merging_again import why_not_again
 from coterie.rounds.models import Assignment, Round
 
 SILENT_AFTER = timedelta(days=1)
@@ -28,6 +29,8 @@ RECENT = timedelta(days=1)
 ABANDONED_IN_A_ROW = 3
 EXPIRES_WITHIN = timedelta(days=7)
 DISK_FREE_BYTES = 2 << 30
+NOT_JUDGED = ("merging.gave_up", "merging.failed", "child.crashed", "child.out_of_memory", "child.out_of_time")
+"""Why rounds are abandoned whose updates nobody has found fault with."""
 
 
 @dataclass(frozen=True)
@@ -196,20 +199,48 @@ def _rolled_back(_now: datetime) -> Iterator[Repair]:
 
 
 def _troubled_merges(_now: datetime) -> Iterator[Repair]:
-    """Workers fail at a merge again and again."""
-    merges = Merge.objects.filter(state=Merge.State.RUNNING, attempts__gt=1).select_related("federation", "round")
-    for merge in merges:
+    """Merges that wait, or that workers fail at again and again."""
+    running = Merge.objects.filter(state=Merge.State.RUNNING).select_related("federation", "round")
+    for merge in running.filter(Q(attempts__gt=1) | Q(postponements__gt=0)):
+        waits = merge.postponed_until is not None
         yield Repair(
             key=f"merge_fails:{merge.pk}",
-            code="repairs.merge_fails",
+            code=merge.reason_code if waits else "repairs.merge_fails",
             severity="error",
-            sentence=f"Workers die or fail over the merge of round {merge.number} of {merge.federation.slug}; "
+            sentence=f"The merge of round {merge.number} of {merge.federation.slug} waits: {merge.reason_sentence}."
+            if waits
+            else f"Workers die or fail over the merge of round {merge.number} of {merge.federation.slug}; "
             f"this is attempt {merge.attempts}.",
-            advice="Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
+            advice="Make room on the disk; the merge then goes on by itself."
+            if waits
+            else "Look into the workers' log, above all for memory. After five attempts the round is abandoned.",
             subject_kind="rounds.round",
             subject_id=str(merge.round.pk),
             subject_name=str(merge.round),
             since=merge.asked_at,
+        )
+
+
+def _mergeable_rounds(_now: datetime) -> Iterator[Repair]:
+    """The latest round was abandoned although its updates are there, and could be merged."""
+    latest = Round.objects.filter(merge__isnull=False).order_by("federation", "-number")
+    for federation_id in latest.values_list("federation", flat=True).distinct().order_by():
+        round_ = latest.filter(federation=federation_id).select_related("federation", "merge__base_version").first()
+        assert round_ is not None, "it was found a moment ago"
+        if round_.reason_code not in NOT_JUDGED or why_not_again(round_) is not None:
+            continue
+        yield Repair(
+            key=f"merge_again:{round_.pk}",
+            code=round_.reason_code,
+            severity="warning",
+            sentence=f"Round {round_.number} of {round_.federation.slug} was abandoned although its updates are there: "
+            f"{round_.reason_sentence}.",
+            advice="Put right what the sentence says and merge them again.",
+            subject_kind="rounds.round",
+            subject_id=str(round_.pk),
+            subject_name=str(round_),
+            since=round_.finished_at,
+            remedies=(Remedy("Merge again", "rounds.merge_again", "POST", f"/api/rounds/{round_.pk}/merge-again/"),),
         )
 
 
@@ -339,6 +370,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _failing_federations,
     _rolled_back,
     _troubled_merges,
+    _mergeable_rounds,
     _rejected_updates,
     _unconfined_jobs,
     _silent_devices,

@@ -57,3 +57,11 @@ class Implausible(CoterieError):
     code = "update.implausible"
     kind = ErrorKind.INVALID
     sentence = "The update's figures cannot be true: {problem}."
+
+
+class NothingToMerge(CoterieError):
+    """Fields: round, problem."""
+
+    code = "rounds.nothing_to_merge"
+    kind = ErrorKind.CONFLICT
+    sentence = "Round {round} cannot be merged again: {problem}."

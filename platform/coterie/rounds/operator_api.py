@@ -1,6 +1,7 @@
 """Rounds in the operators' REST API, to look at: they are held by the platform alone."""
 
 from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.merging.models import Update
+from coterie.rounds.merging_again import merge_again
 from coterie.rounds.models import Assignment, Round, RoundEvent
 
 
@@ -160,6 +162,13 @@ class RoundViewSet(ListedViewSet[Round]):
     def timeline(self, _request: Request, pk: int) -> Response:
         """What happened, in order, a page at a time: who was asked, accepted, trained, uploaded, was late, and why."""
         return self.page_of(get_object_or_404(Round, pk=pk).events.select_related("device"), RoundEventSerializer)
+
+    @extend_schema(request=None, responses=RoundSerializer)
+    @action(detail=True, methods=["post"], url_path="merge-again")
+    def merge_again(self, _request: Request, pk: int) -> Response:
+        """Merge the updates of an abandoned round once more, as long as they are kept and fit the version in use."""
+        merge_again(round_=get_object_or_404(Round, pk=pk), now=timezone.now())
+        return Response(RoundSerializer(self.get_object()).data)
 
     def get_serializer_class(self) -> type[RoundSerializer]:
         """Lists leave the assignments out."""

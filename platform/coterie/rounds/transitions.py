@@ -21,6 +21,7 @@ STEPS = Steps(
         State.OPEN: frozenset({State.CLOSING}),
         State.CLOSING: frozenset({State.MERGING, State.ABANDONED}),
         State.MERGING: frozenset({State.PUBLISHED, State.ABANDONED}),
+        State.ABANDONED: frozenset({State.MERGING}),
     },
     app="rounds",
 )

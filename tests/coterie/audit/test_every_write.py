@@ -20,10 +20,12 @@ from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
 from coterie.federations.services import create_federation
 from coterie.fleet.services import create_enrolment_token, pause_device
+from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.services import start_rollout
+from coterie.rounds.models import Round
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import create_webhook, try_webhook
 from tests.contract.error_catalogue import codes_given
@@ -123,6 +125,36 @@ def another() -> int:
     return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
 
 
+def abandoned_round() -> int:
+    """Over its merge, whose updates are kept."""
+    pair = make_pair()
+    version = make_version(pair)
+    federation = make_federation(pair)
+    merge = Merge.objects.create(
+        federation=federation,
+        number=1,
+        state="abandoned",
+        plan=federation.plan,
+        seed=1,
+        base_version=version,
+        reason_at=START,
+        asked_at=START,
+        finished_at=START,
+    )
+    return Round.objects.create(
+        federation=federation,
+        number=1,
+        state="abandoned",
+        merge=merge,
+        plan=federation.plan,
+        base_version=version,
+        seed=1,
+        opens_at=START,
+        deadline_at=START,
+        finished_at=START,
+    ).pk
+
+
 HOOK = "https://8.8.8.8/hook"
 LATER = "2040-01-01T00:00Z"
 WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
@@ -165,6 +197,9 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/webhooks/{id}/test/"): lambda _: Write("webhooks.try_webhook", f"/api/webhooks/{hook().pk}/test/"),
     ("post", "/api/webhook-deliveries/{id}/retry/"): lambda _: Write(
         "webhooks.retry_delivery", f"/api/webhook-deliveries/{delivered()}/retry/"
+    ),
+    ("post", "/api/rounds/{id}/merge-again/"): lambda _: Write(
+        "rounds.merge_again", f"/api/rounds/{abandoned_round()}/merge-again/"
     ),
     ("post", "/api/enrolment-tokens/"): lambda _: Write(
         "fleet.create_enrolment_token", "/api/enrolment-tokens/", {"label": "x", "expires_at": LATER}

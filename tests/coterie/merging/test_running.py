@@ -1,14 +1,17 @@
 """The end of a round: measured, published or abandoned, and taken up again after crashes."""
 
+import errno
 import io
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from django.db import OperationalError
 from onnx import TensorProto, checker, helper
+from rest_framework.test import APIClient
 
-from coterie.child.errors import Crashed
+from coterie.child.errors import Crashed, DiskFull
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
@@ -16,6 +19,7 @@ from coterie.merging.sweeping import sweep as find_overdue
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
+from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import sweep
 from coterie.rounds.models import Round
 from tests.coterie.world import (
@@ -90,6 +94,10 @@ def merged(round_: Round, *, merger=in_this_process, at: float = 3) -> Round:
     merge_round(round_, clock=lambda: later(at), merger=merger)
     round_.refresh_from_db()
     return round_
+
+
+def faults(at: float) -> dict[str, Repair]:
+    return {repair.key.partition(":")[0]: repair for repair in find_faults(now=later(at))}
 
 
 def claims(base: float, candidate: float):
@@ -212,3 +220,99 @@ def test_a_damaged_base_is_not_merged(tmp_path: Path) -> None:
     finally:
         path.write_bytes(sound)  # blobs are shared by the tests of a process
     assert ModelVersion.objects.count() == 1
+
+
+class TestFullDisk:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            OSError(errno.ENOSPC, "No space left on device"),
+            DiskFull(job="averaging_job"),
+            OperationalError("database or disk is full"),
+            OSError("4096 requested and 0 written"),
+        ],
+    )
+    def test_delays_a_merge_with_its_reason_and_loses_nothing(self, error: Exception) -> None:
+        round_ = merging_round(measured=False)
+
+        def no_room(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise error
+
+        at, pauses = 3.0, []
+        for _ in range(9):  # more than workers may fail
+            assert merged(round_, merger=no_room, at=at).state == "merging"
+            assert round_.reason_code == "merging.disk_full"
+            pauses.append((Merge.objects.get().postponed_until - later(at)).total_seconds())
+            at += pauses[-1]
+        assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+        assert "waits: the disk is full" in faults(at)["merge_fails"].sentence
+        assert merged(round_, at=at).state == "published"
+        assert faults(at) == {}
+
+    def test_is_asked_again_when_the_pause_is_over(self, django_capture_on_commit_callbacks) -> None:
+        round_ = merging_round(measured=False)
+
+        def no_room(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise DiskFull(job="averaging_job")
+
+        merged(round_, merger=no_room, at=3)
+
+        def asked(at: float) -> bool:
+            with django_capture_on_commit_callbacks() as hints:
+                find_overdue(now=later(at))
+            return bool(hints)
+
+        assert [asked(at) for at in (5, 7.9, 8.1, -3600)] == [False, False, True, True]
+
+
+class TestAgain:
+    @staticmethod
+    def abandoned() -> Round:
+        round_ = merging_round(measured=False)
+
+        def fails(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise ZeroDivisionError("a part of nothing")
+
+        for attempt in range(1, 6):
+            with pytest.raises(ZeroDivisionError):
+                merged(round_, merger=fails, at=10 * attempt)
+        find_overdue(now=later(70))
+        sweep(now=later(70))
+        round_.refresh_from_db()
+        return round_
+
+    def test_the_reason_is_what_came_in_the_way(self) -> None:
+        round_ = self.abandoned()
+        assert (round_.state, round_.reason_code) == ("abandoned", "merging.failed")
+        assert "ZeroDivisionError: a part of nothing" in round_.reason_sentence
+
+    def test_an_operator_has_the_updates_merged_again(self, api: APIClient) -> None:
+        round_ = self.abandoned()
+        sweep(now=later(71))
+        assert Round.objects.filter(state="planned").exists()
+        (remedy,) = faults(72)["merge_again"].remedies
+        assert api.post(remedy.path).json()["state"] == "merging"
+        assert merged(round_, at=80).state == "published"
+        assert round_.metrics["updates"] == 1
+        assert faults(81) == {}
+        sweep(now=later(82))
+        assert Round.objects.filter(state="planned").exists()
+
+    def test_not_while_another_round_is_under_way_nor_for_another_version(self, api: APIClient) -> None:
+        round_ = self.abandoned()
+        address = f"/api/rounds/{round_.pk}/merge-again/"
+        sweep(now=later(71))
+        following = Round.objects.filter(state="planned")
+        following.update(
+            state="open", plan=round_.plan, base_version=round_.base_version, opened_at=later(72), deadline_at=later(99)
+        )
+        refused = api.post(address)
+        assert (refused.status_code, refused.json()["code"]) == (409, "rounds.nothing_to_merge")
+        Round.objects.filter(state="open").delete()
+        Round.objects.filter(pk=round_.pk).update(tidied_at=later(73))
+        assert "removed" in api.post(address).json()["detail"]
+        Round.objects.filter(pk=round_.pk).update(tidied_at=None)
+        make_version(round_.federation.pair)
+        assert "another version" in api.post(address).json()["detail"]
+        assert faults(74) == {}
+        assert Round.objects.get(pk=round_.pk).state == "abandoned"

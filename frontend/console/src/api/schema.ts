@@ -1083,6 +1083,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rounds/{id}/merge-again/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Merge the updates of an abandoned round once more, as long as they are kept and fit the version in use. */
+        post: operations["rounds_merge_again_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rounds/{id}/timeline/": {
         parameters: {
             query?: never;
@@ -4425,13 +4442,14 @@ export interface operations {
                  *     * `rollouts.cancel_rollout` - rollouts.cancel_rollout
                  *     * `rollouts.promote_rollout` - rollouts.promote_rollout
                  *     * `rollouts.start_rollout` - rollouts.start_rollout
+                 *     * `rounds.merge_again` - rounds.merge_again
                  *     * `webhooks.change_webhook` - webhooks.change_webhook
                  *     * `webhooks.create_webhook` - webhooks.create_webhook
                  *     * `webhooks.remove_webhook` - webhooks.remove_webhook
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -7031,6 +7049,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RoundDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rounds_merge_again_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this round. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Round"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -1,0 +1,45 @@
+"""An abandoned round whose updates are still there is merged once more, because an operator wants it."""
+
+from datetime import datetime
+
+from coterie.audit.recording import audited
+from coterie.federations.models import Federation
+from coterie.merging.models import Merge
+from coterie.merging.reasons import MERGING
+from coterie.merging.transitions import begin_again
+from coterie.registry.models import Role
+from coterie.registry.selectors import champion
+from coterie.rounds.errors import NothingToMerge
+from coterie.rounds.models import Round
+from coterie.rounds.transitions import step
+
+
+def why_not_again(round_: Round) -> str | None:
+    """Why the round cannot be merged again; None: it can."""
+    merge = round_.merge
+    if round_.state != Round.State.ABANDONED or merge is None:
+        return "it was not abandoned over its merge"
+    if round_.tidied_at is not None:
+        return "its updates have been removed"
+    if champion(merge.base_version.pair_id, Role.DEVICE, merge.base_version.line) != merge.base_version:
+        return "another version is in use since, which its updates do not fit"
+    later = Round.objects.filter(federation=round_.federation_id, state__in=Round.ACTIVE).first()
+    if later is not None and later.state != Round.State.PLANNED:
+        return f"round {later.number} is under way; pause the federation and wait for its end"
+    return None
+
+
+@audited("rounds.merge_again", subject="round_")
+def merge_again(*, round_: Round, now: datetime) -> None:
+    """Merge the updates of an abandoned round; a round that is only planned is planned anew. Raises NothingToMerge."""
+    Federation.objects.select_for_update().get(pk=round_.federation_id)
+    held = Round.objects.select_for_update(of=("self",)).select_related("merge__base_version").get(pk=round_.pk)
+    problem = why_not_again(held)
+    if problem is not None:
+        raise NothingToMerge(round=held.number, problem=problem)
+    Round.objects.filter(federation=held.federation_id, state=Round.State.PLANNED).delete()
+    merge = held.merge
+    assert merge is not None, "what can be merged again has a merge"
+    assert merge.state == Merge.State.ABANDONED, "a round is abandoned over its merge when that is"
+    begin_again(merge, now=now)
+    step(held, Round.State.MERGING, reason=MERGING, now=now, finished_at=None)
