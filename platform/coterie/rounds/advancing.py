@@ -7,23 +7,32 @@ from django.db import transaction
 
 from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
+from coterie.rollouts.selectors import active_rollout
 from coterie.rounds import reasons
-from coterie.rounds.assigning import drop_absent
+from coterie.rounds.assigning import are_parts_lost, drop_absent
 from coterie.rounds.clock import follow_clock
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
-from coterie.rounds.opening import invite, open_if_due, plan_round
-from coterie.rounds.selectors import active_federation_ids, active_round, why_collecting
+from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
+from coterie.rounds.selectors import active_federation_ids, active_round, standing, why_collecting
 from coterie.rounds.transitions import explain
 
 
-@transaction.atomic
 def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     """Take the federation's roll-out and its active round as far as they go now; plan a round if there is none.
 
-    Either waits for the other to end. Holds the rows of federation, round and roll-out, in this order, so that workers
-    take turns.
+    Either waits for the other to end. Looks before it holds anything: most of the time a round waits for devices, and
+    whoever writes would wait while its members are counted.
     """
+    federation = Federation.objects.filter(pk=federation_id).first()
+    round_ = None if federation is None else active_round(federation)
+    if round_ is None or active_rollout(round_.federation) is not None or not _rests(round_, now):
+        _advance(federation_id, now)
+
+
+@transaction.atomic
+def _advance(federation_id: UUID, now: datetime) -> None:
+    """Holds the rows of federation, round and roll-out, in this order, so that workers take turns."""
     federation = Federation.objects.select_for_update().filter(pk=federation_id).first()
     if federation is None:
         return
@@ -60,6 +69,28 @@ def sweep(*, now: datetime) -> None:
             failures.append(error)
     if failures:
         raise ExceptionGroup("rounds could not go on", failures)
+
+
+def _rests(round_: Round, now: datetime) -> bool:
+    """Whether nothing is due in it but to say what it waits for."""
+    if round_.state == Round.State.PLANNED and round_.federation.state == Federation.State.RUNNING:
+        if round_.opens_at > now:
+            return False  # the pause may have to follow the clock
+        reason = why_not_open(round_=round_, now=now)
+        if reason is not None:
+            explain(round_, reason, now=now)
+        return reason is not None
+    if round_.state != Round.State.OPEN:
+        return False
+    so_far = standing(round_, now=now)
+    if so_far.elapsed_s < 0 or round_.parsed_plan().pace.should_close(so_far):
+        return False
+    if wants_others(round_=round_, so_far=so_far, now=now) or are_parts_lost(round_=round_, now=now):
+        return False
+    if round_.at_work != so_far.live:
+        Round.objects.filter(pk=round_.pk, state=Round.State.OPEN).update(at_work=so_far.live)
+    explain(round_, why_collecting(round_), now=now)
+    return True
 
 
 def _collect(round_: Round, now: datetime) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from coterie.core.events import tell_consoles
 from coterie.core.rows import Row, update_each
@@ -93,19 +93,31 @@ def release_assignment(*, device: Device, assignment_id: str, reason: Reason, no
     end_assignment(assignment, Assignment.State.RELEASED, reason=reason, now=now)
 
 
-def drop_absent(*, round_: Round, now: datetime) -> None:
-    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet.
+def are_parts_lost(*, round_: Round, now: datetime) -> bool:
+    """Whether `drop_absent` would give anything up."""
+    return _live(round_).filter(_is_silent(round_, now) | IS_GONE).exists()
 
-    Silence begins with the offer at the earliest: until then the device had no reason to speak often.
-    """
-    silent_since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
-    live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
-    # In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
-    silent = live.filter(
-        IS_ASKED_OFTEN | Q(device__present_until__lt=now),
-        device__last_seen_at__lt=silent_since,
-        offered_at__lt=silent_since,
-    )
+
+def drop_absent(*, round_: Round, now: datetime) -> None:
+    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet."""
+    silent = _live(round_).filter(_is_silent(round_, now))
     end_assignments(silent, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
-    gone = live.filter(~Q(device__state=Device.State.ENROLLED))
-    end_assignments(gone, Assignment.State.RELEASED, reason=reasons.GONE, now=now)
+    end_assignments(_live(round_).filter(IS_GONE), Assignment.State.RELEASED, reason=reasons.GONE, now=now)
+
+
+IS_GONE = ~Q(device__state=Device.State.ENROLLED)
+"""What holds of an assignment whose device was revoked or has left."""
+
+
+def _live(round_: Round) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(round=round_, state__in=Assignment.LIVE).order_by()
+
+
+def _is_silent(round_: Round, now: datetime) -> Q:
+    """Silence begins with the offer at the earliest: until then the device had no reason to speak often.
+
+    In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
+    """
+    since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
+    was_to_speak = IS_ASKED_OFTEN | Q(device__present_until__lt=now)
+    return was_to_speak & Q(device__last_seen_at__lt=since, offered_at__lt=since)

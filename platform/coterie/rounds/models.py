@@ -58,7 +58,9 @@ class Round(Stateful):
     merge = models.OneToOneField(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="round")
     """Of what its cohort delivered."""
     places = models.PositiveIntegerField(default=0)
-    """Devices that it would still ask, as of the latest sweep; those that check in take them one by one."""
+    """Devices that it wanted beyond those that were ready; those that check in take them one by one."""
+    looked_at = models.DateTimeField(null=True, blank=True)
+    """When its members were last looked at for devices to ask."""
     at_work = models.PositiveIntegerField(default=0)
     """Live assignments, as of the latest sweep."""
     updates_in = models.PositiveIntegerField(default=0)

@@ -20,9 +20,11 @@ from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
 from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.pace import Standing
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
+from coterie_wire.conditions import Reason
 
 ASKED_AT_ONCE = 5_000
 """Devices in one transaction, which takes a second or less."""
@@ -31,6 +33,8 @@ MAX_DEVICES = 2**31 - 1
 """More than there are: as many as a round could ask."""
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""
+LOOK_LASTS = timedelta(seconds=5)
+"""Between two looks at the members of an open round that left places for those that check in."""
 
 
 def plan_round(*, federation: Federation, now: datetime) -> Round | None:
@@ -53,47 +57,72 @@ def plan_round(*, federation: Federation, now: datetime) -> Round | None:
     return round_
 
 
+def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
+    """Why a planned round does not open yet; None: it does. Reads only, so that nobody waits while it counts."""
+    federation = round_.federation
+    if federation.state == Federation.State.PAUSED:
+        return reasons.PAUSED
+    if now < round_.opens_at:
+        return reasons.pause((round_.opens_at - now).total_seconds())
+    if champion(federation.pair_id, Role.DEVICE) is None:
+        return reasons.NO_MODEL
+    plan = federation.parsed_plan()
+    if not plan.pace.holds_rounds():
+        return reasons.HOLDS_NONE
+    if _needs_cloud(plan) and champion(federation.pair_id, Role.CLOUD) is None:
+        return reasons.NO_CLOUD_MODEL
+    needed = plan.pace.devices_needed()
+    if eligible_devices(federation, now=now).order_by()[:needed].count() >= needed:
+        return None
+    said = round_.reason()
+    is_fresh = round_.reason_at is not None and now - round_.reason_at < REASON_LASTS
+    if said is not None and said.code == reasons.NEEDS_DEVICES and is_fresh:
+        return said
+    return why_too_few(federation, needed=needed, now=now)
+
+
 def open_if_due(*, round_: Round, now: datetime) -> None:
-    """Open a planned round if its time has come and enough devices are ready; else say what it waits for."""
+    """Open a planned round if its time has come and enough devices are ready; else say what it waits for.
+
+    The caller holds the round's row.
+    """
     federation = round_.federation
     if federation.state == Federation.State.FINISHED:
         step(round_, Round.State.ABANDONED, reason=reasons.FINISHED, now=now, finished_at=now)
         return
-    if federation.state == Federation.State.PAUSED:
-        explain(round_, reasons.PAUSED, now=now)
-        return
-    if now < round_.opens_at:
-        explain(round_, reasons.pause((round_.opens_at - now).total_seconds()), now=now)
-        return
-    base = champion(federation.pair_id, Role.DEVICE)
-    if base is None:
-        explain(round_, reasons.NO_MODEL, now=now)
+    reason = why_not_open(round_=round_, now=now)
+    if reason is not None:
+        explain(round_, reason, now=now)
         return
     plan = federation.parsed_plan()
-    if not plan.pace.holds_rounds():
-        explain(round_, reasons.HOLDS_NONE, now=now)
-        return
-    if _needs_cloud(plan) and champion(federation.pair_id, Role.CLOUD) is None:
-        explain(round_, reasons.NO_CLOUD_MODEL, now=now)
-        return
-    needed = plan.pace.devices_needed()
-    if eligible_devices(federation, now=now).order_by()[:needed].count() < needed:
-        stale = round_.reason_at is None or now - round_.reason_at >= REASON_LASTS
-        if stale or round_.reason_code != reasons.NEEDS_DEVICES:
-            explain(round_, why_too_few(federation, needed=needed, now=now), now=now)
-        return
     opened = step(
         round_,
         Round.State.OPEN,
         reason=None,
         now=now,
         plan=plan_document(plan),
-        base_version=base,
+        base_version=champion(federation.pair_id, Role.DEVICE),
         opened_at=now,
         deadline_at=now + timedelta(seconds=plan.pace.deadline_after_s()),
     )
     if opened:
         invite(round_=round_, now=now)
+
+
+def wants_others(*, round_: Round, so_far: Standing, now: datetime) -> bool:
+    """Whether an open round wants more devices than it left places for when it last looked for them.
+
+    Where it does not, its members are looked at again now and then: who takes no place by itself may have become ready.
+    """
+    wanted = _wanted(round_, so_far)
+    if wanted > round_.places or not wanted:
+        return wanted > 0
+    if round_.looked_at is not None and now - round_.looked_at < LOOK_LASTS:
+        return False
+    if invitable_devices(round_, now=now).order_by()[:1].exists():
+        return True
+    Round.objects.filter(pk=round_.pk, state=Round.State.OPEN).update(looked_at=now)
+    return False
 
 
 def invite(*, round_: Round, now: datetime) -> None:
@@ -103,14 +132,16 @@ def invite(*, round_: Round, now: datetime) -> None:
     are ready are places, which devices take when they check in. The caller holds the round's row.
     """
     so_far = standing(round_, now=now)
+    if not wants_others(round_=round_, so_far=so_far, now=now):
+        return
+    candidates = [str(pk) for pk in invitable_devices(round_, now=now).order_by().values_list("pk", flat=True)]
     pace = round_.parsed_plan().pace
-    wanted = pace.invite_count(eligible=MAX_DEVICES, live=so_far.live, delivered=so_far.delivered)
-    # Counted only then: a full round costs nothing.
-    candidates = [str(pk) for pk in invitable_devices(round_, now=now).values_list("pk", flat=True)] if wanted else []
     count = pace.invite_count(eligible=len(candidates), live=so_far.live, delivered=so_far.delivered)
     chosen = choose(candidates, count=min(count, ASKED_AT_ONCE), seed=round_.seed)
     asked = ask(round_=round_, devices=[UUID(device) for device in chosen], now=now)
-    _know(round_, places=wanted - len(asked), at_work=so_far.live + len(asked))
+    round_.places, round_.at_work = _wanted(round_, so_far) - count, so_far.live + len(asked)
+    round_.looked_at = now
+    round_.save(update_fields=["places", "at_work", "looked_at"])
     if not asked:
         return
     explain(round_, why_collecting(round_), now=now)
@@ -153,10 +184,9 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
     return asked
 
 
-def _know(round_: Round, *, places: int, at_work: int) -> None:
-    if (round_.places, round_.at_work) != (places, at_work):
-        round_.places, round_.at_work = places, at_work
-        round_.save(update_fields=["places", "at_work"])
+def _wanted(round_: Round, so_far: Standing) -> int:
+    pace = round_.parsed_plan().pace
+    return pace.invite_count(eligible=MAX_DEVICES, live=so_far.live, delivered=so_far.delivered)
 
 
 def _needs_cloud(plan: Plan) -> bool:

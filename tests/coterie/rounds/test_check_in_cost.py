@@ -81,9 +81,9 @@ def test_a_check_in_is_as_many_queries_in_a_small_fleet_as_in_a_large_one(asked:
     checking_in([device], 1)  # what it tells for the first time is kept
     small = checking_in([device], 1)
     others(300)
-    sweep(now=later(2))
+    sweep(now=later(7))
     assert Assignment.objects.count() == (301 if asked else 0)
-    large = checking_in([device], 3)
+    large = checking_in([device], 8)
     assert len(large) == len(small)
     assert not [sql for sql in large if any(word in sql for word in READS_ALL)]
 
@@ -110,9 +110,9 @@ def test_an_update_is_as_many_queries_in_a_small_round_as_in_a_large_one(open_ro
     first, second = (device.check_in(later(1)).assignment.assignment for device in (early, late))
     small = queries(lambda: early.deliver(first, later(2), seed=1))
     others(300)
-    sweep(now=later(3))
+    sweep(now=later(7))
     assert Assignment.objects.filter(round=open_round).count() == 302
-    large = queries(lambda: late.deliver(second, later(4), seed=2))
+    large = queries(lambda: late.deliver(second, later(8), seed=2))
     assert len(large) == len(small)
     assert not [sql for sql in large if any(word in sql for word in READS_ALL)]
 
@@ -121,8 +121,14 @@ def test_a_sweep_over_an_open_round_is_as_many_queries_however_many_take_part(op
     sweep(now=later(1))
     small = queries(lambda: sweep(now=later(2)))
     others(300)
-    sweep(now=later(3))
-    assert len(queries(lambda: sweep(now=later(4)))) == len(small)
+    sweep(now=later(7))
+    assert Assignment.objects.filter(round=open_round).count() == 301
+    assert len(queries(lambda: sweep(now=later(8)))) == len(small)
+
+
+def test_a_sweep_that_finds_nothing_due_holds_nothing(open_round: Round) -> None:
+    sweep(now=later(1))
+    assert not [sql for sql in queries(lambda: sweep(now=later(2))) if sql.startswith(("SAVEPOINT", "BEGIN", "UPDATE"))]
 
 
 def test_a_ready_device_takes_a_place_that_the_sweep_left_and_no_other(open_round: Round) -> None:

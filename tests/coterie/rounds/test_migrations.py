@@ -60,9 +60,10 @@ def test_merges_and_updates_move_to_rows_of_their_own(old_apps) -> None:
         offered_at=START, changed_at=START,
     )  # fmt: skip
     old_apps.get_model("rounds", "Update").objects.create(assignment=part, **FACTS)
-    MigrationExecutor(connection).migrate([("rounds", "0004_remove_what_merging_keeps")])
+    MigrationExecutor(connection).migrate([("rounds", "0005_kept_counts")])
     first, second, third = Round.objects.order_by("number")
     assert (first.result_version, first.metrics) == (result, {"updates": 1})
+    assert (first.updates_in, second.updates_in) == (1, 0)
     assert second.merge is None
     assert third.merge is not None and (third.merge.state, third.merge.attempts) == ("running", 2)
     assert Merge.objects.count() == 2

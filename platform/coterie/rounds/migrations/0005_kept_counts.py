@@ -27,6 +27,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='round',
+            name='looked_at',
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name='round',
             name='places',
             field=models.PositiveIntegerField(default=0),
         ),
