@@ -1,9 +1,11 @@
 """Uploads that arrive in parts, each in a file of its own that is appended to until it is whole."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -68,6 +70,19 @@ class Arrivals:
         if found != sha256:
             raise WrongHash(sha256=sha256, found=found)
         return content
+
+    @contextmanager
+    def verified(self, key: UUID, *, sha256: str) -> Iterator[BinaryIO]:
+        """The whole upload, which was announced as `sha256`, open at its start; it is hashed as a stream.
+
+        Raises WrongHash or FileNotFoundError.
+        """
+        with self.path(key).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != sha256:
+                raise WrongHash(sha256=sha256, found=found)
+            file.seek(0)
+            yield file
 
     def discard(self, key: UUID) -> None:
         """Remove what has arrived; nothing happens if nothing has."""

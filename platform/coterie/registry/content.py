@@ -26,6 +26,10 @@ class ContentStore:
             self._put(blob, File(file))
         return blob
 
+    def put_verified(self, file: BinaryIO, blob: BlobRef) -> None:
+        """Keep what an open `file` holds, whose hash was checked; it is on the disk when this returns."""
+        self._put(blob, File(file))
+
     def put_bytes(self, content: bytes) -> BlobRef:
         """Keep `content`; it is on the disk when this returns."""
         blob = BlobRef.of_bytes(content)

@@ -23,11 +23,12 @@ from coterie.rounds.files import UPLOADS
 from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
-from coterie_learning.updates import split_update
-from coterie_wire.bundle import ModelSpec
+from coterie_learning.update_files import Contents
+from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import OfferUpdate, UploadState
+from coterie_wire.tensor_files import OpenFile
 
 TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
 TENSOR_OVERHEAD_BYTES = 512
@@ -94,7 +95,7 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
 
     An update that is wrong ends its assignment. Raises UnknownAssignment, NotYourAssignment, AssignmentClosed,
     NotOffered, AlreadyDelivered, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
-    ``update.wrong_shape`` or ``update.not_finite``.
+    ``update.wrong_shape``, ``update.not_finite`` or ``update.out_of_range``.
     """
     assignment = own_assignment(device=device, assignment_id=assignment_id)
     if assignment.state == Assignment.State.DELIVERED:
@@ -104,13 +105,12 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     if upload is None or UPLOADS.arrived_bytes(assignment.pk) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        payload = _verified(upload, assignment)
+        _keep_verified(upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
-    updates_of(assignment.round_id).put_bytes(payload)
     return _count(assignment, upload, now)
 
 
@@ -216,12 +216,13 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _verified(upload: Upload, assignment: Assignment) -> bytes:
-    payload = UPLOADS.read(assignment.pk, sha256=upload.sha256)
-    plan, model = assignment.round.parsed_plan(), _model(assignment)
-    specs = update_specs(model, plan.local.scope(), upload.classes)
-    plan.codec.decode(split_update(payload, model).encoded, expected=specs)
-    return payload
+def _keep_verified(upload: Upload, assignment: Assignment) -> None:
+    """Keep what has arrived if it is what the plan asks for; it is read as a stream, whatever its size."""
+    plan = assignment.round.parsed_plan()
+    contents = Contents(_model(assignment), plan.codec, plan.local.scope())
+    with UPLOADS.verified(assignment.pk, sha256=upload.sha256) as file:
+        contents.open(OpenFile(file.fileno(), upload.size_bytes), upload.classes).extent()
+        updates_of(assignment.round_id).put_verified(file, BlobRef(upload.sha256, upload.size_bytes))
 
 
 def _model(assignment: Assignment) -> ModelSpec:

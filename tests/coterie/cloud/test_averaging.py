@@ -1,4 +1,5 @@
 import random
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +190,29 @@ def test_parameters_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     wanted = msgspec.structs.replace(wanted, base=stored_blob(store(tmp_path, "huge", base)))
     with pytest.raises(NotFinite):
         merge_stored(wanted, ignore)
+
+
+def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(tmp_path: Path) -> None:
+    """Where nothing is measured, for which models are loaded."""
+
+    def peak_bytes(rows: int, count: int) -> int:
+        model = msgspec.structs.replace(MODEL, parameters=(TensorSpec("w", "float32", (rows, 2048)),))
+        base = {"w": np.random.default_rng(0).standard_normal((rows, 2048), dtype=np.float32)}
+        path = store(tmp_path, "large", Int8().encode(base, seed=0).payload)
+        update = StoredUpdate(str(path), BlobRef.of_file(path).sha256, 10)
+        given = msgspec.structs.replace(
+            arguments(tmp_path, *(update,) * count),
+            model=model,
+            base=stored_blob(store(tmp_path, "base", encode_tensors(base))),
+        )
+        del base
+        tracemalloc.start()
+        try:
+            merge_stored(given, ignore)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    one = peak_bytes(1024, 16)
+    assert peak_bytes(3072, 16) < 1.1 * one
+    assert peak_bytes(1024, 48) < 1.1 * one
