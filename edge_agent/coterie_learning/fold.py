@@ -94,7 +94,13 @@ class Folded(NamedTuple):
 
 
 def fold_in_memory(
-    merge: Merge, specs: Sequence[TensorSpec], updates: Sequence[Counted], base: Tensors, state: ServerState | None
+    merge: Merge,
+    specs: Sequence[TensorSpec],
+    updates: Sequence[Counted],
+    base: Tensors,
+    state: ServerState | None,
+    *,
+    block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model that is at hand, with all its blocks put together. Raises what that raises."""
     remembered = None if state is None else Remembered(partial(_part, state), state.notes)
@@ -103,21 +109,22 @@ def fold_in_memory(
         merge.init({spec.name: base[spec.name] for spec in specs}),
     )
     notes = found.state.notes
-    for block in fold_parameters(merge, specs, updates, lambda name, *span: _flat(base[name], *span), remembered):
-        notes = block.state.notes
-        for name, span in block.spans.items():
-            found.parameters[name].reshape(-1)[span.start : span.stop] = block.parameters[name]
-            for kind, tensors in block.state.tensors.items():
+    read = partial(_whole, base)
+    for part in fold_parameters(merge, specs, updates, read, remembered, block=block):
+        notes = part.state.notes
+        for name, span in part.spans.items():
+            found.parameters[name].reshape(-1)[span.start : span.stop] = part.parameters[name]
+            for kind, tensors in part.state.tensors.items():
                 found.state.tensors[kind][name].reshape(-1)[span.start : span.stop] = tensors[name]
     return Folded(found.parameters, ServerState(found.state.tensors, notes))
 
 
 def _part(state: ServerState, kind: str, name: str, start: int, stop: int) -> Float32:
-    return _flat(state.tensors[kind][name], start, stop)
+    return _whole(state.tensors[kind], name, start, stop)
 
 
-def _flat(tensor: Float32, start: int, stop: int) -> Float32:
-    return tensor.reshape(-1)[start:stop]
+def _whole(tensors: Tensors, name: str, start: int, stop: int) -> Float32:
+    return tensors[name].reshape(-1)[start:stop]
 
 
 def fold_statistics(statistics: Sequence[RunningMoments], updates: Sequence[Counted], base: Tensors) -> Tensors:

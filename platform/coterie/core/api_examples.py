@@ -122,6 +122,8 @@ EXAMPLES: Mapping[str, object] = {
     "sign_in_path": "/sign-in/MQ.c3rn2x-0f3c/",
     "silhouettes": {"2": 0.41, "3": 0.18},
     "since_round": 8,
+    "server_state": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+    "server_state_bytes": 30624,
     "size_bytes": 15312,
     "slot": "local",
     "slug": "digits",

@@ -23,6 +23,7 @@ def folded(
     samples: Sequence[int] | None = None,
     state: ServerState | None = None,
     codec: Codec | None = None,
+    block: int | None = None,
 ) -> Folded:
     """The merge of `updates`, which have one sample each unless it is said."""
     specs = tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in base.items())
@@ -33,7 +34,7 @@ def folded(
         Counted(partial(_opened, contents, contents.codec.encode(update, seed=7).payload), weight)
         for update, weight in zip(updates, found, strict=True)
     ]
-    return fold_in_memory(merge, specs, counted, base, state)
+    return fold_in_memory(merge, specs, counted, base, state, block=block)
 
 
 @contextmanager

@@ -4171,8 +4171,12 @@ export interface components {
             /** Format: uuid */
             readonly parent: string | null;
             readonly role: components["schemas"]["ModelRole"];
+            /** @example 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 */
             readonly server_state: string | null;
-            /** @description size of what the merge that made it remembers; null: nothing */
+            /**
+             * @description size of what the merge that made it remembers; null: nothing
+             * @example 30624
+             */
             readonly server_state_bytes: number | null;
             /** @example 15312 */
             readonly size_bytes: number;
