@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.local import Scope
+from coterie_learning.local import Scope, lacking_head
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
@@ -34,8 +34,7 @@ def output_layer(model: ModelSpec) -> OutputLayer:
     """
     found = model.head
     if found is None or found.bias is None:
-        lacks = "output layer of one row for each class" if found is None else "bias in its output layer"
-        raise WireError("plan.no_head", f"the model has no {lacks}, so the plan must train all of it")
+        raise WireError("plan.no_head", lacking_head(model))
     return OutputLayer(found.weight, found.bias)
 
 

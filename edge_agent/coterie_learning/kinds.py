@@ -4,12 +4,28 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
+
+
+class Resources(NamedTuple):
+    """What there is beside a plan and a device model."""
+
+    cloud_data: bool
+    """Whether the platform has a data set that its models learn from."""
+    teacher_problem: str | None
+    """Why devices cannot run the pair's cloud model; None: they can."""
+    one_model: bool = True
+    """Whether all devices have models of the same structure."""
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -20,18 +36,27 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
         """The kind as a plan writes it, e.g. ``"int8"``."""
         return str(self.__struct_config__.tag)
 
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        """What the kind cannot work with; None: it can.
+
+        `model` and `resources` are None while they are not known, as for a plan without a federation: the kind speaks
+        of the other kinds of `plan` alone then.
+        """
+        return None
+
 
 K = TypeVar("K", bound=Kind)
+K_co = TypeVar("K_co", bound=Kind, covariant=True)
 
 
-class Registry(Generic[K]):
+class Registry(Generic[K_co]):
     """The kinds that fit one slot: every subclass of `base` that a module of `package` defines."""
 
-    def __init__(self, slot: str, package: ModuleType, base: type[K]) -> None:
+    def __init__(self, slot: str, package: ModuleType, base: type[K_co]) -> None:
         self.slot = slot
-        self.kinds: Mapping[str, type[K]] = _discover(package, base)
+        self.kinds: Mapping[str, type[K_co]] = _discover(package, base)
 
-    def parse(self, raw: object) -> K:
+    def parse(self, raw: object) -> K_co:
         """The kind that `raw`, ``{"kind": name, **hyperparameters}``, stands for.
 
         Raises WireError ``plan.unknown_kind`` or ``plan.invalid``.

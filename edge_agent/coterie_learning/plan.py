@@ -1,10 +1,10 @@
 """The plan: what a federation does, as data, one kind in each slot."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -12,16 +12,15 @@ from coterie_learning import groups, merge, pace, rollout
 from coterie_learning.codec import Codec
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
 from coterie_learning.groups import Groups
-from coterie_learning.groups.one import One
 from coterie_learning.help import Help
-from coterie_learning.kinds import Registry
+from coterie_learning.kinds import Kind, Registry, Resources
 from coterie_learning.local import Local
 from coterie_learning.merge import Merge
-from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.pace import Pace
 from coterie_learning.privacy import Privacy
 from coterie_learning.rollout import Rollout
-from coterie_wire.conditions import Requirements
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason, Requirements
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_json, from_values
 
@@ -32,7 +31,18 @@ PACE = Registry("pace", pace, Pace)
 MERGE = Registry("merge", merge, Merge)
 GROUPS = Registry("groups", groups, Groups)
 ROLLOUT = Registry("rollout", rollout, Rollout)
+SLOTS: Mapping[str, Registry[Kind]] = {
+    registry.slot: registry for registry in (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
+}
+"""The registry of each slot, in the order in which plans are written."""
 PRESETS = Path(__file__).parent / "presets"
+
+
+class Misfit(NamedTuple):
+    """A kind that cannot work with something."""
+
+    slot: str
+    reason: Reason
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +57,22 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help: Help
     groups: Groups
     rollout: Rollout
+
+    @property
+    def needs_cloud_model(self) -> bool:
+        """Whether rounds need a cloud model."""
+        return self.local.needs_teacher() or self.merge.trains_cloud_model
+
+    def kind_in(self, slot: str) -> Kind:
+        """Raises AttributeError where there is no such slot."""
+        kind: Kind = getattr(self, slot)
+        return kind
+
+    def misfits(self, model: ModelSpec | None, resources: Resources | None) -> Iterator[Misfit]:
+        """What its kinds cannot work with; see `Kind.misfit`."""
+        for slot in SLOTS:
+            if (reason := self.kind_in(slot).misfit(self, model, resources)) is not None:
+                yield Misfit(slot, reason)
 
     @property
     def device(self) -> DevicePlan:
@@ -68,10 +94,21 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_plan(raw: object) -> Plan:
+    """The plan that `raw` stands for, whose kinds work with one another; see `read_plan`.
+
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
+    """
+    plan = read_plan(raw)
+    for slot, reason in plan.misfits(None, None):
+        raise WireError("plan.invalid", f"slot {slot}, kind {plan.kind_in(slot).name}: {reason.sentence}")
+    return plan
+
+
+def read_plan(raw: object) -> Plan:
     """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
 
     A slot that is left out has sgd, int8, sync, fed_avg, at_once or nothing; requirements have the defaults of their
-    fields.
+    fields. Whether its kinds work with one another is not looked at.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
@@ -79,7 +116,7 @@ def parse_plan(raw: object) -> Plan:
         slots = from_values(raw, _Slots)
     except msgspec.ValidationError as error:
         raise WireError("plan.invalid", f"plan: {error}") from error
-    plan = Plan(
+    return Plan(
         local=LOCAL.parse(slots.local),
         codec=CODEC.parse(slots.codec),
         privacy=PRIVACY.parse(slots.privacy),
@@ -90,18 +127,6 @@ def parse_plan(raw: object) -> Plan:
         groups=GROUPS.parse(slots.groups),
         rollout=ROLLOUT.parse(slots.rollout),
     )
-    if not isinstance(plan.groups, One) and not isinstance(plan.merge, DistillMerge):
-        detail = (
-            f"slot groups: {plan.groups.name} compares outputs on the cloud data, which only merge distill computes"
-        )
-        raise WireError("plan.invalid", detail)
-    if plan.rollout.is_staged() and isinstance(plan.merge, DistillMerge):
-        detail = (
-            "slot rollout: a merge by distillation publishes a cloud model and every group's device model together, "
-            f"which {plan.rollout.name} cannot try one by one; leave it at_once and start roll-outs of versions by hand"
-        )
-        raise WireError("plan.invalid", detail)
-    return plan
 
 
 def stored_plan(document: object) -> Plan:
@@ -116,8 +141,7 @@ def plan_document(plan: Plan) -> Document:
 
 def plan_schema() -> Mapping[str, Document]:
     """JSON schema by slot and kind, for validation elsewhere and for drawing forms; `requirements` has no kinds."""
-    slots = (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
-    kinds: dict[str, Document] = {slot.slot: dict(slot.schema()) for slot in slots}
+    kinds: dict[str, Document] = {slot: dict(registry.schema()) for slot, registry in SLOTS.items()}
     return kinds | {"requirements": msgspec.json.schema(Requirements)}
 
 

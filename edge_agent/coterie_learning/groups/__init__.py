@@ -1,7 +1,7 @@
 """Slot `groups`: does one model serve all? One module a kind."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from coterie_learning.grouping.distances import ModelOutputs
 from coterie_learning.kinds import Kind
@@ -24,6 +24,9 @@ class Grouping(NamedTuple):
 
 class Groups(Kind, frozen=True):
     """How the devices of a federation are divided among models."""
+
+    divides: ClassVar[bool] = True
+    """Whether there may be several groups."""
 
     def split(self, outputs: ModelOutputs) -> Grouping:
         """Divide the models that give `outputs` for the cloud data."""

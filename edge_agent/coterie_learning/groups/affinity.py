@@ -7,7 +7,7 @@ the models would be divided otherwise: what personal habits and noise make of a 
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -18,6 +18,12 @@ from coterie_learning.grouping.distances import Distances, ModelOutputs, group_d
 from coterie_learning.grouping.silhouette import mean_silhouette
 from coterie_learning.grouping.stability import Divided, prediction_strength
 from coterie_learning.groups import Grouping, Groups
+from coterie_learning.kinds import Resources
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 SWEEP_FACTOR = 1.5
 """Between one preference and the next."""
@@ -40,6 +46,12 @@ class Affinity(Groups, frozen=True, tag="affinity"):
     least_members: Annotated[
         int, Meta(ge=1, le=1_000_000, description="devices that a group needs; the rest join the nearest other one")
     ] = 3
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        if plan.merge.trains_cloud_model:
+            return None
+        sentence = "it compares what models give for cloud data, which only a merge computes that trains a cloud model"
+        return Reason("plan.needs_outputs", sentence)
 
     def split(self, outputs: ModelOutputs) -> Grouping:
         return self.split_by(model_distances(outputs))

@@ -4,13 +4,11 @@ A kind gives the rules that devices and the platform go by. What they do by thes
 the same whatever the kind.
 """
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 from coterie_learning.drift.choice import AnyDetector
 from coterie_learning.kinds import Kind
-
-Portion = Literal["head", "head_and_units", "learner"]
-"""What a helper sends: rows of the output layer; rows and the body units they lean on; its whole model."""
+from coterie_learning.portions.rules import PortionRules
 
 
 class WatchRules(Protocol):
@@ -83,18 +81,6 @@ class MatchRules(Protocol):
     @property
     def judge_s(self) -> float:
         """Seconds in which the portion must be fetched, merged and judged."""
-
-
-class PortionRules(Protocol):
-    """What a helper sends."""
-
-    @property
-    def portion(self) -> Portion:
-        """Which part of its model."""
-
-    @property
-    def share(self) -> float:
-        """Share of body units, or of a forest's trees, that a portion holds."""
 
 
 class HelpRules(WatchRules, MatchRules, PortionRules, Protocol):

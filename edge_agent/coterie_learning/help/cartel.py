@@ -4,13 +4,21 @@ Daga, Nicholson, Gavrilovska, Lugones 2019, doi 10.1145/3357223.3362708; portion
 successor Canoe (arXiv 2108.12124).
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from coterie_learning.drift.choice import AnyDetector
 from coterie_learning.drift.window import Window
-from coterie_learning.help import Help, Portion
+from coterie_learning.help import Help
+from coterie_learning.kinds import Resources
+from coterie_learning.portions.rules import Portion, portion_specs
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 
 class Cartel(Help, frozen=True, tag="cartel"):
@@ -78,6 +86,18 @@ class Cartel(Help, frozen=True, tag="cartel"):
     def __post_init__(self) -> None:
         if self.recent_batches > self.window_batches:
             raise ValueError("recent_batches must not exceed window_batches")
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        if self.portion == "learner" and resources is not None and resources.one_model:
+            sentence = "portion learner is for devices whose models differ, and these share one"
+            return Reason("plan.needs_unlike_models", sentence)
+        if model is None:
+            return None
+        try:
+            portion_specs(self, model, (0,))
+        except WireError as error:
+            return Reason(error.code, error.detail)
+        return None
 
     def rules(self) -> "Cartel":
         return self

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 
 from coterie_learning.device_state import State
-from coterie_learning.kinds import Kind
+from coterie_learning.kinds import Kind, Resources
 from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
 from coterie_wire.contract import PER_PARAMETER
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 STEP = "step"
 """The scalar that counts the steps done before; no weight of a plan."""
@@ -68,6 +72,12 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 WHOLE = Scope()
+
+
+def lacking_head(model: ModelSpec) -> str:
+    """What `model`, whose head has no bias or which has no head, lacks for its rows to be trained one by one."""
+    lacks = "output layer of one row for each class" if model.head is None else "bias in its output layer"
+    return f"the model has no {lacks}, so the plan must train all of it"
 
 
 class Stopping(msgspec.Struct, frozen=True):
@@ -152,6 +162,25 @@ class Local(Kind, frozen=True):
         """The update, and the state after it."""
         difference = {name: tensor - broadcast.received[name] for name, tensor in trained.parameters.items()}
         return Ended({DELTA: difference}, state)
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        """What the graph, the output layer or the teacher lacks of what the kind says that it needs."""
+        if model is None:
+            return None
+        try:
+            self.needs().check(model)
+        except WireError as error:
+            return Reason(error.code, error.detail)
+        if not self.scope().is_whole and (model.head is None or model.head.bias is None):
+            return Reason("plan.no_head", lacking_head(model))
+        if not self.needs_teacher():
+            return None
+        if not model.classes:
+            return Reason("plan.needs_classes", "devices learn from a cloud model only to tell classes apart")
+        if resources is not None and resources.teacher_problem is not None:
+            problem = f"devices cannot learn from the cloud model: {resources.teacher_problem}"
+            return Reason("plan.needs_teacher", problem)
+        return None
 
     def epochs_wanted(self) -> int:
         """Passes over the device's samples in one round."""

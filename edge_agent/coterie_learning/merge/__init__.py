@@ -49,6 +49,8 @@ class Merge(Kind, frozen=True):
     """
 
     reads: ClassVar[Reads]
+    trains_cloud_model: ClassVar[bool] = False
+    """Whether the cloud model learns too, on the cloud data, where the devices' models are compared."""
 
     def counted(self, samples: Sequence[int]) -> Sequence[int]:
         """How often each of the updates counts, by the `samples` it was computed from; once, if a kind says no more."""

@@ -6,14 +6,20 @@ paper's defence against poisoned ones.
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
 
 from coterie_learning.grouping.distances import ModelOutputs
+from coterie_learning.kinds import Resources
 from coterie_learning.merge import Merge, Reads
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
 from coterie_wire.tensors import Float32
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 
 class DistillMerge(Merge, frozen=True, tag="distill"):
@@ -45,6 +51,14 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
     ] = 0.0
     reads: ClassVar[Reads] = "models"
+    trains_cloud_model: ClassVar[bool] = True
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        if model is not None and (model.task != "classes" or not model.classes):
+            return Reason("plan.needs_classes", f"merging by distillation is for classes, not for {model.task}")
+        if resources is not None and not resources.cloud_data:
+            return Reason("plan.needs_cloud_data", "it teaches the cloud model with a data set of the platform's")
+        return None
 
     def kept(self, accuracies: Sequence[float]) -> tuple[int, ...]:
         """Which of the models count, by their accuracies on the cloud data: all but the worst share, at least one.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_learning.codec import Codec
-from coterie_learning.help import PortionRules
-from coterie_learning.portions.rows import check_classes, merge_rows, partition_rows, row_specs
-from coterie_learning.portions.units import merge_units, partition_units, unit_specs
+from coterie_learning.portions.rows import check_classes, merge_rows, partition_rows
+from coterie_learning.portions.rules import PortionRules, portion_specs
+from coterie_learning.portions.units import merge_units, partition_units
 from coterie_learning.privacy import Privacy
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensors import Tensors
@@ -35,14 +35,7 @@ class Terms(NamedTuple):
 
         Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
         """
-        check_classes(self.classes, self.model.classes)
-        match self.rules.portion:
-            case "head":
-                return row_specs(self.model, self.classes)
-            case "head_and_units":
-                return unit_specs(self.model, self.classes, self.rules.share)
-            case "learner":
-                return self.model.parameters
+        return portion_specs(self.rules, self.model, self.classes)
 
     @property
     def largest_bytes(self) -> int:

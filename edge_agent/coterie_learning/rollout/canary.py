@@ -6,11 +6,17 @@ data it has: none can outvote the others by claiming more.
 """
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from coterie_learning.kinds import Resources
 from coterie_learning.rollout import Rollout, Standing, Verdict
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.conditions import Reason
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 ROUNDING = 1e-9
 """Means of the same numbers differ by so much in another order."""
@@ -37,6 +43,13 @@ class Canary(Rollout, frozen=True, tag="canary"):
     within_s: Annotated[
         float, Meta(ge=1, le=30 * 86_400, description="seconds after which it is judged by what has been reported")
     ] = 3600.0
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        if not plan.merge.trains_cloud_model:
+            return None
+        sentence = "it tries one version at a time, and the merge publishes a cloud model and a device model for every "
+        sentence += "group together; leave at_once and start roll-outs of versions by hand"
+        return Reason("plan.needs_single_versions", sentence)
 
     def is_staged(self) -> bool:
         return True

@@ -36,19 +36,11 @@ class WrongState(CoterieError):
 
 
 class PlanDoesNotFit(CoterieError):
-    """Fields: pair, problem."""
+    """Fields: pair, slot, kind_name, reason, problem."""
 
     code = "federations.plan_does_not_fit"
     kind = ErrorKind.INVALID
-    sentence = "Pair {pair} cannot be used under this plan: {problem}."
-
-
-class CloudDataMissing(CoterieError):
-    """Fields: merge."""
-
-    code = "federations.cloud_data_missing"
-    kind = ErrorKind.INVALID
-    sentence = "Merge {merge} teaches the cloud model with a data set of the platform's: name it as cloud_data."
+    sentence = "Pair {pair} cannot be used under this plan: {slot} {kind_name}: {problem}."
 
 
 class CloudDataDoesNotFit(CoterieError):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coterie_learning.plan import Document, Plan, parse_plan, plan_document
+from coterie_learning.plan import Document, Plan, parse_plan, plan_document, read_plan
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -49,17 +49,16 @@ def problems_of(raw: Mapping[str, object]) -> list[PlanProblem]:
     found: list[PlanProblem] = []
     for slot, value in raw.items():
         try:
-            parse_plan({slot: value})
+            read_plan({slot: value})
         except WireError as error:
             path = FIELD.search(error.detail)
             named = path.group(1) if path else ""
             known = slot if slot in Plan.__struct_fields__ else ""
             found.append(PlanProblem(known, "" if named == slot else named, error.code, error.detail))
     if not found:
-        try:
-            parse_plan(raw)
-        except WireError as error:  # slots that fit one by one and not together
-            found.append(PlanProblem("", "", error.code, error.detail))
+        found = [
+            PlanProblem(slot, "", reason.code, reason.sentence) for slot, reason in read_plan(raw).misfits(None, None)
+        ]
     return found
 
 

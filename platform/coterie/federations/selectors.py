@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, ready_devices
-from coterie_learning.groups.one import One
 from coterie_learning.plan import Plan
 
 
@@ -64,7 +63,7 @@ def followed_federation(device: Device) -> Federation | None:
 
 def lines_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
     """The group's name of each of `devices` that has one now; none under a plan without groups."""
-    if isinstance(plan.groups, One):
+    if not plan.groups.divides:
         return {}
     memberships = Membership.objects.filter(federation=federation, device__in=devices, until=None)
     return dict(memberships.values_list("device_id", "group__name"))

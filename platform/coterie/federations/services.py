@@ -8,7 +8,6 @@ from django.utils.text import slugify
 from coterie.audit.recording import audited
 from coterie.federations.errors import (
     CloudDataDoesNotFit,
-    CloudDataMissing,
     HeldOutDoesNotFit,
     NameTaken,
     PairInUse,
@@ -21,12 +20,8 @@ from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
 from coterie.registry.models import Dataset, ModelPair
 from coterie.registry.selectors import misfit
-from coterie_learning.heads import output_layer
-from coterie_learning.help import HelpRules
-from coterie_learning.merge.distill import DistillMerge
+from coterie_learning.kinds import Resources
 from coterie_learning.plan import Plan, parse_plan, plan_document
-from coterie_learning.portions.payload import Terms
-from coterie_wire.errors import WireError
 
 
 @audited("federations.create_federation")
@@ -46,7 +41,7 @@ def create_federation(
     """A federation that waits to be started.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, BadTag, HeldOutDoesNotFit,
-    CloudDataDoesNotFit, CloudDataMissing or PlanDoesNotFit.
+    CloudDataDoesNotFit or PlanDoesNotFit.
     """
     if device_tag:
         checked_tags([device_tag])
@@ -82,7 +77,7 @@ def create_federation(
 def change_plan(*, federation: Federation, plan: object) -> None:
     """Another plan from the next round on; the round that is open keeps its own.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, CloudDataMissing or PlanDoesNotFit.
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, or PlanDoesNotFit.
     """
     parsed = parse_plan(plan)
     check_plan_fits(parsed, federation.pair, federation.cloud_data)
@@ -112,34 +107,12 @@ def finish_federation(*, federation: Federation) -> None:
 
 
 def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:
-    """Check that the pair's models can do what the plan asks, and that its merge has the data that it needs.
-
-    Raises CloudDataMissing or PlanDoesNotFit.
-    """
-    rules = plan.help.rules()
-    if rules is not None and (problem := _why_no_portions(plan, rules, pair)) is not None:
-        raise PlanDoesNotFit(pair=pair.slug, problem=problem)
-    model = pair.model_spec()
-    try:
-        plan.local.weights(0).check(model.scalars)
-    except WireError as error:
-        raise PlanDoesNotFit(pair=pair.slug, problem=error.detail) from error
-    if isinstance(plan.merge, DistillMerge) and model.task != "classes":
-        raise PlanDoesNotFit(pair=pair.slug, problem=f"merging by distillation is for classes, not for {model.task}")
-    if isinstance(plan.merge, DistillMerge) and cloud_data is None:
-        raise CloudDataMissing(merge=plan.merge.name)
-    learns_classes = plan.local.needs_teacher() or isinstance(plan.merge, DistillMerge)
-    if learns_classes and not pair.model_spec().classes:
-        raise PlanDoesNotFit(pair=pair.slug, problem="only models that tell classes apart are distilled")
-    if plan.local.needs_teacher() and pair.teacher_predict_id is None:
-        why = pair.report.get("teacher_problem") or "it was checked before devices could learn from cloud models"
-        problem = f"no graph for devices could be made of its cloud model ({why})"
-        raise PlanDoesNotFit(pair=pair.slug, problem=problem)
-    if not plan.local.scope().is_whole:
-        try:
-            output_layer(model)
-        except WireError as error:
-            raise PlanDoesNotFit(pair=pair.slug, problem=error.detail) from error
+    """Check that every kind of the plan can work with the pair's models and the cloud data. Raises PlanDoesNotFit."""
+    resources = Resources(cloud_data=cloud_data is not None, teacher_problem=_why_no_teacher(pair))
+    for slot, reason in plan.misfits(pair.model_spec(), resources):
+        raise PlanDoesNotFit(
+            pair=pair.slug, slot=slot, kind_name=plan.kind_in(slot).name, reason=reason.code, problem=reason.sentence
+        )
 
 
 @transaction.atomic
@@ -151,12 +124,9 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
     ADVANCE.send(federation=str(federation.pk))
 
 
-def _why_no_portions(plan: Plan, rules: HelpRules, pair: ModelPair) -> str | None:
-    """Why no device could give another a portion of the pair's device model; None: it can."""
-    if rules.portion == "learner":
-        return "portion learner is for devices whose models differ, and the members of a federation share one"
-    try:
-        _ = Terms(pair.model_spec(), (0,), rules, plan.codec, plan.privacy).specs
-    except WireError as error:
-        return error.detail
-    return None
+def _why_no_teacher(pair: ModelPair) -> str | None:
+    """Why devices cannot run the pair's cloud model; None: they can."""
+    if pair.teacher_predict_id is not None:
+        return None
+    why = pair.report.get("teacher_problem") or "it was checked before devices could learn from cloud models"
+    return f"no graph for devices could be made of it ({why})"

@@ -31,7 +31,6 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import BASE, Blob, Metric, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file
-from coterie_learning.groups.one import One
 from coterie_wire.structs import from_values
 
 LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, network=False)
@@ -128,7 +127,7 @@ def _candidates_of_group(line: NewLine, before: Mapping[str, Versions], kept: Ke
 
 
 def _split(merge: Merge, updates: Sequence[Update], result: DistillMergeResult) -> FoundSplit | None:
-    if isinstance(merge.parsed_plan().groups, One):
+    if not merge.parsed_plan().groups.divides:
         return None
     return FoundSplit(
         lines={update.device_id: judged.line for update, judged in zip(updates, result.judged, strict=True)},

@@ -19,9 +19,8 @@ from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
 from coterie.rounds.transitions import explain, step, tell, tell_all
-from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.pace import Standing
-from coterie_learning.plan import Plan, plan_document
+from coterie_learning.plan import plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
 from coterie_wire.conditions import Reason
@@ -69,7 +68,7 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     plan = federation.parsed_plan()
     if not plan.pace.holds_rounds():
         return reasons.HOLDS_NONE
-    if _needs_cloud(plan) and champion(federation.pair_id, Role.CLOUD) is None:
+    if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD) is None:
         return reasons.NO_CLOUD_MODEL
     needed = plan.pace.devices_needed()
     if eligible_devices(federation, now=now).order_by()[:needed].count() >= needed:
@@ -187,10 +186,6 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
 def _wanted(round_: Round, so_far: Standing) -> int:
     pace = round_.parsed_plan().pace
     return pace.invite_count(eligible=MAX_DEVICES, live=so_far.live, delivered=so_far.delivered)
-
-
-def _needs_cloud(plan: Plan) -> bool:
-    return plan.local.needs_teacher() or isinstance(plan.merge, DistillMerge)
 
 
 class _Lines:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.accounts.permissions import SignedInToRead
-from coterie.core.errors import CoterieError
+from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
 from coterie.federations.previewing import PlanProblem, changes_between, complete, problems_of
@@ -93,8 +93,9 @@ def _unfit(federation: Federation, raw: dict[str, object]) -> dict[str, str] | N
     """Why a plan that is right in itself is none for this federation's pair and data."""
     try:
         check_plan_fits(parse_plan(raw), federation.pair, federation.cloud_data)
-    except CoterieError as error:
-        return asdict(PlanProblem("", "", error.code, str(error).rstrip(".")))
+    except PlanDoesNotFit as error:
+        told = error.fields
+        return asdict(PlanProblem(str(told["slot"]), "", str(told["reason"]), str(error).rstrip(".")))
     except WireError:  # it is not right in itself
         return None
     return None

@@ -18,7 +18,6 @@ from coterie.seeding.lineages import parameters
 from coterie.transfer import reasons
 from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay, Transfer
 from coterie.transfer.neighbourhood import prior_of
-from coterie_learning.groups.affinity import Affinity
 from coterie_learning.profile import jensen_shannon
 from coterie_wire.helping import Profile
 
@@ -38,7 +37,7 @@ def add_help_between(federation: Federation, members: Sequence[Device], *, rando
     if plan.help.rules() is not None:
         _tell_profiles(federation, members, random)
         _help_one_another(federation, members[:ASKING], random, now)
-    if isinstance(plan.groups, Affinity):
+    if plan.groups.divides:
         _divide(federation, members, random)
 
 

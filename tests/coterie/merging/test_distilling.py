@@ -15,7 +15,7 @@ from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
 from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
-from coterie.federations.errors import CloudDataMissing, PlanDoesNotFit
+from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.models import Federation, Group, Membership, Split
 from coterie.merging.checkpoints import merges_with_checkpoints
 from coterie.merging.models import Update
@@ -279,8 +279,9 @@ def test_a_job_that_cannot_succeed_ends_the_round(pair: ModelPair) -> None:
 def test_it_needs_cloud_data_and_a_cloud_model() -> None:
     pair = make_pair()
     make_version(pair)
-    with pytest.raises(CloudDataMissing):
+    with pytest.raises(PlanDoesNotFit, match="data set of the platform") as caught:
         make_federation(pair, plan=PLAN)
+    assert caught.value.fields["reason"] == "plan.needs_cloud_data"
     _, (device,) = opened(pair, devices=1)
     wait = device.check_in(later(0)).wait
     assert wait is not None and wait.code == "rounds.no_cloud_model"

@@ -67,4 +67,4 @@ def test_a_plan_that_the_pair_cannot_follow_is_told(api: APIClient) -> None:
     plan = {"merge": {"kind": "distill"}}
     told = api.post(f"/api/federations/{federation.pk}/plan-preview/", {"plan": plan}).json()
     (problem,) = told["problems"]
-    assert (problem["slot"], problem["code"], told["effects"]) == ("", "federations.cloud_data_missing", [])
+    assert (problem["slot"], problem["code"], told["effects"]) == ("merge", "plan.needs_cloud_data", [])

@@ -9,9 +9,9 @@ import pytest
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.help import Portion
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.portions.payload import Terms, decode_portion, encode_portion, learner_parameters, merge_portion
+from coterie_learning.portions.rules import Portion
 from coterie_learning.privacy.clip import Clip
 from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.errors import WireError

@@ -1,0 +1,38 @@
+"""Which part of its model a helper sends."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from coterie_learning.portions.rows import check_classes, row_specs
+from coterie_learning.portions.units import unit_specs
+from coterie_wire.bundle import ModelSpec, TensorSpec
+
+Portion = Literal["head", "head_and_units", "learner"]
+"""Rows of the output layer; rows and the body units that they lean on; the whole model."""
+
+
+class PortionRules(Protocol):
+    """What a helper sends."""
+
+    @property
+    def portion(self) -> Portion:
+        """Which part of its model."""
+
+    @property
+    def share(self) -> float:
+        """Share of body units, or of a forest's trees, that a portion holds."""
+
+
+def portion_specs(rules: PortionRules, model: ModelSpec, classes: Sequence[int]) -> tuple[TensorSpec, ...]:
+    """The tensors of a portion of `model` that serves `classes`, which are ascending.
+
+    Raises WireError ``portion.unsupported`` or ``portion.unknown_class``.
+    """
+    check_classes(classes, model.classes)
+    match rules.portion:
+        case "head":
+            return row_specs(model, classes)
+        case "head_and_units":
+            return unit_specs(model, classes, rules.share)
+        case "learner":
+            return model.parameters

@@ -1,0 +1,102 @@
+"""Every kind says itself what it cannot work with."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from coterie_learning.kinds import Kind, Resources
+from coterie_learning.plan import SLOTS, parse_plan, presets, read_plan
+from coterie_wire.bundle import Head, ModelSpec, TensorSpec
+from coterie_wire.errors import WireError
+
+CODE = re.compile(r"[a-z]+\.[a-z_]+")
+EVERYTHING = Resources(cloud_data=True, teacher_problem=None)
+NOTHING = Resources(cloud_data=False, teacher_problem="it was not compiled")
+KINDS = [pytest.param(slot, kind, id=f"{slot}-{name}") for slot in SLOTS for name, kind in SLOTS[slot].kinds.items()]
+
+
+def classifier(*, head: bool = True, scalars: tuple[str, ...] = ("momentum", "distillation_weight")) -> ModelSpec:
+    """Two classes from two numbers, by way of two hidden units."""
+    spec = ModelSpec.of_classifier(
+        inputs=(TensorSpec("x", "float32", (2,)),),
+        classes=2,
+        batch_size=4,
+        parameters=(
+            TensorSpec("body.bias", "float32", (2,)),
+            TensorSpec("body.weight", "float32", (2, 2)),
+            TensorSpec("head.bias", "float32", (2,)),
+            TensorSpec("head.weight", "float32", (2, 2)),
+        ),
+        head=Head("head.weight", "head.bias") if head else None,
+    )
+    return msgspec.structs.replace(spec, scalars=("learning_rate", "proximal_weight", *scalars))
+
+
+@pytest.mark.parametrize(("slot", "kind"), KINDS)
+@pytest.mark.parametrize("resources", [None, EVERYTHING, NOTHING])
+@pytest.mark.parametrize("model", [None, classifier(), classifier(head=False, scalars=())])
+def test_a_misfit_is_none_or_a_reason(
+    slot: str, kind: type[Kind], model: ModelSpec | None, resources: Resources | None
+) -> None:
+    plan = read_plan({slot: {"kind": kind.__struct_config__.tag}})
+    found = plan.kind_in(slot).misfit(plan, model, resources)
+    if found is not None:
+        assert CODE.fullmatch(found.code)
+        assert found.sentence == found.sentence.strip().rstrip(".")
+
+
+@pytest.mark.parametrize(("slot", "kind"), KINDS)
+def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
+    choice = {slot: {"kind": kind.__struct_config__.tag}}
+    others: list[Mapping[str, object]] = [{}, {"merge": {"kind": "distill"}, "local": {"kind": "distill"}}]
+    misfits = [list(read_plan({**other, **choice}).misfits(classifier(), EVERYTHING)) for other in others]
+    assert [] in misfits
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_fit_a_classifier_with_everything(name: str) -> None:
+    assert list(presets()[name].misfits(classifier(), EVERYTHING)) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "model", "resources", "slot", "code"),
+    [
+        ({"local": {"kind": "sgd", "momentum": 0.9}}, classifier(scalars=()), None, "local", "plan.does_not_fit"),
+        ({"local": {"kind": "distill"}}, classifier(), NOTHING, "local", "plan.needs_teacher"),
+        ({"local": {"kind": "distill"}}, classifier(head=False), EVERYTHING, "local", "plan.no_head"),
+        ({"merge": {"kind": "distill"}}, classifier(), NOTHING, "merge", "plan.needs_cloud_data"),
+        ({"help": {"kind": "cartel"}}, classifier(head=False), EVERYTHING, "help", "portion.unsupported"),
+        (
+            {"help": {"kind": "cartel", "portion": "learner"}},
+            classifier(),
+            EVERYTHING,
+            "help",
+            "plan.needs_unlike_models",
+        ),
+        ({"groups": {"kind": "affinity"}}, None, None, "groups", "plan.needs_outputs"),
+        (
+            {"rollout": {"kind": "canary"}, "merge": {"kind": "distill"}},
+            None,
+            None,
+            "rollout",
+            "plan.needs_single_versions",
+        ),
+    ],
+)
+def test_what_a_kind_cannot_work_with(
+    raw: Mapping[str, object], model: ModelSpec | None, resources: Resources | None, slot: str, code: str
+) -> None:
+    assert [(found.slot, found.reason.code) for found in read_plan(raw).misfits(model, resources)] == [(slot, code)]
+
+
+def test_a_whole_model_may_be_sent_where_models_differ() -> None:
+    plan = read_plan({"help": {"kind": "cartel", "portion": "learner"}})
+    assert list(plan.misfits(classifier(), EVERYTHING._replace(one_model=False))) == []
+
+
+def test_a_plan_whose_kinds_do_not_work_with_one_another_is_refused() -> None:
+    with pytest.raises(WireError, match="slot groups, kind affinity: ") as caught:
+        parse_plan({"groups": {"kind": "affinity"}})
+    assert caught.value.code == "plan.invalid"
