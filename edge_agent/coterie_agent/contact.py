@@ -18,6 +18,7 @@ from coterie_agent.store.journal import Journal
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
+from coterie_learning.kind_names import own_kinds
 from coterie_wire.conditions import Conditions
 from coterie_wire.message import Message
 from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
@@ -79,6 +80,7 @@ class Contact:
         self._backoff = Backoff()
         self._due_at = self._not_before = 0.0  # on the monotonic clock
         self._told: tuple[Told, int] | None = None
+        self._may_say_more = False
 
     def run(self) -> None:
         """Until the situation says stop."""
@@ -135,6 +137,8 @@ class Contact:
             if self.situation.now.link == "offline":
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
+            if directive.ignores_unknown and not self._may_say_more:
+                self._may_say_more, self._told = True, None  # check in again at once, with what 0.1 would refuse
             # Before anybody acts on the answer: a round must not begin with an own model that is to go.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the own model came from a version that was rolled back, and is what it was before")
@@ -158,7 +162,9 @@ class Contact:
         self.situation.link("offline", reason_of(error))
 
     def _message(self, now: Now) -> CheckIn:
-        train_step_s = self.journal.measured("train_step_s")
+        capabilities = msgspec.structs.replace(self.capabilities, train_step_s=self.journal.measured("train_step_s"))
+        if self._may_say_more:
+            capabilities = msgspec.structs.replace(capabilities, kinds=own_kinds())
         return CheckIn(
             protocol=PROTOCOL,
             conditions=now.conditions,
@@ -168,7 +174,7 @@ class Contact:
             metadata=DataMetadata(
                 samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
             ),
-            capabilities=msgspec.structs.replace(self.capabilities, train_step_s=train_step_s),
+            capabilities=capabilities,
             standing=now.standing,
             help=now.asking,
         )

@@ -8,12 +8,12 @@ from msgspec import Meta
 from coterie_learning import codec, help, local, privacy
 from coterie_learning.codec import Codec
 from coterie_learning.help import Help
-from coterie_learning.kinds import Registry
+from coterie_learning.kinds import Kind, Registry
 from coterie_learning.local import Local
 from coterie_learning.privacy import Privacy
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import UNREADABLE, WireError
-from coterie_wire.structs import from_json
+from coterie_wire.structs import from_json, from_values
 
 LOCAL = Registry("local", local, Local)
 CODEC = Registry("codec", codec, Codec)
@@ -21,7 +21,7 @@ PRIVACY = Registry("privacy", privacy, Privacy)
 HELP = Registry("help", help, Help)
 
 
-class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a device learns, reports, and helps others, parsed."""
 
     local: Local
@@ -34,6 +34,26 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spares_newest: bool = False
     """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
     and each version that comes can be compared on samples that neither was trained on by the device."""
+
+
+def device_plan_json(plan: DevicePlan) -> bytes:
+    """`plan` as devices are told it.
+
+    What has its default is left out, so that a device which does not know a newer field reads the plan; defaults
+    therefore never change. Any other value of such a field is refused by the device, which could not heed it.
+    """
+    document = from_values(msgspec.to_builtins(plan), dict[str, object])
+    for slot in ("local", "codec", "privacy", "requirements", "help"):
+        document[slot] = _without_defaults(getattr(plan, slot))
+    return msgspec.json.encode(document)
+
+
+def _without_defaults(struct: Kind | Requirements) -> dict[str, object]:
+    named: dict[str, object] = {"kind": struct.name} if isinstance(struct, Kind) else {}
+    fields = msgspec.structs.fields(struct)
+    return named | {
+        field.name: getattr(struct, field.name) for field in fields if getattr(struct, field.name) != field.default
+    }
 
 
 def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:

@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,8 +28,14 @@ class Resources(NamedTuple):
     """Whether all devices have models of the same structure."""
 
 
+FIRST_RELEASE = "0.1"
+
+
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """Hyperparameters of one algorithm; a subclass names itself with ``tag``, its module docstring cites the source."""
+
+    since: ClassVar[str] = FIRST_RELEASE
+    """The first release that has it."""
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ Network = Literal["wifi", "ethernet", "metered", "none", "unknown"]
 TemperatureC = Annotated[float, Meta(ge=-100, le=200)]
 
 
-class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Conditions(msgspec.Struct, frozen=True):
     """The answers of a device's probes; a probe that cannot tell says so."""
 
     charging: Answer = "unknown"
@@ -37,7 +37,7 @@ class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "refuse"
 
 
-class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Reason(msgspec.Struct, frozen=True):
     """Why something waits: a stable code for programs, a sentence for people."""
 
     code: Annotated[str, Meta(max_length=64)]

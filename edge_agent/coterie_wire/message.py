@@ -12,5 +12,10 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Identifier = Annotated[str, Meta(max_length=64)]
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A struct that travels as JSON; unknown fields are refused."""
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A struct that travels as JSON.
+
+    A field with a default is left out where it has it, and one that is not known is passed over, so that both sides may
+    be of different releases. What decides how a device computes (plans, requirements, manifests) is read otherwise: a
+    field that is not known is refused there.
+    """

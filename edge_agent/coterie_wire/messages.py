@@ -31,6 +31,7 @@ from coterie_wire.version import SPOKEN
 
 MAX_CLASS_COUNTS = 10_000
 MAX_WITHDRAWN = 64
+KindName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
 
 
 class Capabilities(Message, frozen=True):
@@ -44,6 +45,8 @@ class Capabilities(Message, frozen=True):
     """Version of the agent."""
     train_step_s: Seconds | None = None
     """Measured median of one train step; None until one has run."""
+    kinds: Annotated[Mapping[KindName, Annotated[tuple[KindName, ...], Meta(max_length=100)]], Meta(max_length=20)] = {}
+    """By slot of a plan, the names of the kinds that the device has; empty: those of agent 0.1."""
 
 
 class Enrol(Message, frozen=True):
@@ -146,6 +149,9 @@ class Directive(Message, frozen=True):
     """The device is one of a canary group: what it is to compare, until it has told the outcome."""
     withdrawn: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_WITHDRAWN)] = ()
     """Versions that were rolled back, the newest: an own model that went on from one is given up."""
+    ignores_unknown: bool = False
+    """The platform passes over fields that it does not know, as all but 0.1 do. Only then a device sends what 0.1 does
+    not know; agents of 0.1, which refuse this field too, are not told."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -227,7 +233,7 @@ class Problem(msgspec.Struct, frozen=True):
     fields: Mapping[str, str | int | float | bool | None] = {}
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="request", tag_field="frame"):
+class Request(msgspec.Struct, frozen=True, tag="request", tag_field="frame"):
     """Socket frame, device to platform: a message with a number that the answer repeats."""
 
     id: Count

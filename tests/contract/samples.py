@@ -77,7 +77,14 @@ DEVICE_PLAN = msgspec.Raw(
     b'"help":{"kind":"cartel","detector":{"kind":"page_hinkley","slack":0.02},"neighbours_tried":2},'
     b'"alone_every_s":null}'
 )
-CAPABILITIES = Capabilities(cores=4, memory_bytes=2**30, machine="aarch64 Linux", agent="0.1.0", train_step_s=0.004)
+CAPABILITIES = Capabilities(
+    cores=4,
+    memory_bytes=2**30,
+    machine="aarch64 Linux",
+    agent="0.2.0",
+    train_step_s=0.004,
+    kinds={"local": ("prox", "sgd"), "codec": ("float32", "int8")},
+)
 REASON = Reason(code="conditions.on_battery", sentence="The device runs on its battery.")
 REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
 
@@ -143,6 +150,7 @@ MESSAGES: tuple[Message, ...] = (
         ),
         trial=Trial(rollout="r-1", candidate="v-8", champion=SIGNED_MANIFEST),
         withdrawn=("v-6",),
+        ignores_unknown=True,
     ),
     OfferUpdate(
         assignment="a-1",

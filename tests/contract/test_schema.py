@@ -30,7 +30,7 @@ def test_the_golden_manifest_fits_the_schema() -> None:
 
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_requests_of_another_shape_do_not_fit(name: str) -> None:
-    assert not validator(SCHEMA["exchanges"][name]["request"]).is_valid({"unheard_of": 1})
+    assert not validator(SCHEMA["exchanges"][name]["request"]).is_valid([])
 
 
 @pytest.mark.parametrize("slot", [LOCAL.slot, CODEC.slot, PRIVACY.slot, HELP.slot])

@@ -5,7 +5,10 @@ from coterie_agent.link.failure import Unreachable
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import Own, PersonalTensors
-from coterie_wire.messages import Capabilities, Directive
+from coterie_learning.kind_names import own_kinds
+from coterie_wire.messages import Capabilities, CheckIn, Directive
+
+CAPABILITIES = Capabilities(cores=1, memory_bytes=1, machine="any", agent="any")
 
 
 class Noted(Situation):
@@ -29,26 +32,73 @@ class Answering:
         return Directive(check_in_s=15, withdrawn=("v5",))
 
 
+class Platform:
+    """A platform that says whether it passes over what it does not know; it notes what it is told."""
+
+    def __init__(self, *, ignores_unknown: bool) -> None:
+        self._directive = Directive(check_in_s=3600, ignores_unknown=ignores_unknown)
+        self.heard: list[CheckIn] = []
+
+    def call(self, message: CheckIn, _reply: object) -> Directive:
+        self.heard.append(message)
+        return self._directive
+
+
+class Counting(Situation):
+    """Ends the agent after as many answers, or when it would wait for the time of its next check-in."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self._left = answers
+
+    def direct(self, directive: Directive, *, at: float) -> None:
+        super().direct(directive, at=at)
+        self._left -= 1
+        if not self._left:
+            self.stop()
+
+    def wait(self, edition: int, timeout_s: float | None) -> None:
+        self.stop()
+
+
 def no_socket(_on_wake: object, _on_close: object) -> object:
     raise Unreachable("no answer")
+
+
+def contact(store: Store, situation: Situation, platform: Answering | Platform) -> Contact:
+    return Contact(
+        situation=situation,
+        samples=store.samples,
+        peers=store.peers,
+        work=store.work,
+        journal=store.journal,
+        capabilities=CAPABILITIES,
+        https=platform,
+        open_socket=no_socket,
+        check_in_s=15,
+        tell="counts",
+    )
 
 
 def test_an_own_model_that_is_to_go_has_gone_before_a_round_can_begin_with_it(store: Store) -> None:
     store.peers.adopt(PersonalTensors("v4", b"of four"))
     store.peers.adopt(PersonalTensors("v5", b"of five"))
     situation = Noted(store)
-    contact = Contact(
-        situation=situation,
-        samples=store.samples,
-        peers=store.peers,
-        work=store.work,
-        journal=store.journal,
-        capabilities=Capabilities(cores=1, memory_bytes=1, machine="any", agent="any"),
-        https=Answering(),
-        open_socket=no_socket,
-        check_in_s=15,
-        tell="counts",
-    )
-    contact.run()
+    contact(store, situation, Answering()).run()
     assert situation.own is not None
     assert situation.own.base == "v4"
+
+
+def test_a_platform_of_0_1_is_not_told_the_kinds_that_the_device_has(store: Store) -> None:
+    platform = Platform(ignores_unknown=False)
+    contact(store, Counting(3), platform).run()
+    assert [heard.capabilities for heard in platform.heard] == [CAPABILITIES]
+
+
+def test_a_newer_platform_is_told_them_at_once(store: Store) -> None:
+    platform = Platform(ignores_unknown=True)
+    contact(store, Counting(3), platform).run()
+    first, second = (heard.capabilities for heard in platform.heard)
+    assert first == CAPABILITIES
+    assert second is not None
+    assert second.kinds == own_kinds()

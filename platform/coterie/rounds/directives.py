@@ -23,6 +23,7 @@ from coterie.rounds.opening import take_place
 from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
 from coterie.transfer.selectors import waiting_for
+from coterie_learning.device_plan import device_plan_json
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
@@ -156,7 +157,7 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
         assignment=str(assignment.pk),
         federation=round_.federation.slug,
         round=round_.number,
-        plan=msgspec.Raw(msgspec.json.encode(round_.parsed_plan().device)),
+        plan=msgspec.Raw(device_plan_json(round_.parsed_plan().device)),
         manifest=signed_manifest(assignment.base_version_id),
         teacher=None if assignment.teacher_id is None else signed_teacher(assignment.teacher_id),
         seed=assignment.seed,

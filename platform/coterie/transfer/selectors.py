@@ -11,6 +11,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.transfer.errors import UnknownTransfer
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
+from coterie_learning.device_plan import device_plan_json
 from coterie_learning.help import HelpRules
 from coterie_learning.plan import Document, parse_plan
 from coterie_wire.helping import Standing
@@ -74,5 +75,5 @@ def _standing(slug: str, plan: bytes) -> Standing | None:
     has_own = device_plan.alone_every_s is not None or device_plan.local.is_personal()
     if device_plan.help.rules() is None and not has_own:
         return None
-    content = msgspec.json.encode(device_plan)
+    content = device_plan_json(device_plan)
     return Standing(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

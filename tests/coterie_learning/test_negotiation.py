@@ -1,0 +1,45 @@
+"""What a device has, and what a plan asks of it."""
+
+import msgspec
+import pytest
+
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_learning.kind_names import DEVICE_SLOTS, own_kinds
+from coterie_learning.negotiation import NeededKind, lacking_kinds, needed_kinds
+from coterie_learning.plan import SLOTS, parse_plan, presets
+from coterie_wire.messages import Capabilities, decode
+
+PLAN = parse_plan({"local": {"kind": "prox"}, "codec": {"kind": "float32"}}).device
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_kind_has_the_name_of_its_module(slot: str) -> None:
+    for name, kind in SLOTS[slot].kinds.items():
+        assert kind.__module__.rpartition(".")[2] == name
+
+
+def test_what_a_device_has_is_found_without_loading_it() -> None:
+    registries = (LOCAL, CODEC, PRIVACY, HELP)
+    assert own_kinds() == {registry.slot: tuple(sorted(registry.kinds)) for registry in registries}
+    assert tuple(own_kinds()) == DEVICE_SLOTS
+
+
+def test_what_a_device_has_can_be_told() -> None:
+    told = Capabilities(cores=1, memory_bytes=1, machine="", agent="0.2.0", kinds=own_kinds())
+    assert decode(Capabilities, msgspec.json.encode(told)) == told
+
+
+@pytest.mark.parametrize("name", presets())
+def test_this_source_lacks_nothing(name: str) -> None:
+    assert lacking_kinds(presets()[name].device, own_kinds()) == []
+
+
+def test_who_tells_none_has_those_of_the_first_release() -> None:
+    assert lacking_kinds(PLAN, {}) == [kind for kind in needed_kinds(PLAN) if kind.since != "0.1"]
+
+
+def test_what_is_lacking_is_told_with_the_release_that_has_it() -> None:
+    told = {**own_kinds(), "codec": ("int8",), "local": ()}
+    assert lacking_kinds(PLAN, told) == [NeededKind("local", "prox", "0.1"), NeededKind("codec", "float32", "0.1")]
+    without_slot = {slot: names for slot, names in own_kinds().items() if slot != "help"}
+    assert lacking_kinds(PLAN, without_slot) == [NeededKind("help", "none", "0.1")]
