@@ -39,6 +39,10 @@ MEANINGS: dict[Exit, str] = {
 }
 
 
+STORE_FULL = "store.full"
+"""Code of the error that the device's disk has no room; it passes once the owner has made some."""
+
+
 class AgentError(Exception):
     """Something its reader can act on: `code` is stable, `detail` says what was found and what to do."""
 

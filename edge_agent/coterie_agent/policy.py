@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 
+from coterie_agent.errors import STORE_FULL
 from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements
 from coterie_wire.contract import at_length, length_of, numbers_taken, targets
+
+LEAST_FREE_BYTES = 8 << 20
+"""Less is not enough for a checkpoint and an update of a small model, nor for what the system itself writes."""
 
 
 def judge(
@@ -58,6 +62,14 @@ def _unmet(who: str, required: Requirements, conditions: Conditions, local_hour:
     if required.hours is not None and not _within(required.hours, local_hour):
         start, end = required.hours
         yield _reason("conditions.outside_hours", f"{local_hour}:00; {who} allows {start}:00 to {end}:00")
+
+
+def judge_space(free_bytes: int) -> tuple[Reason, ...]:
+    """Why the device has no room to train; empty when it has."""
+    if free_bytes >= LEAST_FREE_BYTES:
+        return ()
+    free, least = free_bytes >> 20, LEAST_FREE_BYTES >> 20
+    return (_reason(STORE_FULL, f"the device's disk is full: {free} MiB are free, {least} MiB are needed"),)
 
 
 def _within(hours: tuple[int, int], hour: int) -> bool:

@@ -1,6 +1,7 @@
 """The running agent: its threads, and what binds them."""
 
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.situation import Now, Situation
+from coterie_agent.store.database import StoreFull
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
@@ -95,6 +97,7 @@ class Runner:
             owner=self.config.policy,
             samples=self.store.samples,
             work=self.store.work,
+            free_bytes=lambda: shutil.disk_usage(self.home.root).free,
             period_s=self.look_every_s,
         )
 
@@ -169,10 +172,16 @@ class Runner:
     def _publish_status(self) -> None:
         """Write the status whenever it changes, for `status` and `why`, until the situation says stop."""
         while not (now := self.situation.now).stopping:
-            self.store.journal.write_status(_status(now))
+            self._write_status(now)
             self.situation.wait_for_stop(_STATUS_PERIOD_S)
             self.situation.wait(now.edition, None)
-        self.store.journal.write_status(_status(self.situation.now))
+        self._write_status(self.situation.now)
+
+    def _write_status(self, now: Now) -> None:
+        try:
+            self.store.journal.write_status(_status(now))
+        except StoreFull as error:  # whoever asks is told of an older one; the agent goes on
+            log.warning("%s", error.detail)
 
     def _record_sent(self, what: str, size_bytes: int) -> None:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day

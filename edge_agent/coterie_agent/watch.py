@@ -8,7 +8,7 @@ import msgspec
 
 from coterie_agent.conditions.local_hour import LocalHour
 from coterie_agent.conditions.reader import ReadConditions
-from coterie_agent.policy import judge, judge_data
+from coterie_agent.policy import judge, judge_data, judge_space
 from coterie_agent.situation import Situation
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
@@ -36,6 +36,8 @@ class Watch:
     owner: Requirements
     samples: Samples
     work: WorkStore
+    free_bytes: Callable[[], int]
+    """Where the store is."""
     local_hour: Callable[[], int] = field(default_factory=LocalHour)
     period_s: float = PERIOD_S
 
@@ -57,6 +59,7 @@ class Watch:
                 classes=self.samples.classes(),
                 model=self.situation.now.model,
             ),
+            *judge_space(self.free_bytes()),
         )
         self.situation.judge(conditions, blockers)
 

@@ -102,8 +102,10 @@ class Worker:
         try:
             self._perform(action)
             self._backoff = Backoff()
-        except StoreFailed:
-            raise  # no fault of the assignment's, and nothing could be written down about it
+        except StoreFailed as error:
+            if not is_retryable(error):
+                raise  # no fault of the assignment's, and nothing could be written down about it
+            self._wait_out(error)
         except (AgentError, WireError) as error:
             if isinstance(error, Refused) and error.is_revoked:
                 self.situation.end(error)

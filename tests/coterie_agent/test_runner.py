@@ -1,13 +1,20 @@
 """The whole agent against a platform on loopback: rounds, lost conditions, lost links, lost power."""
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from coterie_agent.config import Config
 from coterie_agent.errors import Exit
 from coterie_agent.home import Home
+from coterie_agent.store.database import Database, StoreFull
 from coterie_agent.store.opened import Store
+from coterie_agent.store.personal_model import PersonalTensors
+from coterie_agent.store.work import Spooled, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import OfferUpdate, ReleaseAssignment
@@ -85,6 +92,32 @@ def test_a_stopped_agent_goes_on_where_it_was(platform: FakePlatform, new_agent:
     new_agent().start()
     platform.wait_for(lambda: "a1" in platform.accepted)
     assert platform.offers["a1"].loss_before == checkpoint.progress.loss_before
+
+
+class FullTwice(WorkStore):
+    """On a disk that has room for an update at the third attempt."""
+
+    attempts = 0
+
+    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
+        self.attempts += 1
+        if self.attempts < 3:
+            raise StoreFull(Path("store.sqlite3"))
+        super().spool(spooled, own=own)
+
+
+def test_a_full_disk_is_waited_out_and_said(
+    platform: FakePlatform, home: Home, stocked: Store, joined: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform.check_in_s = 0.2
+    with closing(Database(home.database)) as database:
+        work = FullTwice(database)
+        agent = Agent(home, replace(stocked, work=work), Config(local_api=False)).start()
+        platform.assign("a1")
+        platform.wait_for(lambda: "a1" in platform.accepted)
+        agent.stop()
+    assert (work.attempts, agent.error) == (3, None)
+    assert caplog.text.count("the disk is full") == 2
 
 
 def test_a_broken_upload_resumes_where_it_ended(platform: FakePlatform, new_agent: NewAgent) -> None:

@@ -12,7 +12,14 @@ from tests.coterie_agent.conftest import READY
 
 
 def watch_with(read: ReadConditions, situation: Situation, store: Store) -> Watch:
-    return Watch(situation=situation, read=read, owner=Requirements(), samples=store.samples, work=store.work)
+    return Watch(
+        situation=situation,
+        read=read,
+        owner=Requirements(),
+        samples=store.samples,
+        work=store.work,
+        free_bytes=lambda: 1 << 30,
+    )
 
 
 def blockers(store: Store) -> list[str]:
@@ -57,10 +64,27 @@ def test_hours_follow_the_clock_on_the_wall(store: Store) -> None:
         owner=Requirements(hours=(22, 7)),
         samples=store.samples,
         work=store.work,
+        free_bytes=lambda: 1 << 30,
         local_hour=lambda: hour[0],
     )
     watch.look()
     assert [reason.code for reason in situation.now.blockers] == ["conditions.outside_hours"]
     hour[0] = 23
+    watch.look()
+    assert situation.now.blockers == ()
+
+
+def test_a_full_disk_is_a_reason_to_wait(store: Store) -> None:
+    store.samples.add([Row(bytes(16), 2)], max_samples=10)
+    situation, free = Situation(), [1 << 20]
+    watch = watch_with(lambda *, fresh: READY, situation, store)
+    watch.free_bytes = lambda: free[0]
+    watch.look()
+    (reason,) = situation.now.blockers
+    assert (reason.code, reason.sentence) == (
+        "store.full",
+        "the device's disk is full: 1 MiB are free, 8 MiB are needed",
+    )
+    free[0] = 1 << 30
     watch.look()
     assert situation.now.blockers == ()

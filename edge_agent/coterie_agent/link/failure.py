@@ -1,6 +1,6 @@
 """What can go wrong between device and platform, and the one judgement of whether trying again can help."""
 
-from coterie_agent.errors import AgentError, Exit
+from coterie_agent.errors import STORE_FULL, AgentError, Exit
 from coterie_wire.messages import Problem
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -32,7 +32,7 @@ class Refused(AgentError):
 
 
 def is_retryable(error: AgentError) -> bool:
-    """Whether the same request can succeed later."""
+    """Whether the same can succeed later."""
     if isinstance(error, Refused):
         return error.status in _PASSING
-    return isinstance(error, Unreachable) or error.code in FETCHED_ANEW
+    return isinstance(error, Unreachable) or error.code in FETCHED_ANEW or error.code == STORE_FULL

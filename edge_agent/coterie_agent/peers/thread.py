@@ -69,8 +69,11 @@ class PeersThread:
                 return False
             reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
             return (reachable and self._tell_peers(self._member, now)) or self._member.learn(now)
-        except StoreFailed:
-            raise  # nothing could be written down about it
+        except StoreFailed as error:
+            if not is_retryable(error):
+                raise  # nothing could be written down about it
+            self._failed(error)
+            return False
         except (AgentError, WireError) as error:
             self._failed(error)
             return False

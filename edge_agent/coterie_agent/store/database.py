@@ -3,11 +3,11 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from coterie_agent.errors import AgentError
+from coterie_agent.errors import STORE_FULL, AgentError
 
 _PATIENCE_S = 60.0
 """While another process writes."""
@@ -97,10 +97,17 @@ SCHEMA_VERSION = len(_SCHEMAS)
 
 
 class StoreFailed(AgentError):
-    """The file cannot be read or written: damaged, on a full disk, closed. Nothing that was acknowledged is lost."""
+    """The file cannot be read or written: damaged, closed. Nothing that was acknowledged is lost."""
 
-    def __init__(self, detail: str) -> None:
-        super().__init__("store.failed", detail)
+    def __init__(self, detail: str, *, code: str = "store.failed") -> None:
+        super().__init__(code, detail)
+
+
+class StoreFull(StoreFailed):
+    """The file cannot grow, as the disk is full; what it holds can be read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"the disk is full, so {path} takes nothing more; make room on the device", code=STORE_FULL)
 
 
 class Database:
@@ -147,21 +154,22 @@ class Database:
         Raises StoreFailed.
         """
         with self._lock, self._failing():
-            cursor = self._connection.cursor()
-            cursor.execute("BEGIN" if staging else "BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN" if staging else "BEGIN IMMEDIATE")
             try:
-                yield cursor
-                cursor.execute("COMMIT")
+                # Closed before the end: a statement that a full disk broke off would keep its tables locked.
+                with closing(self._connection.cursor()) as cursor:
+                    yield cursor
+                self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:  # a full disk may have ended it already
-                    cursor.execute("ROLLBACK")
+                    self._connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:
         """Single statements that only read. Raises StoreFailed."""
-        with self._lock, self._failing():
-            yield self._connection.cursor()
+        with self._lock, self._failing(), closing(self._connection.cursor()) as cursor:
+            yield cursor
 
     def close(self) -> None:
         with self._lock:
@@ -172,6 +180,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:  # not every error has a code
+                raise StoreFull(self._path) from error
             raise StoreFailed(f"the store {self._path} cannot be used: {error}") from error
 
 

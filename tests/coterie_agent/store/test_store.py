@@ -11,7 +11,7 @@ import pytest
 
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home, RunLock, is_running
-from coterie_agent.store.database import _FIRST, Database, StoreFailed
+from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
 from coterie_agent.store.work import Checkpoint, Outcome, Spooled, TrainingProgress
@@ -169,7 +169,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(store: Store, home: Home) -> 
         with database.reading() as cursor:
             cursor.execute("PRAGMA max_page_count = 1")  # SQLite reports it as a full disk
         for _ in range(2):
-            with pytest.raises(StoreFailed, match="full"):
+            with pytest.raises(StoreFull):
                 Samples(database).add([Row(bytes(1 << 20), 0)], max_samples=10, replace=True)
     assert store.samples.class_counts() == (0, 0, 1)
 
