@@ -15,6 +15,10 @@ from coterie_wire.bundle import MAX_NAME, Dtype, TensorSpec
 
 MAX_BYTES = 2 << 30
 """Of all arrays together, unpacked."""
+MAX_RATIO = 100
+"""How many times its size an archive may unpack to: images and tables pack ten times, zeros a thousand."""
+UNPACKED_AT_ANY_RATIO = 64 << 20
+"""Bytes that are no burden, however well they were packed."""
 PIECE_BYTES = 1 << 20
 MAX_HEADER_BYTES = 10_000
 MAX_CLASSES = 1_000_000
@@ -56,12 +60,12 @@ def inspect_dataset(path: Path, *, max_bytes: int = MAX_BYTES) -> DatasetFacts:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return _inspect(archive, max_bytes)
+            return _inspect(archive, max_bytes, path.stat().st_size)
     except BROKEN as error:
         raise BadDataset(problem=f"it cannot be read ({error})") from error
 
 
-def _inspect(archive: zipfile.ZipFile, max_bytes: int) -> DatasetFacts:
+def _inspect(archive: zipfile.ZipFile, max_bytes: int, packed_bytes: int) -> DatasetFacts:
     members = {member.filename: member for member in archive.infolist()}
     if len(members) != len(archive.infolist()) or "y.npy" not in members or not 2 <= len(members) <= MAX_INPUTS + 1:
         raise BadDataset(problem=f"it holds {', '.join(sorted(members))[:200] or 'nothing'}, not y.npy and inputs")
@@ -73,6 +77,9 @@ def _inspect(archive: zipfile.ZipFile, max_bytes: int) -> DatasetFacts:
     unpacked = sum(member.file_size for member in members.values())
     if unpacked > max_bytes:
         raise BadDataset(problem=f"it unpacks to {unpacked} bytes, at most {max_bytes} are taken")
+    if unpacked > max(MAX_RATIO * packed_bytes, UNPACKED_AT_ANY_RATIO):
+        problem = f"it unpacks to {unpacked // packed_bytes} times its size; write it with numpy.savez, uncompressed"
+        raise BadDataset(problem=problem)
     inputs: dict[str, _Array] = {}
     for name in names:
         member = members[f"{name}.npy"]

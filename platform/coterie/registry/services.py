@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
-from coterie.audit.recording import audited
+from coterie.audit.recording import audited, check_permitted
 from coterie.compile.pair_report import PairReport
 from coterie.compile.recipe import parse_recipe, recipe_document
 from coterie.compile.recipe.loss.custom import Custom
@@ -42,7 +42,7 @@ from coterie.registry.models import (
     TeacherWeights,
     Withdrawal,
 )
-from coterie.registry.npz import MAX_BYTES, inspect_dataset
+from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
 from coterie.registry.selectors import champion, lineage
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
@@ -58,7 +58,6 @@ def keep_file(*, path: Path, now: datetime) -> Blob:
     return _recorded(BLOBS.put_file(path), now)
 
 
-@audited("registry.submit_pair")
 def submit_pair(
     *,
     name: str,
@@ -76,6 +75,7 @@ def submit_pair(
     `loss_program` is the loss where the recipe's is `custom`. Raises WireError ``recipe.invalid``, LossProgramMismatch,
     BadLabels, UploadTooLarge or NameTaken.
     """
+    check_permitted("registry.submit_pair")
     parsed = parse_recipe({} if recipe is None else recipe)
     _check_labels(labels, parsed.loss.task)
     if isinstance(parsed.loss, Custom) != (loss_program is not None):
@@ -83,7 +83,15 @@ def submit_pair(
     programs = [device_program, cloud_program, *([loss_program] if loss_program else [])]
     for program in programs:
         _check_size("The program", program, MAX_PROGRAM_BYTES)
-    kept = [keep_file(path=program, now=now) for program in programs]
+    kept = [keep_file(path=program, now=now) for program in programs]  # no transaction waits for the disk
+    return _add_pair(name, labels, batch_size, recipe_document(parsed), kept, now)
+
+
+@audited("registry.submit_pair")
+def _add_pair(
+    name: str, labels: Sequence[str], batch_size: int, recipe: object, programs: Sequence[Blob], now: datetime
+) -> ModelPair:
+    device_program, cloud_program, *others = programs
     slug = slugify(name)[:100] or "pair"
     try:
         with transaction.atomic():
@@ -92,10 +100,10 @@ def submit_pair(
                 slug=slug,
                 labels=list(labels),
                 batch_size=batch_size,
-                recipe=recipe_document(parsed),
-                device_program=kept[0],
-                cloud_program=kept[1],
-                loss_program=kept[2] if loss_program else None,
+                recipe=recipe,
+                device_program=device_program,
+                cloud_program=cloud_program,
+                loss_program=others[0] if others else None,
                 created_at=now,
             )
             CHECK_PAIR.send(pair=str(pair.id))
@@ -256,14 +264,19 @@ def withdraw_version(*, version: ModelVersion, now: datetime) -> None:
     Withdrawal.objects.get_or_create(version=version, defaults={"withdrawn_at": now})
 
 
-@audited("registry.add_dataset")
 def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
     """Take an uploaded .npz of samples. Raises UploadTooLarge or BadDataset."""
+    check_permitted("registry.add_dataset")
     _check_size("The data set", path, MAX_BYTES)
     facts = inspect_dataset(path)
+    return _add_dataset(name, facts, keep_file(path=path, now=now), now)  # no transaction waits for the disk
+
+
+@audited("registry.add_dataset")
+def _add_dataset(name: str, facts: DatasetFacts, blob: Blob, now: datetime) -> Dataset:
     return Dataset.objects.create(
         name=name,
-        blob=keep_file(path=path, now=now),
+        blob=blob,
         rows=facts.rows,
         inputs=msgspec.to_builtins(facts.inputs),
         target_shape=list(facts.target_shape),

@@ -119,3 +119,12 @@ def test_other_bytes_are_refused(content: bytes, tmp_path_factory: pytest.TempPa
     path.write_bytes(content)
     with pytest.raises(BadDataset):
         inspect_dataset(path)
+
+
+def test_little_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
+    rows = np.zeros((1024, 70 << 10), np.uint8)
+    with pytest.raises(BadDataset, match=r"times its size.*numpy\.savez"):
+        inspect_dataset(saved(tmp_path, x=rows, y=np.zeros(1024, np.int64)))
+    np.savez(tmp_path / "plain.npz", x=rows, y=np.zeros(1024, np.int64))
+    assert inspect_dataset(tmp_path / "plain.npz").rows == 1024
+    assert inspect_dataset(saved(tmp_path, x=rows[:512], y=np.zeros(512, np.int64))).rows == 512
