@@ -38,7 +38,7 @@ class CloudProgram:
                 raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
         self.signature: Signature = check_signature(program, loss)
         self._training = program.graph_module
-        self._service = in_service(program.graph_module)
+        self._service = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
         self._specs = program.graph_signature.input_specs
         self._outputs = len(program.graph_signature.user_outputs)
         self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
@@ -91,9 +91,6 @@ class CloudProgram:
         for spec in self._specs:
             if spec.kind is InputKind.USER_INPUT:
                 values.append(next(remaining))
-            elif spec.kind is InputKind.BUFFER and graph is self._service:
-                # Batch normalisation counts its batches in service too.
-                values.append(self._stored(spec.target).clone())
             else:
                 values.append(self._stored(spec.target))
         return joined(graph(*values)[-self._outputs :])

@@ -6,6 +6,7 @@ from torch.export import ExportedProgram
 
 from coterie.cloud.program import CloudProgram
 from coterie.compile.errors import NotTrainable
+from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS
 from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.losses import judge
@@ -54,7 +55,7 @@ def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
         judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)
         torch.autograd.backward(output, judged.gradient.detach())
     except REFUSALS as error:
-        return f"it stops at {made_of}: {str(error).strip().splitlines()[0][:300]}"
+        return f"it stops at {made_of}: {explain(str(error).strip().splitlines()[0])}"
     gradients = {name: tensor.grad for name, tensor in cloud.parameters.items() if tensor.grad is not None}
     if not gradients:
         return f"no parameter has a gradient of {made_of}"

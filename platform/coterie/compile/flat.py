@@ -1,6 +1,7 @@
 """An exported program as a function of named tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -9,8 +10,10 @@ from torch.fx import GraphModule, Interpreter
 from torch.fx.node import Node
 
 from coterie.compile.advice import advise
+from coterie.compile.averages import Average
 from coterie.compile.composites import COMPOSITES
 from coterie.compile.errors import UnsupportedOperator
+from coterie.compile.explanations import explain
 from coterie.compile.node_places import place_of
 from coterie.compile.normalisation import BatchNorm
 
@@ -30,7 +33,14 @@ class FlatProgram(NamedTuple):
 
     def renamed(self, names: Mapping[str, str]) -> "FlatProgram":
         """It takes some tensors by other names."""
-        arguments = (names.get(one, one) if isinstance(one, str) else one for one in self.arguments)
+        arguments = (
+            names.get(one, one)
+            if isinstance(one, str)
+            else replace(one, name=names.get(one.name, one.name))
+            if isinstance(one, Average)
+            else one
+            for one in self.arguments
+        )
         return self._replace(arguments=tuple(arguments))
 
     def forward(
@@ -48,7 +58,11 @@ class FlatProgram(NamedTuple):
             if isinstance(argument, str)
         }
         run = _Run(self.graph, called, present)
-        return joined(run.run(*values)), run.gathered
+        output, gathered = joined(run.run(*values)), dict(run.gathered)
+        for argument, value in zip(self.arguments, values, strict=True):
+            if isinstance(argument, Average) and present is not None:
+                gathered |= argument.gathered(value.detach(), named, present)
+        return output, gathered
 
 
 def joined(outputs: Sequence[Tensor]) -> Tensor:
@@ -82,9 +96,9 @@ class _Run(Interpreter):
                     return composite(*args, **kwargs)
             return super().run_node(n)
         except REFUSALS as error:
-            words = str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
-            own = str(error) if isinstance(error, NotImplementedError) else None
-            reason = own or advise(str(n.target)) or advise(words) or words
+            words = str(error).strip().split("\n", 1)[0] or type(error).__name__
+            own = words if type(error) is NotImplementedError else None
+            reason = own or advise(str(n.target)) or advise(words) or explain(words)
             raise UnsupportedOperator(operator=str(n.target), reason=reason, **place_of(n).fields()) from error
 
     def _normalise(self, node: Node) -> Tensor:

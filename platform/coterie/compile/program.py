@@ -15,8 +15,10 @@ from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.compile.adapters import adapt
+from coterie.compile.averages import Average
 from coterie.compile.diagnosis import diagnose
 from coterie.compile.errors import (
+    ExportFailed,
     MutatedState,
     NothingTrains,
     UnsupportedParameter,
@@ -26,6 +28,7 @@ from coterie.compile.flat import Argument, FlatProgram
 from coterie.compile.frozen import bear_rounding, freeze
 from coterie.compile.loss_program import Criterion
 from coterie.compile.passes.detached_blocks import detached_blocks
+from coterie.compile.places import Place
 from coterie.compile.recipe.trains import Trains
 from coterie.compile.service import in_service
 from coterie.compile.signature import Signature, check_signature, input_tensor
@@ -44,15 +47,34 @@ def export_module(module: nn.Module, example: Sequence[Tensor], length: Length |
     `length` names no input.
     """
     batch = torch.export.Dim("batch", min=1)
-    shapes: list[dict[int, torch.export.Dim]] = [{0: batch} for _ in example]
+    _check_example(module, example)
+    shapes: dict[str, object] = {}
+    for name, given in inspect.signature(module.forward).bind(*example).arguments.items():
+        shapes[name] = {0: batch} if isinstance(given, Tensor) else tuple({0: batch} for _ in given)
     if length is not None:
         long = torch.export.Dim("length", min=length.shortest, max=length.longest)
-        places = {name: place for place, name in enumerate(inspect.signature(module.forward).parameters)}
         for name, axis in length.axes.items():
-            shapes[places[name]][axis + 1] = long
-    return _exported(
-        module, tuple(map(_doubled, example)), tuple(shapes), nullcontext() if length is None else whole_layers()
-    )
+            shapes[name] = {0: batch, axis + 1: long}
+    around = nullcontext() if length is None else whole_layers()
+    return _exported(module, tuple(map(_doubled, example)), shapes, around)
+
+
+def _check_example(module: nn.Module, example: Sequence[Tensor]) -> None:
+    """Raises ExportFailed where `example` is not what ``forward`` takes."""
+    problem = None
+    if not all(isinstance(tensor, Tensor) and tensor.dim() for tensor in example):
+        problem = "an example is no tensor with a batch axis: let forward take tensors, each by a name of its own"
+    elif len({len(tensor) for tensor in example}) > 1:
+        sizes = ", ".join(str(len(tensor)) for tensor in example)
+        problem = f"the examples have {sizes} samples: give as many of each"
+    else:
+        parameters = inspect.signature(module.forward)
+        try:
+            parameters.bind(*example)
+        except TypeError:
+            problem = f"forward takes {parameters}, and not {len(example)} tensors: give an example for each argument"
+    if problem is not None:
+        raise ExportFailed(detail=problem, **Place("", "").fields())
 
 
 def export_loss(function: Callable[..., Tensor], output: Tensor | Sequence[Tensor], target: Tensor) -> ExportedProgram:
@@ -67,6 +89,9 @@ def export_loss(function: Callable[..., Tensor], output: Tensor | Sequence[Tenso
     return _exported(module, (tuple(map(_doubled, outputs)), _doubled(target)), shapes, nullcontext())
 
 
+Shapes = tuple[object, ...] | dict[str, object]
+
+
 class _Loss(nn.Module):
     def __init__(self, function: Callable[..., Tensor], *, alone: bool) -> None:
         super().__init__()
@@ -77,7 +102,7 @@ class _Loss(nn.Module):
 
 
 def _exported(
-    module: nn.Module, example: tuple[object, ...], shapes: tuple[object, ...], around: AbstractContextManager[None]
+    module: nn.Module, example: tuple[object, ...], shapes: Shapes, around: AbstractContextManager[None]
 ) -> ExportedProgram:
     try:
         with warnings.catch_warnings(), traceable(), around:
@@ -117,7 +142,7 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
     """
     signature = check_signature(program, loss)
     graph, statistics = settle_statistics(program, trains, freezes=freezes)
-    _refuse_mutation(program, graph)
+    _refuse_mutation(program, graph, statistics)
     parameters: dict[str, Tensor] = {}
     inputs: dict[str, Tensor] = {}
     frozen: dict[str, Array] = {}
@@ -145,6 +170,8 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
             case InputKind.USER_INPUT:
                 inputs[node.name] = input_tensor(node)
                 arguments.append(node.name)
+            case InputKind.BUFFER if spec.target in statistics.averages:
+                arguments.append(Average(f"state.{spec.target}", statistics.averages[spec.target]))
             case InputKind.BUFFER if spec.target in statistics.values:
                 arguments.append(f"state.{spec.target}")
             case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
@@ -162,7 +189,7 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
         raise NothingTrains(names=", ".join(names[:5]) or "none")
     return CheckedProgram(
         training=training,
-        prediction=training._replace(graph=in_service(training.graph)),
+        prediction=training._replace(graph=in_service(training.graph, program.graph_signature.inputs_to_buffers)),
         inputs=inputs,
         parameters=parameters,
         statistics=statistics,
@@ -171,17 +198,32 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
     )
 
 
-def _refuse_mutation(program: ExportedProgram, graph: GraphModule) -> None:
-    """Inputs written to, whether in place or by an output that replaces them."""
+def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: Statistics) -> None:
+    """Inputs written to that are no averages, whether in place, in part, or by an output that replaces them."""
     for output in program.graph_signature.output_specs:
         if output.kind is not OutputKind.USER_OUTPUT:
             raise MutatedState(name=str(output.target))
     for node in graph.graph.nodes:
         if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:
             continue
-        written = node.args[0]
+        written, whole = node.args[0], True
+        while isinstance(written, Node) and written.args and _shows(written):
+            whole = whole and not _is_view(written)
+            written = written.args[0]
         if isinstance(written, Node) and written.op == "placeholder":
-            raise MutatedState(name=written.name.removeprefix("b_"))
+            name = program.graph_signature.inputs_to_buffers.get(written.name, written.name)
+            if name not in statistics.averages or not whole:
+                raise MutatedState(name=name)
+
+
+def _shows(node: Node) -> bool:
+    """Whether what a node gives shares the memory of its first argument."""
+    returns = node.target._schema.returns if isinstance(node.target, OpOverload) else []
+    return any(given.alias_info is not None for given in returns)
+
+
+def _is_view(node: Node) -> bool:
+    return isinstance(node.target, OpOverload) and not node.target._schema.is_mutable
 
 
 def _tied(name: str, tensor: Tensor, known: Mapping[str, Tensor]) -> str:

@@ -1,6 +1,6 @@
 """How a program that was exported in training behaves in service."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch._ops import OpOverload
@@ -8,6 +8,7 @@ from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.compile.advice import ADVICE
+from coterie.compile.averages import keep_buffers
 from coterie.compile.errors import UnsupportedOperator
 from coterie.compile.node_places import place_of
 from coterie.compile.passes.copying import copy_graph
@@ -58,13 +59,16 @@ SCALED = {
 """What may be done to a draw, so that with its mean the result has its mean, too."""
 
 
-def in_service(module: GraphModule) -> GraphModule:
-    """A program without dropout, with the statistics that batch normalisation has gathered, and with means of draws.
+def in_service(module: GraphModule, buffers: Collection[str] = ()) -> GraphModule:
+    """A program without dropout, with the statistics that were gathered and no longer change, and with means of draws.
+
+    `buffers` are the placeholders of buffers, which training may write to.
 
     Stochastic depth (Huang et al. 2016, arXiv 1603.09382) multiplies a branch by a draw, and in service by its mean.
     Raises UnsupportedOperator where the mean of a draw does not stand for it.
     """
     copy = copy_graph(module)
+    keep_buffers(copy.graph, buffers)
     for node in copy.graph.nodes:
         if str(node.target) in IN_SERVICE:
             position, value = IN_SERVICE[str(node.target)]

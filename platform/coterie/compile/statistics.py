@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
+from coterie.compile.averages import keep_buffers, moments_of, written_buffers
 from coterie.compile.errors import RunningStatistics
 from coterie.compile.flat import BATCH_NORM
 from coterie.compile.node_places import place_of
@@ -25,11 +26,13 @@ class Statistics(NamedTuple):
 
     moments: tuple[RunningMoments, ...]
     values: Mapping[str, Tensor]
-    """As the program has them, by name."""
+    """As the program has them, by name; averages are flat."""
+    averages: Mapping[str, tuple[int, ...]]
+    """Those that the program itself writes to, with their shapes."""
 
 
 class Settled(NamedTuple):
-    """A program whose other batch normalisations are as in service, and that counts no batches."""
+    """A program whose other batch normalisations and averages are as in service, and that counts no batches."""
 
     graph: GraphModule
     statistics: Statistics
@@ -38,13 +41,14 @@ class Settled(NamedTuple):
 def settle_statistics(program: ExportedProgram, trains: Trains, *, freezes: bool) -> Settled:
     """A batch normalisation gathers where its parameters are trained; one that has none, where its name matches.
 
-    Unless anything `freezes`, all gather.
+    So does a buffer that the program writes to. Unless anything `freezes`, all gather.
 
-    Raises RunningStatistics.
+    Raises RunningStatistics or MutatedState.
     """
     module = copy_graph(program.graph_module)
     graph = module.graph
     moments: dict[str, RunningMoments] = {}
+    fixed: list[str] = []
     for node in list(graph.nodes):
         if _counts_batches(node):
             graph.erase_node(node)
@@ -58,8 +62,17 @@ def settle_statistics(program: ExportedProgram, trains: Trains, *, freezes: bool
             raise RunningStatistics(**place_of(node).fields())
     tensors = [tensor.name for pair in moments.values() for tensor in (pair.mean, pair.variance)]
     values = {name: program.state_dict[name].detach() for name in tensors}
+    averages: dict[str, tuple[int, ...]] = {}
+    for name, placeholder in written_buffers(program, graph).items():
+        if freezes and not trains.trains(name):
+            fixed.append(placeholder.name)
+            continue
+        tensor = program.state_dict[name].detach()
+        moments[name], averages[name] = moments_of(name, tensor), tuple(tensor.shape)
+        values |= {name: tensor.reshape(-1), moments[name].variance.name: torch.zeros(tensor.numel())}
+    keep_buffers(graph, fixed)
     module.recompile()
-    return Settled(module, Statistics(tuple(moments.values()), values))
+    return Settled(module, Statistics(tuple(moments.values()), values, averages))
 
 
 def _moments(program: ExportedProgram, node: Node) -> RunningMoments:

@@ -1,0 +1,93 @@
+"""Averages that a model keeps in its buffers while it trains, as running statistics of one mean each.
+
+``self.centre.mul_(0.9).add_(0.1 * x.mean(0))``: a step gives the buffer as it was written, and the platform merges the
+buffers of devices as the means of batch normalisation. Their variance counts for nothing within a device, so that what
+is merged tells how far devices are apart.
+"""
+
+import math
+import operator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.fx import Graph
+from torch.fx.node import Node
+
+from coterie.compile.errors import MutatedState
+from coterie_wire.bundle import RunningMoments, TensorSpec
+
+aten = torch.ops.aten
+
+VARIANCE = "{}.variance"
+
+
+@dataclass(frozen=True)
+class Average:
+    """A buffer as a program takes it, of the flat tensor that the graphs take."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    def __call__(self, named: Mapping[str, Tensor]) -> Tensor:
+        """A tensor to write to."""
+        return named[self.name].reshape(self.shape).clone()
+
+    def gathered(self, written: Tensor, named: Mapping[str, Tensor], present: Tensor) -> Mapping[str, Tensor]:
+        """After a step: as `written` where all samples of the batch are `present` [batch], else as it was before."""
+        variance = VARIANCE.format(self.name)
+        kept = torch.where(present.amin() > 0, written.reshape(-1), named[self.name])
+        return {self.name: kept, variance: torch.zeros_like(named[variance])}
+
+
+def moments_of(name: str, tensor: Tensor) -> RunningMoments:
+    """What travels of the buffer `name`."""
+    shape = (math.prod(tensor.shape),)
+    return RunningMoments(TensorSpec(name, "float32", shape), TensorSpec(VARIANCE.format(name), "float32", shape))
+
+
+def written_buffers(program: ExportedProgram, graph: Graph) -> Mapping[str, Node]:
+    """The buffers that `graph` writes to as a whole, by name. Raises MutatedState where they can be no averages."""
+    found: dict[str, Node] = {}
+    for node in graph.nodes:
+        target = _written(node)
+        if target is None or target.name not in program.graph_signature.inputs_to_buffers:
+            continue
+        name = program.graph_signature.inputs_to_buffers[target.name]
+        if name not in program.state_dict or program.state_dict[name].dtype != torch.float32:
+            raise MutatedState(name=name)
+        found[name] = target
+    return found
+
+
+def keep_buffers(graph: Graph, buffers: Collection[str]) -> None:
+    """Whatever writes to the placeholders `buffers` leaves them, and gives them, as they are."""
+    for placeholder in [node for node in graph.nodes if node.op == "placeholder" and node.name in buffers]:
+        while (writer := next(_writers(placeholder), None)) is not None:
+            new = writer.args[1] if writer.target is aten.copy_.default else None
+            if isinstance(new, Node) and new.op != "placeholder":
+                new.replace_all_uses_with(placeholder, delete_user_cb=partial(operator.is_not, writer))
+            writer.replace_all_uses_with(placeholder)
+            graph.erase_node(writer)
+
+
+def _writers(placeholder: Node) -> Iterator[Node]:
+    return (user for user in placeholder.users if _writes(user) and user.args[0] is placeholder)
+
+
+def _written(node: Node) -> Node | None:
+    """The placeholder that a node writes to, itself or by way of other writers; None where it writes to none."""
+    if not _writes(node):
+        return None
+    target = node.args[0]
+    while isinstance(target, Node) and _writes(target):
+        target = target.args[0]
+    return target if isinstance(target, Node) and target.op == "placeholder" else None
+
+
+def _writes(node: Node) -> bool:
+    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
