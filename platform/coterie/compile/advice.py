@@ -28,7 +28,7 @@ _ADVICE: Mapping[str, str] = {
     ),
     "linalg_inv linalg_inv_ex linalg_solve linalg_solve_ex linalg_det linalg_slogdet linalg_svd svd linalg_eigh "
     "linalg_eig linalg_qr linalg_cholesky linalg_cholesky_ex cholesky linalg_lstsq linalg_pinv linalg_matrix_exp "
-    "inverse det slogdet logdet": (
+    "inverse det slogdet logdet _linalg_svd _linalg_eigh _linalg_det _linalg_solve_ex": (
         "devices factorise no matrices; compute it beforehand and keep it in a buffer, or learn the product itself"
     ),
     "_ctc_loss ctc_loss nll_loss nll_loss_nd nll_loss2d cross_entropy_loss": (
@@ -39,7 +39,9 @@ _ADVICE: Mapping[str, str] = {
     ),
     "max_unpool2d max_unpool3d": "use nn.Upsample or a transposed convolution",
     "fractional_max_pool2d fractional_max_pool3d": "its windows are random; use nn.MaxPool2d or nn.AdaptiveMaxPool2d",
-    "embedding_bag _embedding_bag": "use nn.Embedding and a mean, sum or amax over the axis of the words",
+    "embedding_bag _embedding_bag _embedding_bag_forward_only": (
+        "use nn.Embedding and a mean, sum or amax over the axis of the words"
+    ),
     "_pdist_forward pdist": "use torch.cdist",
     "searchsorted bucketize histc": ("compare with every boundary and add up: (x.unsqueeze(-1) > boundaries).sum(-1)"),
     "grid_sampler_3d": "sample planes with the axes of depth and channels joined",

@@ -32,6 +32,7 @@ from coterie.compile.passes.late_expand import late_expand
 from coterie.compile.passes.pool_before_relu import pool_before_relu
 from coterie.compile.passes.ranked_scalars import ranked_scalars
 from coterie.compile.passes.shared_patches import shared_patches
+from coterie.compile.places import Place
 from coterie.compile.program import CheckedProgram, check_program
 from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe import Recipe
@@ -235,7 +236,7 @@ def _compile_batched(
         emit = Emitter(_sources(given))
         values = dict(zip(traced.outputs, lower(traced.module, emit, list(given)), strict=True))
     if not (isinstance(batch[0], torch.SymInt) and batch[0].node.expr.free_symbols):
-        raise BatchBecameConstant(detail=f"a batch of {batch[0]}")
+        raise BatchBecameConstant(detail=f"there the batch became {batch[0]}", **Place("", "").fields())
     return emit.finish(
         "predict",
         [_info(tensor, batched=tensor.name in batched, length=axes.get(tensor.name)) for tensor in inputs],

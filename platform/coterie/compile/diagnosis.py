@@ -1,5 +1,6 @@
 """Why torch.export gave up on a model: which module, which line of it, and what to write instead."""
 
+import inspect
 import linecache
 import re
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from types import FrameType
 
 import torch
 from torch import nn
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from torch.nn.utils.rnn import PackedSequence
 
 from coterie.compile.errors import (
@@ -18,13 +19,14 @@ from coterie.compile.errors import (
     LengthBecameConstant,
     PackedSequences,
 )
+from coterie.compile.explanations import explain
 from coterie.compile.places import Place
 from coterie.core.errors import CoterieError
 
-LOSSES = Path(__file__).with_name("program.py")
-"""Wraps losses in modules."""
+OURS = Path(__file__).parent
 PYTORCH = Path(torch.__file__).parent
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
+LOCATION = re.compile(r"([^\s/\\()]+\.py):(\d+)")
 
 
 def diagnose(error: Exception, module: nn.Module) -> CoterieError:
@@ -37,9 +39,21 @@ def diagnose(error: Exception, module: nn.Module) -> CoterieError:
     detail = str(error).strip().splitlines() or [type(error).__name__]
     if "Constraints violated" in detail[0]:
         reason = next((text.strip("- ").strip() for text in detail if text.startswith("  - ")), detail[0])
-        constant = LengthBecameConstant if re.search(r"(marked|values of) length\b", reason) else BatchBecameConstant
-        return constant(detail=reason.split(". If you", 1)[0][:300])
-    return ExportFailed(detail=detail[0][:400], **place.fields())
+        is_length = re.search(r"(marked|values of) length\b", reason) is not None
+        constant = LengthBecameConstant if is_length else BatchBecameConstant
+        asked = _asked(error, module)
+        return constant(detail=_condition(reason, "length" if is_length else "batch"), **asked.fields())
+    return ExportFailed(detail=explain(detail[0]), **place.fields())
+
+
+def _condition(reason: str, name: str) -> str:
+    """What PyTorch found to hold, of the size called `name`."""
+    if found := re.search(r"specialized it to be a constant \((\d+)\)", reason):
+        return f"there the {name} became {found[1]}"
+    if found := re.search(r"generated guard (.*?)\.?$", reason):
+        condition = re.sub(r"L\['?\w+'?\](?:\[\d+\])*\.size\(\)\[\d+\]", name, found[1])
+        return f"it asks whether {condition.replace('torch.sym_float', '')[:200]}"
+    return f"it asks about the {name}"
 
 
 def _place(error: Exception, module: nn.Module) -> Place:
@@ -51,10 +65,39 @@ def _place(error: Exception, module: nn.Module) -> Place:
         if id(owner) in paths and isinstance(owner, nn.Module):
             path, inside = paths[id(owner)], True
         file = Path(frame.f_code.co_filename)
-        if inside and not file.is_relative_to(PYTORCH) and file != LOSSES:
-            text = linecache.getline(str(file), number).strip()
-            line = f"{file.name}:{number}: {text}" if text else f"{file.name}:{number}"
+        if inside and not file.is_relative_to(PYTORCH) and not file.is_relative_to(OURS):
+            line = _line(file, number)
     return Place(path, line)
+
+
+def _asked(error: Exception, module: nn.Module) -> Place:
+    """Where a size was asked about, which PyTorch keeps with what it found."""
+    values = (value for frame, _ in _frames(error) for value in frame.f_locals.values())
+    for environment in (getattr(value, "shape_env", None) for value in values):
+        for guard in environment.guards if isinstance(environment, ShapeEnv) else []:
+            for name, number in LOCATION.findall(str(guard.sloc)):
+                if place := _in_module(module, name, int(number)):
+                    return place
+    return Place("", "")
+
+
+def _in_module(module: nn.Module, name: str, number: int) -> Place | None:
+    """The line `number` of the file called `name`, if a module of the user's comes from there."""
+    found = None
+    for path, part in module.named_modules():
+        file = inspect.getsourcefile(type(part))
+        if file is None or Path(file).name != name or Path(file).is_relative_to(PYTORCH):
+            continue
+        found = found or Place("", _line(Path(file), number))
+        lines, first = inspect.getsourcelines(type(part))
+        if first <= number < first + len(lines):
+            return Place(path, _line(Path(file), number))
+    return found
+
+
+def _line(file: Path, number: int) -> str:
+    text = linecache.getline(str(file), number).strip()
+    return f"{file.name}:{number}: {text}" if text else f"{file.name}:{number}"
 
 
 def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:

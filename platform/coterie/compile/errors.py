@@ -23,11 +23,15 @@ class RunningStatistics(CoterieError):
 
 
 class MutatedState(CoterieError):
-    """Fields: name (of the buffer)."""
+    """Fields: name (of the buffer or the input)."""
 
     code = "compile.mutated_state"
     kind = ErrorKind.INVALID
-    sentence = "The model changes its buffer {name!r} while it computes; only parameters may change, by training."
+    sentence = (
+        "The model changes {name!r} while it computes. It may change float32 buffers, each as a whole, as averages: "
+        "self.{name}.mul_(0.9).add_(0.1 * new.detach()). Count in float32, write no part of a buffer and no input, and "
+        "use torch.nn.utils.parametrizations.weight_norm in place of spectral_norm."
+    )
 
 
 class FixedBatch(CoterieError):
@@ -67,8 +71,8 @@ class UnsupportedSignature(CoterieError):
     kind = ErrorKind.INVALID
     sentence = (
         "A model takes float32, int64, int32, uint8 or bool tensors with a leading batch axis, and perhaps one more "
-        "dynamic axis, of the same length in all that have it; it gives one float32 tensor [batch, ...]; this one: "
-        "{found}."
+        "dynamic axis, of the same length in all that have it; it gives one float32 tensor [batch, ...], or several "
+        "for a loss of its own; this one: {found}."
     )
 
 
@@ -112,7 +116,7 @@ class ExportFailed(CoterieError):
 
     code = "compile.export_failed"
     kind = ErrorKind.INVALID
-    sentence = "torch.export could not trace {place}: {detail}"
+    sentence = "The model cannot be exported; at fault is {place}: {detail}."
 
 
 class PackedSequences(CoterieError):
@@ -141,33 +145,34 @@ class DataDependent(CoterieError):
 
 
 class BatchBecameConstant(CoterieError):
-    """Fields: detail (PyTorch's words)."""
+    """Fields: module, line, place, detail (what was found to hold)."""
 
     code = "compile.batch_became_constant"
     kind = ErrorKind.INVALID
     sentence = (
-        "The model works for some sizes of batch only ({detail}): take the size from x.shape[0] and not from len(x), "
-        "ask nothing about it, and reshape with a -1 in its place."
+        "The model works for some sizes of batch only: {place}, {detail}. Take the size from x.shape[0] and not from "
+        "len(x), ask nothing about it, do not loop over it, and reshape with a -1 in its place."
     )
 
 
 class LengthBecameConstant(CoterieError):
-    """Fields: detail (PyTorch's words)."""
+    """Fields: module, line, place, detail (what was found to hold)."""
 
     code = "compile.length_became_constant"
     kind = ErrorKind.INVALID
     sentence = (
-        "The model works for some lengths of samples only ({detail}): take the length from x.shape, ask nothing about "
-        "it, and do not loop over it (nn.LSTM, nn.GRU and nn.RNN may); or export the axis with a fixed size."
+        "The model works for some lengths of samples only: {place}, {detail}. Take the length from x.shape, ask "
+        "nothing about it, and do not loop over it (nn.LSTM, nn.GRU and nn.RNN may); or export the axis with a fixed "
+        "size."
     )
 
 
 class NoGradient(CoterieError):
-    """Fields: detail (PyTorch's words)."""
+    """Fields: detail (what to do about it)."""
 
     code = "compile.no_gradient"
     kind = ErrorKind.INVALID
-    sentence = "The model's gradient cannot be traced: {detail}. What needs no gradient goes behind .detach()."
+    sentence = "The model's gradient cannot be traced: {detail}."
 
 
 class NotTrainable(CoterieError):

@@ -14,6 +14,7 @@ from torch.fx.node import Node
 
 from coterie.compile.dtypes import TARGETS
 from coterie.compile.errors import UnsupportedLoss
+from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS, Argument, FlatProgram
 from coterie.compile.made_up import made_up
 from coterie.compile.passes.copying import copy_graph
@@ -115,7 +116,7 @@ class LossProgram:
             # Each sample with a copy of itself: a batch of 1 could be taken for a constant.
             alone = [self.losses(*(whole[[place, place]] for whole in (output, target)))[0] for place in range(TRIED)]
         except REFUSALS as error:
-            raise UnsupportedLoss(found=str(error).strip().split("\n", 1)[0][:300]) from error
+            raise UnsupportedLoss(found=explain(str(error).strip().split("\n", 1)[0])) from error
         if not bool(torch.isfinite(together).all()) or not torch.equal(together, again):
             raise UnsupportedLoss(found="its numbers are not finite, or differ from call to call")
         if not self._whole_batches and not torch.allclose(together, torch.stack(alone), rtol=1e-4, atol=1e-5):

@@ -15,6 +15,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from coterie.compile.errors import NoGradient
+from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS
 from coterie.compile.gradients.table import decompositions
 from coterie.compile.lower import BODY
@@ -75,7 +76,7 @@ def _trace(function: Callable[..., tuple[Tensor, ...]], arguments: Sequence[Tens
         ):
             module = make_fx(dispatch_functionalize(function), decomposition_table=dict(decompositions()))(*arguments)
     except REFUSALS as error:
-        raise NoGradient(detail=str(error).strip().split("\n", 1)[0][:400]) from error
+        raise NoGradient(detail=explain(str(error).strip().split("\n", 1)[0])) from error
     _forget_pool_indices(module)
     share_computed_twice(module.graph)
     module.graph.eliminate_dead_code()
