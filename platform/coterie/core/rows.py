@@ -1,10 +1,10 @@
-"""Changes to many rows, each its own: without expressions for each, which take ``bulk_update`` longest."""
+"""Many rows at once: without expressions for each, which take ``bulk_create`` and ``bulk_update`` longest."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Model
+from django.db.models import Field, Model
 
 
 class Row(NamedTuple):
@@ -42,3 +42,25 @@ def update_each(
     if prepared:
         with connection.cursor() as cursor:
             cursor.executemany(statement, prepared)
+
+
+def insert_all(rows: Sequence[Model], *, or_nothing: bool = False) -> None:
+    """Insert `rows`, all of one model; with `or_nothing` those that a constraint forbids are left out.
+
+    Where the database makes the keys, `rows` do not learn theirs.
+    """
+    if not rows:
+        return
+    fields: list[Field[Any, Any]] = [
+        field for field in type(rows[0])._meta.concrete_fields if field is not rows[0]._meta.auto_field
+    ]
+    quote = connection.ops.quote_name
+    names, places = ", ".join(quote(str(field.column)) for field in fields), ", ".join(["%s"] * len(fields))
+    statement = f"INSERT INTO {quote(rows[0]._meta.db_table)} ({names}) VALUES ({places})"  # noqa: S608 - names of ours
+    if or_nothing:
+        statement += " ON CONFLICT DO NOTHING"
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            statement,
+            [[field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows],
+        )

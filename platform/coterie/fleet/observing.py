@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
+from coterie.core.rows import insert_all
 from coterie.fleet.models import Device, Observation
 from coterie_wire.messages import CheckIn
 
@@ -29,16 +30,18 @@ class CheckedIn(NamedTuple):
 def observe(checked_in: Sequence[CheckedIn], *, now: datetime) -> bool:
     """Keep what devices have just told; False if by `story` nothing has changed with any of them."""
     changed = [device for device, before, _ in checked_in if story(device) != before]
-    Observation.objects.bulk_create(
-        Observation(
-            device=device,
-            at=now,
-            conditions=device.conditions,
-            blockers=device.blockers,
-            blocked_by=device.blocked_by,
-            held_version=device.held_version,
-        )
-        for device in changed
+    insert_all(
+        [
+            Observation(
+                device=device,
+                at=now,
+                conditions=device.conditions,
+                blockers=device.blockers,
+                blocked_by=device.blocked_by,
+                held_version=device.held_version,
+            )
+            for device in changed
+        ]
     )
     return bool(changed)
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from coterie.core.events import wake_devices
+from coterie.core.rows import insert_all
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lines_of
 from coterie.fleet.models import Device
@@ -27,7 +28,6 @@ from coterie_wire.conditions import Reason
 
 ASKED_AT_ONCE = 5_000
 """Devices in one transaction, which takes a second or less."""
-AT_ONCE = 1_000
 MAX_DEVICES = 2**31 - 1
 """More than there are: as many as a round could ask."""
 REASON_LASTS = timedelta(seconds=5)
@@ -174,11 +174,11 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
         )
         for device in devices
     ]
-    Assignment.objects.bulk_create(parts, ignore_conflicts=True, batch_size=AT_ONCE)
+    insert_all(parts, or_nothing=True)
     kept = set(Assignment.objects.filter(round=round_, offered_at=now).order_by().values_list("pk", flat=True))
     asked = [part for part in parts if part.pk in kept]
     tell_all(
-        RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked
+        [RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked]
     )
     return asked
 

@@ -1,6 +1,6 @@
 """The steps of a round and of an assignment, each a compare-and-set on its row: of all who try, one succeeds."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from coterie.core.durable import Steps, reason_columns
 from coterie.core.events import tell_consoles, wake_device, wake_devices
+from coterie.core.rows import insert_all
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie_wire.conditions import Reason
 
@@ -69,7 +70,10 @@ def end_assignments(assignments: QuerySet[Assignment], to: Assignment.State, *, 
     wake_devices([str(part.device_id) for part in ended])
     columns = reason_columns(reason)
     tell_all(
-        RoundEvent(round_id=part.round_id, at=now, kind=to.value, device_id=part.device_id, **columns) for part in ended
+        [
+            RoundEvent(round_id=part.round_id, at=now, kind=to.value, device_id=part.device_id, **columns)
+            for part in ended
+        ]
     )
 
 
@@ -86,7 +90,8 @@ def tell(
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **reason_columns(reason))
 
 
-def tell_all(events: Iterable[RoundEvent]) -> None:
+def tell_all(events: Sequence[RoundEvent]) -> None:
     """Keep what has happened to many devices at once."""
-    if RoundEvent.objects.bulk_create(events):
+    if events:
+        insert_all(events)
         tell_consoles("rounds")
