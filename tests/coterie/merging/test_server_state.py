@@ -173,4 +173,5 @@ def test_killed_in_every_merge_states_and_parameters_are_those_of_an_undisturbed
     fleet = Fleet()
     undisturbed = run(fleet, killed=False)
     assert len(set(undisturbed)) == 3
+    Federation.objects.update(slug="before")  # leaves its name to the next
     assert run(Fleet("again", fleet.devices), killed=True) == undisturbed
