@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.codec import Coded
+from coterie_learning.payloads import Coded
 from coterie_wire.tensors import Float32
 
 Int64 = NDArray[np.int64]

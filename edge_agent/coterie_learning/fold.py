@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.codec import row_spans
 from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean
 from coterie_learning.merge import Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
+from coterie_learning.payloads import row_spans
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import RunningMoments, TensorSpec
 from coterie_wire.tensors import Float32, Tensors

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.codec import Codec, Coded, Extent, Payload
+from coterie_learning.codec import Codec
 from coterie_learning.exact_sum import LARGEST
 from coterie_learning.heads import output_layer, update_specs
 from coterie_learning.local import Scope
+from coterie_learning.payloads import Coded, Extent, Payload
 from coterie_learning.updates import split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered

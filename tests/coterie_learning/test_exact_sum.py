@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.codec import Coded
 from coterie_learning.exact_sum import CHUNK, GRID, LARGEST, MOST_WEIGHT, WeightedCodes, add_codes, add_numbers, mean
+from coterie_learning.payloads import Coded
 from coterie_wire.tensors import Float32
 
 weights = st.integers(1, 2**18)

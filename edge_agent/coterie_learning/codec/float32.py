@@ -4,7 +4,8 @@ from typing import cast
 
 import numpy as np
 
-from coterie_learning.codec import Codec, Encoded, Payload, check_update
+from coterie_learning.codec import Codec, Encoded, check_update
+from coterie_learning.payloads import Payload
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensor_files import TensorFile
 from coterie_wire.tensors import Float32, Tensors

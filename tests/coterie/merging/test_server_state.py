@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.federations.models import Federation
 from coterie.federations.services import finish_federation
 from coterie.registry.archive import archive
 from coterie.registry.content import BLOBS

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.codec import row_spans
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.exact_sum import GRID
 from coterie_learning.fold import blocks
 from coterie_learning.merge import Merge, ServerState
+from coterie_learning.payloads import row_spans
 from coterie_learning.plan import MERGE
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors

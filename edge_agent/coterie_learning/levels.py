@@ -1,0 +1,124 @@
+"""Integers times scales: how codecs of few bits round parameters, and where the scales lie in their payloads.
+
+A scale is the largest magnitude that it serves, divided by the largest level. The rounding is that of QSGD (Alistarh et
+al. 2017, arXiv 1610.02132, §3.1).
+"""
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_learning.payloads import Coded, CodedPayload, row_length
+from coterie_learning.random import random_bytes
+from coterie_wire.bundle import Shape, TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensor_files import TensorFile
+from coterie_wire.tensors import Float32, Tensors
+
+Codes: TypeAlias = NDArray[np.int8]
+Granularity: TypeAlias = Literal["tensor", "channel"]
+"""One scale for each tensor, or one for each output channel that has at least `SMALLEST_CHANNEL` parameters."""
+
+SMALLEST_CHANNEL = 128
+"""Parameters. A scale takes 4 bytes, so those of channels add at most 1/32 to codes of a byte, whatever the shapes."""
+SCALE = "scale"
+"""All scales of a payload, in the order of the tensors' names."""
+
+
+class Rounded(NamedTuple):
+    """A tensor as integers, and what that lost."""
+
+    codes: Codes
+    """In the tensor's shape."""
+    scales: Float32
+    """One for each row that has one."""
+    residual: Float32
+
+
+def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed: int, name: str) -> Rounded:
+    """`tensor` with codes in [-levels, levels]; zero is exact, and the mean over seeds is the tensor."""
+    rows = tensor.reshape(scale_count(tensor.shape, granularity), -1)
+    scale = np.minimum(np.abs(rows).max(axis=1, keepdims=True, initial=0) / np.float32(levels), largest_scale(levels))
+    divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
+    codes = _round_at_random(rows / divisor, levels, seed, name)
+    return Rounded(codes.reshape(tensor.shape), scale.reshape(-1), (rows - codes * scale).reshape(tensor.shape))
+
+
+def joined_scales(scales: Mapping[str, Float32]) -> Float32:
+    """All scales in one tensor."""
+    return np.concatenate([np.empty(0, np.float32), *(scales[name] for name in sorted(scales))])
+
+
+def largest_scale(levels: int) -> np.float32:
+    """Above it a code could stand for a number that is not finite."""
+    return np.float32(np.finfo(np.float32).max / (levels + 1))
+
+
+def scale_count(shape: Shape, granularity: Granularity) -> int:
+    """Scales of a tensor."""
+    fine = granularity == "channel" and shape and math.prod(shape) >= shape[0] * SMALLEST_CHANNEL > 0
+    return shape[0] if fine else 1
+
+
+class Places(NamedTuple):
+    """Where a payload has the scales of each tensor."""
+
+    scales: int
+    of: Mapping[str, slice]
+
+
+@lru_cache(maxsize=8)
+def scale_places(expected: tuple[TensorSpec, ...], granularity: Granularity) -> Places:
+    """Of the payloads of one model."""
+    ordered = sorted(expected, key=lambda spec: spec.name)
+    ends = list(accumulate((scale_count(spec.shape, granularity) for spec in ordered), initial=0))
+    slices = (slice(start, end) for start, end in pairwise(ends))
+    return Places(ends[-1], {spec.name: place for spec, place in zip(ordered, slices, strict=True)})
+
+
+class LevelsPayload(CodedPayload):
+    """A payload with a tensor ``scale``."""
+
+    def __init__(
+        self, stored: TensorFile, expected: tuple[TensorSpec, ...], levels: int, granularity: Granularity
+    ) -> None:
+        """Reads the scales. Raises OSError, or WireError ``tensors.malformed`` or ``update.not_finite``."""
+        super().__init__(stored, expected)
+        places = scale_places(expected, granularity)
+        scales = cast(Float32, stored.read(SCALE, 0, places.scales))
+        # A comparison with NaN is false.
+        if not np.all((scales >= 0) & (scales <= largest_scale(levels))):
+            raise WireError("update.not_finite", f"a scale is not between 0 and {largest_scale(levels)}")
+        self._scales: Tensors = {name: scales[place] for name, place in places.of.items()}
+
+    def codes(self, name: str, start: int, stop: int) -> Codes:
+        """The codes [start, stop) of the flattened tensor `name`."""
+        raise NotImplementedError
+
+    def coded(self, name: str, start: int, stop: int) -> Coded:
+        codes, scales = self.codes(name, start, stop), self._scales[name]
+        if len(scales) == 1:
+            return Coded(codes.reshape(1, -1), scales)
+        row = row_length(self.specs[name].shape)
+        first, last = start // row, (stop - 1) // row + 1
+        return Coded(codes.reshape(last - first, -1), scales[first:last])
+
+
+def _round_at_random(numbers: Float32, levels: int, seed: int, name: str) -> Codes:
+    """floor(x + u) with u uniform in (0, 1): up with the probability of the fraction, so that the mean is x.
+
+    A u has 16 bits, little-endian, of the path ``SEED/dither/NAME``, in the order of the elements. So few bits bias the
+    mean by less than 2**-17 of a level.
+    """
+    drawn = np.frombuffer(random_bytes(2 * numbers.size, seed, "dither", name), "<u2")
+    dither = drawn.astype(np.float32).reshape(numbers.shape)
+    dither += np.float32(0.5)
+    dither *= np.float32(2**-16)
+    dither += numbers
+    np.floor(dither, out=dither)
+    return np.clip(dither, -levels, levels, out=dither).astype(np.int8)
