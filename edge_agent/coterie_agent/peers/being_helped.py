@@ -19,7 +19,7 @@ from coterie_agent.store.samples import StoredRow
 from coterie_learning.client.start import terms_of
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.guard import judge
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import WatchRules
 from coterie_learning.portions.payload import decode_portion, merge_portion
 from coterie_learning.watch import Watch
 from coterie_wire.conditions import Reason
@@ -50,13 +50,15 @@ class BeingHelped:
     now: Callable[[], float]
     """Unix time."""
 
-    def ask(self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: Standing, cartel: Cartel) -> None:
+    def ask(
+        self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: Standing, rules: WatchRules
+    ) -> None:
         """Put a request in hand, and send it.
 
         Raises Unreachable or Refused; the request stays in hand.
         """
         profile = share_profile(
-            found_in(watch.recent(cartel)), self.tell, batch=reading.batches, drifting=True, willing=False
+            found_in(watch.recent(rules)), self.tell, batch=reading.batches, drifting=True, willing=False
         )
         ask = AskHelp(request=str(uuid.uuid4()), federation=standing.federation, classes=classes, profile=profile)
         asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.asked()))

@@ -23,7 +23,7 @@ from coterie_agent.store.peers import PeersStatus, Reading
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import HelpRules
 from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
@@ -62,19 +62,19 @@ class Membership:
 
     def tell_peers(self, now: Now) -> bool:
         """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
-        cartel = self.plan.help
-        if not isinstance(cartel, Cartel):
+        rules = self.plan.help.rules()
+        if rules is None:
             return False
-        return self._be_helped(now, cartel) or self._help(now) or self._ask(cartel) or self._report(cartel)
+        return self._be_helped(now, rules) or self._help(now) or self._ask(rules) or self._report(rules)
 
     def learn(self, now: Now) -> bool:
         """Train the own model on what has been judged, or judge it on the next batch."""
         if any(reason.code.startswith("data.") for reason in now.blockers):
             return False
         reading = self._reading()
-        judges = isinstance(self.plan.help, Cartel)
+        rules = self.plan.help.rules()
         if self.alone is not None and not now.blockers and self.store.work.current() is None:
-            up_to = self._trainable(reading) if judges else None
+            up_to = None if rules is None else self._trainable(reading)
             rest = partial(self.situation.rest, processor_share=self.config.processor_share)
             learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
             if learned is not None:
@@ -82,21 +82,21 @@ class Membership:
                 stored = self.store.peers.trained(learned, before=self.own.stored, tensors=tensors)
                 self.own.stored = stored or self.own.stored
                 return True
-        return judges and self._judge(reading)
+        return rules is not None and self._judge(reading, rules)
 
     def status(self) -> PeersStatus:
         """For the owner."""
-        cartel = self.plan.help
+        rules = self.plan.help.rules()
         reading = self._reading()
         asked = self.store.peers.asked()
-        if not isinstance(cartel, Cartel) or not reading.watch:
+        if rules is None or not reading.watch:
             return PeersStatus(self.standing.federation, reading.batches, None, False, (), None)
-        watch = self._watch(reading, cartel)
-        wanted = watch.asks_for(cartel)
+        watch = self._watch(reading, rules)
+        wanted = watch.asks_for(rules)
         return PeersStatus(
             federation=self.standing.federation,
             batches=reading.batches,
-            error=round(watch.recent(cartel).error, 4),
+            error=round(watch.recent(rules).error, 4),
             drifting=watch.drifting,
             needs=asked.classes if asked else wanted,
             wait=self._wait(asked.request) if asked else WITHHELD if wanted and not self._may_ask() else None,
@@ -109,7 +109,7 @@ class Membership:
             return NOT_ASKED_YET
         return news.reason
 
-    def _be_helped(self, now: Now, cartel: Cartel) -> bool:
+    def _be_helped(self, now: Now, rules: HelpRules) -> bool:
         asked = self.store.peers.asked()
         if asked is None:
             return False
@@ -127,14 +127,14 @@ class Membership:
                 self._sent_at = directive
                 self.situation.wake()
                 return True
-            if self._has_recovered(asked, cartel) and news.state not in ENDED:
+            if self._has_recovered(asked, rules) and news.state not in ENDED:
                 self.being_helped.withdraw(asked)
                 self.situation.wake()
                 return True
             return self.being_helped.end_if_over(asked, news)
         if not self.being_helped.fetch(news.portion, stop=self.situation.is_offline):
             return False
-        newest = self._fair_samples(cartel)
+        newest = self._fair_samples(rules)
         known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
         self.being_helped.try_out(news.portion, asked, self.own, self.plan, newest, known)
         self._sent_at = directive
@@ -148,15 +148,15 @@ class Membership:
         kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
         return kept[0] - 1 if kept else reading.judged
 
-    def _fair_samples(self, cartel: Cartel) -> list[StoredRow]:
+    def _fair_samples(self, rules: HelpRules) -> list[StoredRow]:
         """What help is judged on."""
-        count = cartel.recent_batches * self.own.spec.batch_size
+        count = rules.recent_batches * self.own.spec.batch_size
         return fair_samples(self.store.samples, self._reading(), count)
 
-    def _has_recovered(self, asked: AskHelp, cartel: Cartel) -> bool:
+    def _has_recovered(self, asked: AskHelp, rules: HelpRules) -> bool:
         """Whether the own model fails no more on the classes that the device has asked about."""
-        watch = self._watch(self._reading(), cartel)
-        troubled = watch.recent(cartel).troubled(below=cartel.troubled_recall, samples=1)
+        watch = self._watch(self._reading(), rules)
+        troubled = watch.recent(rules).troubled(below=rules.troubled_recall, samples=1)
         return not watch.drifting or not set(troubled) & set(asked.classes)
 
     def _help(self, now: Now) -> bool:
@@ -165,38 +165,38 @@ class Membership:
             return False
         return self.helping.serve(serve, self.own, self.plan, stop=self.situation.is_offline)
 
-    def _ask(self, cartel: Cartel) -> bool:
+    def _ask(self, rules: HelpRules) -> bool:
         reading = self._reading()
         if not reading.watch or not self._may_ask() or self.store.peers.asked() is not None:
             return False
-        watch = self._watch(reading, cartel)
-        classes = watch.asks_for(cartel)
+        watch = self._watch(reading, rules)
+        classes = watch.asks_for(rules)
         if not classes:
             return False
         log.info("asks for help with classes %s", classes)
-        self.being_helped.ask(classes, watch, reading, self.standing, cartel)
+        self.being_helped.ask(classes, watch, reading, self.standing, rules)
         self.situation.wake()
         return True
 
-    def _report(self, cartel: Cartel) -> bool:
+    def _report(self, rules: HelpRules) -> bool:
         """Tell of the data when it has moved; withdraw what was told once the owner wants nothing told."""
         reading = self._reading()
         if not reading.watch:
             return False
-        watch, settings = self._watch(reading, cartel), self.config.peers
+        watch, settings = self._watch(reading, rules), self.config.peers
         if settings.tell == "nothing":
             if not watch.told:
                 return False
             profile, told = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, told=())
-        elif watch.wants_to_tell(cartel) or reading.told_drifting is not watch.drifting:
+        elif watch.wants_to_tell(rules) or reading.told_drifting is not watch.drifting:
             profile = share_profile(
-                found_in(watch.metadata(cartel)),
+                found_in(watch.metadata(rules)),
                 settings.tell,
                 batch=reading.batches,
                 drifting=watch.drifting,
                 willing=settings.help_others,
             )
-            told = watch.told_now(cartel)
+            told = watch.told_now(rules)
         else:
             return False
         try:
@@ -210,20 +210,19 @@ class Membership:
         )
         return True
 
-    def _judge(self, reading: Reading) -> bool:
-        assert isinstance(self.plan.help, Cartel)
+    def _judge(self, reading: Reading, rules: HelpRules) -> bool:
         ids = next_batch(self.store.samples, reading.judged, up_to=None, size=self.own.spec.batch_size)
         rows = self.store.samples.load(ids)
         if not rows:
             return False
-        self.store.peers.read_on(judge_batch(self.own, rows, reading, self.plan.help))
+        self.store.peers.read_on(judge_batch(self.own, rows, reading, rules))
         return True
 
     def _reading(self) -> Reading:
         return self.store.peers.reading() or begin_reading(self.store.samples)
 
-    def _watch(self, reading: Reading, cartel: Cartel) -> Watch:
-        return watch_of(reading, cartel, self.own.spec.classes)
+    def _watch(self, reading: Reading, rules: HelpRules) -> Watch:
+        return watch_of(reading, rules, self.own.spec.classes)
 
     def _may_ask(self) -> bool:
         return self.config.peers.ask and self.config.peers.tell != "nothing"
@@ -249,7 +248,8 @@ def join(
     """
     plan = parse_device_plan(standing.plan)
     reading, spec = store.peers.reading(), manifest.model
-    window = plan.help.recent_batches * spec.batch_size if isinstance(plan.help, Cartel) else 0
+    rules = plan.help.rules()
+    window = 0 if rules is None else rules.recent_batches * spec.batch_size
     newest = fair_samples(store.samples, reading, window) if reading is not None else []
     model, is_personal = Model(manifest, blobs), plan.local.is_personal()
     own = load_personal_model(model, store.peers, newest, is_personal=is_personal, threads=config.threads)

@@ -9,7 +9,7 @@ from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.sharing import ClassFound
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.samples import Samples, Snapshot, StoredRow
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import WatchRules
 from coterie_learning.profile import Counts
 from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.errors import UNREADABLE
@@ -43,26 +43,26 @@ def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredR
     return [row for row in newest if row.id > reading.trained] or newest
 
 
-def watch_of(reading: Reading, cartel: Cartel, classes: int) -> Watch:
+def watch_of(reading: Reading, rules: WatchRules, classes: int) -> Watch:
     """The watch as it was stored; a fresh one where there is none, or where it belongs to another model or plan."""
     if reading.watch:
         try:
             watch = from_json(reading.watch, Watch)
         except UNREADABLE:
-            return begin_watch(cartel, classes)
-        if (watch.profile.classes, watch.profile.keep) == (classes, cartel.window_batches):
+            return begin_watch(rules, classes)
+        if (watch.profile.classes, watch.profile.keep) == (classes, rules.window_batches):
             return watch
-    return begin_watch(cartel, classes)
+    return begin_watch(rules, classes)
 
 
-def judge_batch(own: PersonalModel, rows: Sequence[StoredRow], reading: Reading, cartel: Cartel) -> Reading:
+def judge_batch(own: PersonalModel, rows: Sequence[StoredRow], reading: Reading, rules: WatchRules) -> Reading:
     """The reading after a batch on which the own model has not trained.
 
     Raises AgentError ``data.does_not_fit`` or ``model.broken``.
     """
     labels = np.array([row.label for row in rows], np.int64)
     predicted = own.predict(rows)
-    watch = watch_of(reading, cartel, own.spec.classes).observe(cartel, labels, predicted)
+    watch = watch_of(reading, rules, own.spec.classes).observe(rules, labels, predicted)
     return msgspec.structs.replace(
         reading, judged=rows[-1].id, batches=reading.batches + 1, watch=msgspec.json.encode(watch)
     )

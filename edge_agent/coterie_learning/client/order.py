@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
+
+from coterie_learning.random import permutation
 
 HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10
@@ -48,7 +49,5 @@ def batch_ids(train: Sequence[int], *, seed: int, step: int, batch_size: int) ->
 
 @lru_cache(maxsize=1)
 def _order(samples: int, seed: int, epoch: int) -> Sequence[int]:
-    """By lots, 64 bits each. Python's generator draws them: numpy.random would take 2.5 MB of memory."""
-    bits = Random(f"{seed}/{epoch}")  # noqa: S311  # the same order for the same seed
-    order: list[int] = np.frombuffer(bits.randbytes(8 * samples), "<u8").argsort(kind="stable").tolist()
+    order: list[int] = permutation(samples, seed, epoch).tolist()
     return order

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.portions.payload import Terms, decode_portion, merge_portion
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.errors import WireError
@@ -46,6 +45,7 @@ def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> Ter
 
     Raises WireError ``portion.unsupported`` where they cannot under `plan`.
     """
-    if not isinstance(plan.help, Cartel) or plan.help.portion == "learner":
+    rules = plan.help.rules()
+    if rules is None or rules.portion == "learner":
         raise WireError("portion.unsupported", "under this plan devices give each other no part of their models")
-    return Terms(spec, classes, plan.help, plan.codec, plan.privacy)
+    return Terms(spec, classes, rules, plan.codec, plan.privacy)

@@ -13,3 +13,7 @@ class Privacy(Kind, frozen=True):
     def protect(self, update: Tensors, *, seed: int) -> Tensors:
         """The update that may leave the device; the same update and seed give the same."""
         raise NotImplementedError
+
+    def leaves_as_is(self) -> bool:
+        """Whether it changes nothing, so that what is no tensors may leave too."""
+        return False

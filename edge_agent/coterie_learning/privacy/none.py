@@ -9,3 +9,6 @@ class NoPrivacy(Privacy, frozen=True, tag="none"):
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - nothing is drawn
         return update
+
+    def leaves_as_is(self) -> bool:
+        return True

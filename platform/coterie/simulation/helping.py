@@ -20,7 +20,7 @@ from coterie.simulation.world import World
 from coterie_agent.peers.reading import found_in
 from coterie_agent.sharing import share_profile
 from coterie_learning.guard import Judgement, judge
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import HelpRules
 from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex
 from coterie_learning.plan import Plan
 from coterie_learning.profile import Counts
@@ -66,14 +66,14 @@ class _Request:
 class Helping:
     """The metadata service, and what devices do for each other through it."""
 
-    def __init__(self, world: World, plan: Plan, cartel: Cartel) -> None:
+    def __init__(self, world: World, plan: Plan, rules: HelpRules) -> None:
         self.outcomes: list[HelpOutcome] = []
-        self._world, self._plan, self._cartel = world, plan, cartel
+        self._world, self._plan, self._rules = world, plan, rules
         classes = world.drawn.task.classes
         self._index = NeighbourIndex(classes)
         self._told: dict[int, Neighbour] = {}
         self._devices = {device.name: device for device in world.devices}
-        self._watches: dict[int, Watch] = {device.number: begin_watch(cartel, classes) for device in world.devices}
+        self._watches: dict[int, Watch] = {device.number: begin_watch(rules, classes) for device in world.devices}
         self._in_hand: dict[int, _Request] = {}
 
     def is_asking(self, device: Device) -> bool:
@@ -84,18 +84,18 @@ class Helping:
         pass
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
-        cartel = self._cartel
-        watch = self._watches[device.number].observe(cartel, batch.classes, predicted)
-        if watch.wants_to_tell(cartel):
+        rules = self._rules
+        watch = self._watches[device.number].observe(rules, batch.classes, predicted)
+        if watch.wants_to_tell(rules):
             self._tell(device, watch)
-            watch = watch.told_now(cartel)
-        if (classes := watch.asks_for(cartel)) and not self.is_asking(device):
+            watch = watch.told_now(rules)
+        if (classes := watch.asks_for(rules)) and not self.is_asking(device):
             self._ask(device, watch, classes)
             watch = watch.asked()
         self._watches[device.number] = watch
 
     def _tell(self, device: Device, watch: Watch) -> None:
-        counts = watch.metadata(self._cartel)
+        counts = watch.metadata(self._rules)
         size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=watch.drifting)))
 
         def arrive() -> None:
@@ -105,7 +105,7 @@ class Helping:
         self._later(self._world.upload_s(size_bytes), arrive)
 
     def _ask(self, device: Device, watch: Watch, classes: tuple[int, ...]) -> None:
-        recent = watch.recent(self._cartel)
+        recent = watch.recent(self._rules)
         request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
         self._in_hand[device.number] = request
         profile = _profile(recent, device, drifting=True)
@@ -114,10 +114,10 @@ class Helping:
 
     def _match(self, request: _Request) -> None:
         """Ask the best neighbour that was not tried yet; a device that is slower than the limit is not waited for."""
-        cartel = self._cartel
-        if len(request.tried) < cartel.neighbours_tried:
+        rules = self._rules
+        if len(request.tried) < rules.neighbours_tried:
             found = self._index.search(
-                request.recent.prior(), request.classes, cartel, limit=1, exclude=(request.device.name, *request.tried)
+                request.recent.prior(), request.classes, rules, limit=1, exclude=(request.device.name, *request.tried)
             )
             if found:
                 request.tried.append(found[0].device)
@@ -127,11 +127,11 @@ class Helping:
         self._end(request, "unmatched")
 
     def _serve(self, request: _Request, match: Match, helper: Device) -> None:
-        world, cartel = self._world, self._cartel
+        world, rules = self._world, self._rules
         terms = Terms(request.classes, self._plan, world.seed_of("portion", request.device.number, request.tick))
         payload = helper.learner.portion(terms)
         content = BlobRef.of_bytes(payload)
-        asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, cartel.deliver_s))
+        asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, rules.deliver_s))
         offered = self._say("requests", OfferPortion(request.name, content.sha256, content.size_bytes))
         world.ledger.count("portions", len(payload))
         upload_s = world.download_s(asked) + world.upload_s(offered) + world.upload_s(len(payload))
@@ -139,20 +139,20 @@ class Helping:
 
         def delivered() -> None:
             self._load(helper, -1)
-            if upload_s > cartel.deliver_s:
+            if upload_s > rules.deliver_s:
                 self._match(request)
                 return
-            news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, cartel.judge_s))
+            news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, rules.judge_s))
             told = self._say("requests", news)
             world.ledger.count("portions", len(payload))
             download_s = world.download_s(told) + world.download_s(len(payload))
             self._later(download_s, lambda: self._judge(request, match, terms, payload))
 
-        self._later(min(upload_s, cartel.deliver_s), delivered)
+        self._later(min(upload_s, rules.deliver_s), delivered)
 
     def _judge(self, request: _Request, match: Match, terms: Terms, payload: bytes) -> None:
         device = request.device
-        window = device.newest(self._cartel.recent_batches)
+        window = device.newest(self._rules.recent_batches)
         assert window is not None, "it has asked because of them"
         try:
             merged = device.learner.with_portion(payload, terms, window)

@@ -21,7 +21,6 @@ from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
 from coterie_learning.guard import judge
 from coterie_learning.heads import place, update_specs
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.pace import Standing
 from coterie_learning.plan import Plan
 from coterie_learning.selection import choose
@@ -92,8 +91,8 @@ class Rounds:
 
     def _adopt(self, device: Device, received: NeuralLearner) -> None:
         """Go on from a version, unless the own model does better on what it has not learned by more than noise."""
-        own, cartel = cast(NeuralLearner, device.learner), self._plan.help
-        newest = device.newest(cartel.recent_batches) if isinstance(cartel, Cartel) else None
+        own, rules = cast(NeuralLearner, device.learner), self._plan.help.rules()
+        newest = None if rules is None else device.newest(rules.recent_batches)
         if newest is not None:
             by_version, by_own = (one.predict(newest.inputs).argmax(axis=1) for one in (received, own))
             if judge(newest.classes, by_version, by_own).kept:

@@ -20,7 +20,6 @@ from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.plan import Plan
@@ -97,7 +96,8 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
     if isinstance(contender, Centralised):
         return _Parts((_pooling(contender, world, first, local, cloud),))
     assert isinstance(contender, Plan)
-    helping = Helping(world, contender, contender.help) if isinstance(contender.help, Cartel) else None
+    rules = contender.help.rules()
+    helping = None if rules is None else Helping(world, contender, rules)
     rounds, distilling = _rounds(contender, world, first, cloud) if contender.pace.holds_rounds() else (None, None)
     own = _own_training(contender, world, local, helping, rounds)
     return _Parts(tuple(part for part in (helping, own, rounds) if part is not None), rounds, helping, distilling)
@@ -126,7 +126,8 @@ def _never(_device: Device) -> bool:
 def _rounds(plan: Plan, world: World, first: Learner, cloud: _Cloud | None) -> tuple[Rounds, "DistillingCloud | None"]:
     if not isinstance(first, NeuralLearner):
         raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
-    if isinstance(plan.help, Cartel) and plan.help.portion == "learner":
+    rules = plan.help.rules()
+    if rules is not None and rules.portion == "learner":
         raise DoesNotFit(detail="portion learner is for devices whose models differ, and rounds give all of them one")
     merger, distilling = _merger(plan, world, first, cloud)
     return Rounds(world, plan, merger), distilling

@@ -16,10 +16,8 @@ from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
 from coterie.simulation.learners.grow import grow_tree
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
 from coterie_learning.portions.trees import Tree, best_trees, decode_trees, encode_trees, replace_worst, vote_trees
-from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.tensors import Float32
 
 
@@ -88,6 +86,7 @@ class ForestLearner:
 
     def _count(self, terms: Terms) -> int:
         """Most trees in a portion. Raises DoesNotFit."""
-        if not isinstance(terms.plan.help, Cartel) or not isinstance(terms.plan.privacy, NoPrivacy):
-            raise DoesNotFit(detail="a forest helps under help cartel, and has no norm that privacy could clip")
-        return max(1, round(terms.plan.help.share * self.kind.trees))
+        rules = terms.plan.help.rules()
+        if rules is None or not terms.plan.privacy.leaves_as_is():
+            raise DoesNotFit(detail="a forest gives portions where the plan has help, and privacy cannot change trees")
+        return max(1, round(rules.share * self.kind.trees))

@@ -5,9 +5,8 @@ needs it.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
@@ -16,7 +15,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
-from coterie_learning.help.cartel import Cartel
+from coterie_learning.help import Portion
 from coterie_learning.local import Local
 from coterie_learning.portions import payload as portions
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
@@ -91,7 +90,14 @@ class LinearLearner:
 
     def _agreed(self, terms: Terms) -> portions.Terms:
         """Rows, whatever the plan lets networks send: a linear model has no body. Raises DoesNotFit."""
-        if not isinstance(terms.plan.help, Cartel):
-            raise DoesNotFit(detail="portions are for plans with help cartel")
-        cartel = msgspec.structs.replace(terms.plan.help, portion="head")
-        return portions.Terms(self.model, terms.classes, cartel, terms.plan.codec, terms.plan.privacy)
+        rules = terms.plan.help.rules()
+        if rules is None:
+            raise DoesNotFit(detail="portions are for plans whose devices help each other")
+        return portions.Terms(self.model, terms.classes, _Rows(rules.share), terms.plan.codec, terms.plan.privacy)
+
+
+class _Rows(NamedTuple):
+    """Rows of the output layer."""
+
+    share: float
+    portion: Portion = "head"

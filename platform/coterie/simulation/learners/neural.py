@@ -16,7 +16,6 @@ from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.round import local_training
-from coterie_learning.help.cartel import Cartel
 from coterie_learning.local import Local
 from coterie_learning.local.distill import Distill
 from coterie_learning.portions import payload as portions
@@ -145,7 +144,7 @@ class NeuralLearner:
 
     def _agreed(self, terms: Terms) -> portions.Terms:
         """Raises DoesNotFit."""
-        cartel = terms.plan.help
-        if not isinstance(cartel, Cartel):
-            raise DoesNotFit(detail="portions are for plans with help cartel")
-        return portions.Terms(self.graphs.spec, terms.classes, cartel, terms.plan.codec, terms.plan.privacy)
+        rules = terms.plan.help.rules()
+        if rules is None:
+            raise DoesNotFit(detail="portions are for plans whose devices help each other")
+        return portions.Terms(self.graphs.spec, terms.classes, rules, terms.plan.codec, terms.plan.privacy)
