@@ -14,7 +14,7 @@ from coterie_agent.home import Home
 from coterie_agent.model import fetch_model
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row
-from coterie_agent.training.assignment import Training
+from coterie_agent.training.assignment import Training, read_states
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model
 from coterie_learning.client.update import make_update
@@ -151,3 +151,20 @@ def test_a_residual_of_other_shapes_is_dropped() -> None:
         for found in ({}, states)
     )
     assert other.payload == clean.payload
+
+
+def test_a_state_that_was_damaged_is_said_and_forgotten(
+    stocked: Store, home: Home, bundle: Bundle, caplog: pytest.LogCaptureFixture
+) -> None:
+    once = training(stocked, home.root, bundle, lambda _: None)
+    stocked.work.accept(once.assignment)
+    assert once.run()
+    stocked.work.finish("accepted", "", now=0)
+    assert read_states(stocked, "digits").keys() == {"codec"}
+    with stocked.work._database.transaction() as cursor:
+        (content,) = cursor.execute("SELECT content FROM device_state").fetchone()
+        damaged = content[:-1] + bytes([content[-1] ^ 1])
+        cursor.execute("UPDATE device_state SET content = ?", (damaged,))
+    assert read_states(stocked, "digits") == {}
+    assert "state.damaged" in caplog.text
+    assert training(stocked, home.root, bundle, lambda _: None).run(), "it goes on without"
