@@ -62,6 +62,9 @@ class Predict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Predicted(msgspec.Struct, frozen=True):
     version: str
+    """That the device holds."""
+    personal: bool
+    """Whether the device's personal model answered, or the version itself."""
     predictions: "list[Prediction | Output]"
 
 
@@ -102,13 +105,11 @@ class LocalApi:
             held = self._held
         check = RowCheck.of_model(held.manifest.model, labelled=False)
         rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(request.samples)]
-        return Predicted(version=held.manifest.version, predictions=held.predict(rows))
+        return Predicted(version=held.manifest.version, personal=held.is_personal, predictions=held.predict(rows))
 
     def _is_newest(self, held: "HeldModel") -> bool:
-        from coterie_agent.predicting import own_edition  # only here, as in Worker
-
         version = self.situation.now.version
-        return held.manifest.version == version and held.edition == own_edition(self.store, version)
+        return held.manifest.version == version and held.stored == self.store.peers.own()
 
     def _load(self) -> "HeldModel":
         from coterie_agent.predicting import load_held_model  # only here, as in Worker

@@ -9,6 +9,7 @@ import numpy as np
 from coterie_agent.blobs import BlobCache
 from coterie_agent.model import held_manifest
 from coterie_agent.store.opened import Store
+from coterie_agent.store.personal_model import Own
 from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
@@ -39,11 +40,13 @@ class Output(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class HeldModel:
-    """A version ready to predict."""
+    """A model ready to predict."""
 
     manifest: Manifest
-    edition: int
-    """Of the device's own parameters on that version; 0: the version itself."""
+    stored: Own | None
+    """Which personal model there was when this one was loaded."""
+    is_personal: bool
+    """Whether the personal model answers, or the version itself."""
     predictor: Predictor
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Output]:
@@ -75,20 +78,17 @@ class HeldModel:
 
 
 def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:
-    """The version that the device holds, with the device's own parameters where it has made some of it, loaded.
+    """The model that answers: the device's personal model where there is one, else the version that it holds.
+
+    A version that comes does not answer before it is settled that it replaces the personal model
+    (`coterie_agent.peers.personal_model`), so that an owner's answers never get worse for a moment either.
 
     Raises AgentError ``agent.not_joined``, ``agent.no_model``, ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
     manifest = held_manifest(store)
     model = Model(manifest, blobs)
-    edition = own_edition(store, manifest.version)
-    own = read_parameters(store.peers.own_tensors(), manifest.model) if edition else None
+    stored = store.peers.own()
+    own = None if stored is None else read_parameters(store.peers.own_tensors(), manifest.model)
     parameters = model.parameters() if own is None else own
     predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
-    return HeldModel(manifest, edition, predictor)
-
-
-def own_edition(store: Store, version: str | None) -> int:
-    """How often the device has changed its own parameters of `version`; 0: it predicts with the version itself."""
-    own = store.peers.own()
-    return own.edition if own is not None and own.base == version else 0
+    return HeldModel(manifest, stored, own is not None, predictor)

@@ -28,7 +28,9 @@ class Report(msgspec.Struct, frozen=True):
     outcomes: tuple[Finished, ...]
     """How the latest assignments ended, newest first."""
     helped: tuple[Helped, ...]
-    """Whom the device has helped, and how its own requests ended, newest first."""
+    """Whom the device has helped, how its own requests ended, what replaced its personal model, newest first."""
+    personal: bool
+    """Whether the device has a personal model, which answers instead of the version it holds."""
     sent: tuple[Sent, ...]
     """Everything that has left the device, by kind."""
     waits: tuple[Reason, ...]
@@ -50,6 +52,7 @@ def make_report(home: Home, store: Store) -> Report:
         status=status,
         outcomes=store.work.outcomes()[:10],
         helped=store.peers.outcomes()[:10],
+        personal=store.peers.own() is not None,
         sent=store.journal.sent_totals(),
         waits=_waits(running, status),
     )
@@ -70,7 +73,7 @@ def status_lines(report: Report) -> list[str]:
             f"last seen: {age_s:.0f} s ago, in contact over {status.link}",
             f"conditions: charging {conditions.charging}, network {conditions.network}, idle {conditions.idle}"
             + ("" if conditions.temperature_c is None else f", {conditions.temperature_c:.0f} °C"),
-            f"model version: {status.version or 'none yet'}",
+            f"model version: {status.version or 'none yet'}" + (", personal" if report.personal else ""),
         ]
         if status.progress is not None:
             progress = status.progress

@@ -15,6 +15,9 @@ from coterie_agent.store.opened import open_store
 
 class Predictions(msgspec.Struct, frozen=True):
     version: str
+    """That the device holds."""
+    personal: bool
+    """Whether the device's personal model answered, or the version itself."""
     predictions: list[Prediction | Said]
 
 
@@ -27,7 +30,7 @@ def run(arguments: Arguments) -> Output:
     rows = list(read_rows(arguments.file, RowCheck.of_model(held.manifest.model, labelled=False)))
     predictions = held.predict(rows)
     return Output(
-        Predictions(held.manifest.version, predictions),
+        Predictions(held.manifest.version, held.is_personal, predictions),
         [f"{index}: {_shown(found)}" for index, found in enumerate(predictions)],
     )
 

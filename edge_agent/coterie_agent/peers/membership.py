@@ -14,8 +14,16 @@ from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.being_helped import BeingHelped
 from coterie_agent.peers.helping import Helping
 from coterie_agent.peers.local_training import LocalTraining
-from coterie_agent.peers.personal_model import PersonalModel, load_personal_model
-from coterie_agent.peers.reading import begin_reading, fair_samples, found_in, judge_batch, next_batch, watch_of
+from coterie_agent.peers.personal_model import Keeping, PersonalModel, load_personal_model
+from coterie_agent.peers.reading import (
+    begin_reading,
+    fair_samples,
+    found_in,
+    judge_batch,
+    newest_samples,
+    next_batch,
+    watch_of,
+)
 from coterie_agent.sharing import share_profile
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.opened import Store
@@ -250,9 +258,9 @@ def join(
     reading, spec = store.peers.reading(), manifest.model
     rules = plan.help.rules()
     window = 0 if rules is None else rules.recent_batches * spec.batch_size
-    newest = fair_samples(store.samples, reading, window) if reading is not None else []
-    model, is_personal = Model(manifest, blobs), plan.local.is_personal()
-    own = load_personal_model(model, store.peers, newest, is_personal=is_personal, threads=config.threads)
+    newest = newest_samples(store.samples) if reading is None else fair_samples(store.samples, reading, window)
+    keeping = Keeping.ALWAYS if plan.local.is_personal() else Keeping.IF_BETTER
+    own = load_personal_model(Model(manifest, blobs), store.peers, newest, keeping=keeping, threads=config.threads)
     return Membership(
         standing=standing,
         plan=plan,

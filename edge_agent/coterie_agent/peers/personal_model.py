@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
-from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.peers import Helped, PeersStore
 from coterie_agent.store.personal_model import Own, PersonalTensors
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
-from coterie_learning.guard import judge
+from coterie_learning.guard import Judgement, judge
 from coterie_learning.profile import Int64
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import encode_tensors
@@ -55,14 +56,21 @@ class PersonalModel:
         return PersonalTensors(self.version, encode_tensors(dict(self.parameters)))
 
 
-def load_personal_model(
-    model: Model, store: PeersStore, newest: Sequence[StoredRow], *, is_personal: bool, threads: int
-) -> PersonalModel:
-    """The own model, on the version that the device holds now.
+class Keeping(Enum):
+    """What becomes of the personal model when the device holds a version that is new to it."""
 
-    Where the version is new to it and the plan's devices do not keep their own model anyway (`is_personal`), the device
-    keeps its own parameters only if they do better on its `newest` samples: no version makes a device's model worse,
-    and none is refused for noise.
+    ALWAYS = "always"
+    """It stays: the plan has devices go on with their own."""
+    IF_BETTER = "if better"
+    """It stays if it does better on the newest samples, by more than noise."""
+    UNLESS_WORSE = "unless worse"
+    """It stays unless the version does better on the newest samples, by more than noise: no plan decides any more."""
+
+
+def load_personal_model(
+    model: Model, store: PeersStore, newest: Sequence[StoredRow], *, keeping: Keeping, threads: int
+) -> PersonalModel:
+    """The personal model, on the version that the device holds now; `newest` are what both are judged on.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
@@ -73,13 +81,52 @@ def load_personal_model(
         adopted = store.adopt(PersonalTensors(model.manifest.version, encode_tensors(dict(received))))
         return PersonalModel(model, predictor, received, adopted)
     own = PersonalModel(model, predictor, received, known)
-    if known.base == own.version or is_personal or (newest and _does_better(own, newest, kept)):
+    keeping = Keeping.UNLESS_WORSE if known.is_elsewhere else keeping
+    if known.base == own.version or _stays(own, kept, received, newest, keeping):
         own.take(kept)
     if known.base != own.version:
         own.stored = store.adopt(own.as_stored())
     return own
 
 
-def _does_better(own: PersonalModel, newest: Sequence[StoredRow], kept: Parameters) -> bool:
+def settle(model: Model, store: PeersStore, newest: Sequence[StoredRow], *, now: float, threads: int) -> None:
+    """Decide, once, whether the personal model goes on answering beside a version that came when no plan stands.
+
+    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
+    """
+    received, spec = model.parameters(), model.manifest.model
+    known, kept = store.own(), read_parameters(store.own_tensors(), spec)
+    if known is None or known.base == model.manifest.version:
+        return
+    if kept is None:
+        sentence = f"version {model.manifest.number} answers: the personal model was another model's"
+        store.replace(known, Helped(model.manifest.version, "replaced", sentence, now))
+        return
+    predictor = Predictor(model.predict(), spec, received, model.frozen(), threads=threads)
+    own = PersonalModel(model, predictor, kept, known)
+    own.take(kept)
+    if _stays(own, kept, received, newest, Keeping.UNLESS_WORSE):
+        store.adopt(own.as_stored())
+        return
+    found = _judged(own, newest, kept, received)
+    figures = f"accuracy {found.after:.3f} against {found.before:.3f} of the personal model, {len(newest)} samples"
+    sentence = f"version {model.manifest.number} answers: {figures}"
+    store.replace(known, Helped(model.manifest.version, "replaced", sentence, now))
+
+
+def _stays(
+    own: PersonalModel, kept: Parameters, received: Parameters, newest: Sequence[StoredRow], keeping: Keeping
+) -> bool:
+    can_judge = bool(newest) and own.spec.task == "classes"
+    match keeping:
+        case Keeping.ALWAYS:
+            return True
+        case Keeping.IF_BETTER:
+            return can_judge and _judged(own, newest, received, kept).kept
+        case Keeping.UNLESS_WORSE:
+            return not can_judge or not _judged(own, newest, kept, received).kept
+
+
+def _judged(own: PersonalModel, newest: Sequence[StoredRow], before: Parameters, after: Parameters) -> Judgement:
     labels = np.array([row.label for row in newest], np.int64)
-    return judge(labels, own.predict(newest), own.predict(newest, kept)).kept
+    return judge(labels, own.predict(newest, before), own.predict(newest, after))

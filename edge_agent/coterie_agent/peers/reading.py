@@ -15,6 +15,9 @@ from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 
+_COMPARED = 256
+"""Samples at most."""
+
 
 def begin_reading(samples: Samples) -> Reading:
     """From the oldest sample on."""
@@ -32,6 +35,11 @@ def next_batch(samples: Samples, after: int, *, up_to: int | None, size: int) ->
 def newest_judged(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
     """The newest `count` samples that have been judged, oldest first."""
     return samples.load(samples.newest_ids(up_to=reading.judged, count=count))
+
+
+def newest_samples(samples: Samples) -> list[StoredRow]:
+    """The newest of all, oldest first: what models are compared on where none was judged batch by batch."""
+    return samples.load(samples.newest_ids(up_to=samples.snapshot().last, count=_COMPARED))
 
 
 def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:

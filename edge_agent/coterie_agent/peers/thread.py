@@ -17,7 +17,7 @@ from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
-from coterie_wire.bundle import verify_manifest
+from coterie_wire.bundle import Manifest, verify_manifest
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
@@ -66,6 +66,7 @@ class PeersThread:
                 self._stand(now.directive)
             self._member = self._join(now)
             if self._member is None:
+                self._settle(now)
                 return False
             reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
             return (reachable and self._tell_peers(self._member, now)) or self._member.learn(now)
@@ -100,11 +101,9 @@ class PeersThread:
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
         from coterie_agent.peers.membership import join
 
-        held = self.store.work.held_model()
-        assert held is not None, "the situation holds what the store holds"
         return join(
             standing,
-            verify_manifest(held, self.identity.platform_key),
+            self._held(),
             config=self.config,
             store=self.store,
             blobs=self.blobs,
@@ -112,6 +111,30 @@ class PeersThread:
             link=self.link,
             situation=self.situation,
         )
+
+    def _settle(self, now: Now) -> None:
+        """Where no plan stands any more: whether the personal model goes on beside a version that has come since."""
+        own = self.store.peers.own()
+        if own is None or now.version is None or own.base == now.version or self.store.peers.standing() is not None:
+            return
+        if now.directive is None or _is_withdrawn(now) or self._unfit == ("", now.version):
+            return
+        from coterie_agent.peers.personal_model import settle  # only here, as above
+        from coterie_agent.peers.reading import newest_samples
+        from coterie_agent.training.model import Model
+
+        settle(
+            Model(self._held(), self.blobs),
+            self.store.peers,
+            newest_samples(self.store.samples),
+            now=time.time(),
+            threads=self.config.threads,
+        )
+
+    def _held(self) -> Manifest:
+        held = self.store.work.held_model()
+        assert held is not None, "the situation holds what the store holds"
+        return verify_manifest(held, self.identity.platform_key)
 
     def _tell_peers(self, member: "Membership", now: Now) -> bool:
         done = member.tell_peers(now)

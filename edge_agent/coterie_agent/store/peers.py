@@ -7,14 +7,24 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_agent.store.personal_model import Own, PersonalTensors, drop_own, find_own, give_up_own, write_own
+from coterie_agent.store.personal_model import (
+    Own,
+    PersonalTensors,
+    drop_own,
+    find_own,
+    give_up_own,
+    take_along,
+    write_own,
+)
 from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
 from coterie_wire.structs import from_json
 
 S = TypeVar("S", bound=msgspec.Struct)
-Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined"]
+Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined", "replaced"]
 _KEPT_OUTCOMES = 50
+_LEFT = "left"
+"""What stood last, while nothing does."""
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
 
@@ -47,7 +57,7 @@ class KeptPortion(NamedTuple):
 
 
 class Helped(msgspec.Struct, frozen=True):
-    """How a transfer or a request ended on this device."""
+    """How a transfer or a request ended on this device, or by what its personal model was replaced."""
 
     name: str
     outcome: Outcome
@@ -82,18 +92,31 @@ class PeersStore:
         return self._find("standing", Standing)
 
     def stand(self, standing: Standing) -> None:
-        """From now on; in another federation the personal model begins anew, and the states of the last one go."""
+        """From now on; the states of another federation go, its personal model has to prove itself in this one."""
         with self._database.transaction() as cursor:
-            known = _read(cursor, "standing", Standing)
+            known = _read(cursor, "standing", Standing) or _read(cursor, _LEFT, Standing)
             if known is not None and known.federation != standing.federation:
-                drop_own(cursor)
+                take_along(cursor)
                 cursor.execute("DELETE FROM device_state WHERE federation = ?", (known.federation,))
             _write(cursor, "standing", standing)
 
     def forget(self) -> None:
-        """Nothing holds between rounds any more. The own model stays until another version comes."""
+        """Nothing holds between rounds any more. The personal model goes on answering, see `replace`."""
         with self._database.transaction() as cursor:
+            known = _read(cursor, "standing", Standing)
             cursor.execute("DELETE FROM peers")
+            if known is not None:
+                _write(cursor, _LEFT, known)
+
+    def replace(self, before: Own, helped: Helped) -> None:
+        """The version that the device holds answers from now on, and the owner can see why.
+
+        Nothing changes where the personal model is not what it was `before`.
+        """
+        with self._database.transaction() as cursor:
+            if find_own(cursor) == before:
+                drop_own(cursor)
+                _record(cursor, helped)
 
     def own(self) -> Own | None:
         """Which parameters the device predicts with; None: those of the version that it holds."""

@@ -4,6 +4,9 @@ import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
 
+ELSEWHERE = ""
+"""In place of a version: the device has gone to another federation since."""
+
 
 class Own(NamedTuple):
     """Which parameters the device predicts with."""
@@ -12,6 +15,11 @@ class Own(NamedTuple):
     """Version that they come from."""
     edition: int
     """Grows with every change of them."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether they come from another federation than the one whose plan stands."""
+        return self.base == ELSEWHERE
 
 
 class PersonalTensors(NamedTuple):
@@ -39,6 +47,13 @@ def write_own(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
         " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
         own,
     )
+
+
+def take_along(cursor: sqlite3.Cursor) -> None:
+    """Go on predicting with the personal model in another federation, until it is compared with a version there."""
+    cursor.execute("UPDATE personal_model SET base = ?, edition = edition + 1", (ELSEWHERE,))
+    for table in ("former_personal_model", "kept_portion"):
+        cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
 def drop_own(cursor: sqlite3.Cursor) -> None:

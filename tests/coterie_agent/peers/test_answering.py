@@ -1,0 +1,204 @@
+"""Which model answers the owner: no transition makes answers worse silently, measured by accuracy."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
+from coterie_agent.ingest.row import Row
+from coterie_agent.predicting import Prediction, load_held_model
+from coterie_agent.store.opened import Store
+from coterie_agent.store.personal_model import PersonalTensors
+from coterie_learning.device_plan import DevicePlan
+from coterie_learning.help.none import NoHelp
+from coterie_learning.local.distill import Distill
+from coterie_wire.helping import Standing
+from coterie_wire.messages import Directive
+from coterie_wire.tensors import Tensors, encode_tensors
+from tests.coterie_agent.bundles import Bundle, make_bundle
+from tests.coterie_agent.peers.world import GOOD, Device, batch, plan, standing
+
+PERSONAL = plan(NoHelp(), alone_every_s=None, local=Distill(head="all"))
+GUARDED = plan(alone_every_s=None)
+BAD = {name: -tensor for name, tensor in GOOD.items()}
+HALF = {"weight": GOOD["weight"] * np.array([[1], [1], [-1]], np.float32), "bias": GOOD["bias"]}
+"""Has two classes of three right."""
+every_plan = pytest.mark.parametrize("of", [PERSONAL, GUARDED], ids=["personal", "guarded"])
+
+
+@pytest.fixture
+def new_device(home: Home, joined: Store) -> Callable[[Tensors], Device]:
+    """Makes a device with 60 samples and a personal model, on a version that is always wrong."""
+
+    def make(personal: Tensors) -> Device:
+        joined.samples.add([row for seed in range(20) for row in batch((0, 1, 2), seed=seed)], max_samples=1000)
+        joined.peers.adopt(PersonalTensors("v1", encode_tensors(personal)))
+        return Device(home, joined, version(1, BAD), {})
+
+    return make
+
+
+def version(number: int, parameters: Tensors) -> Bundle:
+    return make_bundle(version=f"v{number}", number=number, tensors=dict(parameters))
+
+
+def accuracy(device: Device) -> float:
+    """Of what the owner is answered, over fresh samples of all classes."""
+    held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
+    fresh: list[Row] = [row for seed in range(100, 110) for row in batch((0, 1, 2), seed=seed)]
+    found = held.predict(fresh)
+    right = [isinstance(one, Prediction) and one.index == row.label for one, row in zip(found, fresh, strict=True)]
+    return float(np.mean(right))
+
+
+def receive(device: Device, number: int, parameters: Tensors) -> None:
+    """Another version is on the device; nobody has looked at it yet."""
+    directive = device.situation.now.directive
+    device.bundle = version(number, parameters)
+    Device(device.home, device.store, device.bundle, {})
+    device.start()
+    if directive is not None:
+        device.situation.direct(directive, at=0.0)
+
+
+def live_on(device: Device) -> None:
+    device.direct(None)
+    device.live()
+
+
+@every_plan
+def test_it_begins_with_the_personal_model(new_device: Callable[[Tensors], Device], of: DevicePlan) -> None:
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    assert accuracy(device) == 1
+
+
+@every_plan
+def test_a_version_that_comes_while_rounds_go_on(new_device: Callable[[Tensors], Device], of: DevicePlan) -> None:
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    receive(device, 2, BAD)
+    assert accuracy(device) == 1, "not even for a moment"
+    device.live()
+    assert accuracy(device) == 1
+
+
+@every_plan
+def test_a_pause_changes_nothing(new_device: Callable[[Tensors], Device], of: DevicePlan) -> None:
+    """The plan of a paused federation stands; a roll-out may go on in it."""
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    before = device.store.peers.own()
+    receive(device, 2, BAD)
+    device.live()
+    assert device.store.peers.standing() is not None
+    assert accuracy(device) == 1
+    assert before is not None
+
+
+@every_plan
+def test_the_end_of_the_federation(new_device: Callable[[Tensors], Device], of: DevicePlan) -> None:
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    live_on(device)
+    assert accuracy(device) == 1
+    receive(device, 2, BAD)
+    assert accuracy(device) == 1, "not even for a moment"
+    device.live()
+    assert accuracy(device) == 1
+    own = device.store.peers.own()
+    assert own is not None and own.base == "v2", "it is settled, and not asked again"
+    receive(device, 3, HALF)
+    device.live()
+    assert accuracy(device) == 1
+
+
+@every_plan
+def test_the_end_of_the_federation_with_a_better_version(
+    new_device: Callable[[Tensors], Device], of: DevicePlan
+) -> None:
+    device = new_device(HALF)
+    device.direct(of)
+    device.live()
+    live_on(device)
+    assert accuracy(device) == pytest.approx(2 / 3)
+    receive(device, 2, GOOD)
+    device.live()
+    assert accuracy(device) == 1
+    (told,) = [found for found in device.store.peers.outcomes() if found.outcome == "replaced"]
+    assert "accuracy 1.000 against 0.667 of the personal model, 60 samples" in told.sentence
+
+
+def test_without_samples_to_compare_on_the_personal_model_stays(home: Home, joined: Store) -> None:
+    joined.peers.adopt(PersonalTensors("v1", encode_tensors(GOOD)))
+    device = Device(home, joined, version(1, BAD), {})
+    live_on(device)
+    receive(device, 2, BAD)
+    live_on(device)
+    assert accuracy(device) == 1
+
+
+@every_plan
+def test_a_roll_back_gives_what_was_before(new_device: Callable[[Tensors], Device], of: DevicePlan) -> None:
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    receive(device, 2, BAD)
+    device.live()
+    device.store.peers.adopt(PersonalTensors("v2", encode_tensors(BAD)))  # learned with the version
+    assert accuracy(device) == 0
+    assert device.store.peers.give_up({"v2"})
+    device.direct(of, withdrawn=("v2",))
+    device.live()
+    assert accuracy(device) == 1
+
+
+@every_plan
+@pytest.mark.parametrize("through_the_end", [True, False])
+def test_another_federation(new_device: Callable[[Tensors], Device], of: DevicePlan, *, through_the_end: bool) -> None:
+    """There the personal model has to prove itself: it goes on unless the version does better."""
+    device = new_device(GOOD)
+    device.direct(of)
+    device.live()
+    if through_the_end:
+        live_on(device)
+    told = standing(of)
+    there = Standing(told.digest.replace(told.digest[0], "0"), "elsewhere", told.plan)
+    receive(device, 7, HALF)
+    device.situation.direct(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
+    assert accuracy(device) == 1
+    device.live()
+    assert accuracy(device) == 1
+    again = Standing(told.digest.replace(told.digest[0], "1"), "third", told.plan)
+    device.store.peers.adopt(PersonalTensors("v7", encode_tensors(BAD)))
+    receive(device, 8, HALF)
+    device.situation.direct(Directive(check_in_s=15, stands=True, standing=again), at=0.0)
+    device.live()
+    assert accuracy(device) == pytest.approx(2 / 3), "the version does better"
+
+
+def test_a_model_of_another_shape_does_not_answer_for_this_one(new_device: Callable[[Tensors], Device]) -> None:
+    device = new_device({"weight": np.zeros((2, 4), np.float32), "bias": np.zeros(2, np.float32)})
+    receive(device, 2, HALF)
+    assert accuracy(device) == pytest.approx(2 / 3)
+    live_on(device)
+    (told,) = device.store.peers.outcomes()
+    assert told.outcome == "replaced"
+    assert device.store.peers.own() is None
+
+
+def test_after_leaving_no_model_answers(new_device: Callable[[Tensors], Device]) -> None:
+    device = new_device(GOOD)
+    device.store.identity.forget()
+    with pytest.raises(AgentError) as caught:
+        accuracy(device)
+    assert caught.value.code == "agent.no_model"
+    assert device.store.peers.own() is None
+    assert device.store.samples.count() == 60
