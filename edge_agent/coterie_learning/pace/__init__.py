@@ -1,21 +1,40 @@
-"""Slot `pace`: who is asked, when does a round close? One module a kind; pure functions of counts and seconds."""
+"""Slot `pace`: who is asked, when are updates merged? One module a kind; pure functions of counts and seconds."""
 
 from typing import Literal, NamedTuple
 
 from coterie_learning.kinds import Kind
+from coterie_wire.conditions import Reason
 
 
-class Standing(NamedTuple):
-    """How an open round stands."""
+class View(NamedTuple):
+    """A round that has opened, as its pace sees it."""
 
     live: int
     """Assignments that may still deliver."""
     delivered: int
+    """Updates that are in."""
     elapsed_s: float
     """Since the round opened."""
+    is_open: bool = True
+    """Whether it takes updates still."""
 
 
-Verdict = Literal["merge", "abandon"]
+Act = Literal["invite", "merge", "close", "wait"]
+
+
+class Decision(NamedTuple):
+    """What becomes of a round now, and why."""
+
+    act: Act
+    """``invite``: ask so many `devices` more, as they become ready; ``merge``: take no more updates, and merge those
+    that are in; ``close``: take no more, and merge nothing; ``wait``: leave it as it is."""
+    reason: Reason
+    devices: int = 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether the round takes no more updates."""
+        return self.act in ("merge", "close")
 
 
 class Pace(Kind, frozen=True):
@@ -37,20 +56,8 @@ class Pace(Kind, frozen=True):
         """Updates with which a round closes at once."""
         raise NotImplementedError
 
-    def updates_needed(self) -> int:
-        """Updates without which a round is abandoned."""
-        raise NotImplementedError
-
-    def invite_count(self, *, eligible: int, live: int, delivered: int) -> int:
-        """How many of the `eligible` devices that have no part in the round to invite now."""
-        raise NotImplementedError
-
-    def should_close(self, standing: Standing) -> bool:
-        """Whether the round has what it waits for, or has waited long enough."""
-        raise NotImplementedError
-
-    def verdict(self, delivered: int) -> Verdict:
-        """What becomes of a closed round."""
+    def decide(self, view: View) -> Decision:
+        """What becomes of a round now; of one that takes no more updates either ``merge`` or ``close``."""
         raise NotImplementedError
 
     def deadline_after_s(self) -> float:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.pace import Pace, Standing, Verdict
+from coterie_learning.pace import Decision, Pace, View
+from coterie_wire.conditions import Reason
 
 
 class Sync(Pace, frozen=True, tag="sync"):
@@ -38,21 +39,21 @@ class Sync(Pace, frozen=True, tag="sync"):
     def updates_wanted(self) -> int:
         return self.target_updates
 
-    def updates_needed(self) -> int:
-        return self.min_updates
-
-    def invite_count(self, *, eligible: int, live: int, delivered: int) -> int:
+    def decide(self, view: View) -> Decision:
+        live, delivered, elapsed_s, is_open = view
+        nobody_left = live == 0 and delivered >= self.min_updates
+        if not is_open or delivered >= self.target_updates or nobody_left or elapsed_s >= self.deadline_s:
+            return self._end(delivered)
+        collecting = Reason("rounds.collecting", f"{delivered} of {self.target_updates} updates are in")
         # Rounded first: 10 · 1.3 is 13.000000000000002 for some factors, and must not become 14.
-        wanted = math.ceil(round(self.target_updates * self.over_selection, 6))
-        return min(eligible, max(0, wanted - live - delivered))
+        wanted = math.ceil(round(self.target_updates * self.over_selection, 6)) - live - delivered
+        return Decision("invite", collecting, wanted) if wanted > 0 else Decision("wait", collecting)
 
-    def should_close(self, standing: Standing) -> bool:
-        enough = standing.delivered >= self.target_updates
-        nobody_left = standing.live == 0 and standing.delivered >= self.min_updates
-        return enough or nobody_left or standing.elapsed_s >= self.deadline_s
-
-    def verdict(self, delivered: int) -> Verdict:
-        return "merge" if delivered >= self.min_updates else "abandon"
+    def _end(self, delivered: int) -> Decision:
+        if delivered >= self.min_updates:
+            return Decision("merge", Reason("rounds.closing", f"{delivered} updates are in and about to be merged"))
+        sentence = f"needs {self.min_updates} updates, {delivered} came before the deadline"
+        return Decision("close", Reason("rounds.too_few_updates", sentence))
 
     def deadline_after_s(self) -> float:
         return self.deadline_s

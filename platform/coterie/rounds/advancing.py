@@ -14,7 +14,7 @@ from coterie.rounds.clock import follow_clock
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
-from coterie.rounds.selectors import active_federation_ids, active_round, standing, why_collecting
+from coterie.rounds.selectors import active_federation_ids, active_round, view_of, why_collecting
 from coterie.rounds.transitions import explain
 
 
@@ -82,13 +82,13 @@ def _rests(round_: Round, now: datetime) -> bool:
         return reason is not None
     if round_.state != Round.State.OPEN:
         return False
-    so_far = standing(round_, now=now)
-    if so_far.elapsed_s < 0 or round_.parsed_plan().pace.should_close(so_far):
+    view = view_of(round_, now=now)
+    if view.elapsed_s < 0 or round_.parsed_plan().pace.decide(view).ends:
         return False
-    if wants_others(round_=round_, so_far=so_far, now=now) or are_parts_lost(round_=round_, now=now):
+    if wants_others(round_=round_, view=view, now=now) or are_parts_lost(round_=round_, now=now):
         return False
-    if round_.at_work != so_far.live:
-        Round.objects.filter(pk=round_.pk, state=Round.State.OPEN).update(at_work=so_far.live)
+    if round_.at_work != view.live:
+        Round.objects.filter(pk=round_.pk, state=Round.State.OPEN).update(at_work=view.live)
     explain(round_, why_collecting(round_), now=now)
     return True
 

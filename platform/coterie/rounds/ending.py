@@ -13,7 +13,7 @@ from coterie.rounds import reasons
 from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Upload
-from coterie.rounds.selectors import standing
+from coterie.rounds.selectors import view_of
 from coterie.rounds.transitions import end_assignments, explain, step
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
     """Close an open round once its pace says so; from then on it takes no update."""
-    if round_.parsed_plan().pace.should_close(standing(round_, now=now)):
+    if round_.parsed_plan().pace.decide(view_of(round_, now=now)).ends:
         close(round_=round_, now=now)
 
 
@@ -50,14 +50,12 @@ def conclude(*, round_: Round, now: datetime) -> None:
     """
     end_assignments(round_.assignments.all(), Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
     _forget_uploads(round_)
-    pace = round_.parsed_plan().pace
-    delivered = standing(round_, now=now).delivered
-    if pace.verdict(delivered) == "merge":
+    decision = round_.parsed_plan().pace.decide(view_of(round_, now=now))
+    if decision.act == "merge":
         merge = _ask_for_merge(round_, now)
         step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge)
     else:
-        reason = reasons.too_few_updates(delivered=delivered, needed=pace.updates_needed())
-        abandon(round_=round_, reason=reason, now=now)
+        abandon(round_=round_, reason=decision.reason, now=now)
 
 
 def follow_merge(*, round_: Round, now: datetime) -> None:

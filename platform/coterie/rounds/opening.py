@@ -18,9 +18,9 @@ from coterie.registry.services import make_teacher
 from coterie.rounds import reasons
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
-from coterie.rounds.selectors import eligible_devices, invitable_devices, standing, why_collecting, why_too_few
+from coterie.rounds.selectors import eligible_devices, invitable_devices, view_of, why_collecting, why_too_few
 from coterie.rounds.transitions import explain, step, tell, tell_all
-from coterie_learning.pace import Standing
+from coterie_learning.pace import View
 from coterie_learning.plan import plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
@@ -28,8 +28,6 @@ from coterie_wire.conditions import Reason
 
 ASKED_AT_ONCE = 5_000
 """Devices in one transaction, which takes a second or less."""
-MAX_DEVICES = 2**31 - 1
-"""More than there are: as many as a round could ask."""
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""
 LOOK_LASTS = timedelta(seconds=5)
@@ -108,12 +106,12 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
         invite(round_=round_, now=now)
 
 
-def wants_others(*, round_: Round, so_far: Standing, now: datetime) -> bool:
+def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
     """Whether an open round wants more devices than it left places for when it last looked for them.
 
     Where it does not, its members are looked at again now and then: who takes no place by itself may have become ready.
     """
-    wanted = _wanted(round_, so_far)
+    wanted = round_.parsed_plan().pace.decide(view).devices
     if wanted > round_.places or not wanted:
         return wanted > 0
     if round_.looked_at is not None and now - round_.looked_at < LOOK_LASTS:
@@ -130,15 +128,15 @@ def invite(*, round_: Round, now: datetime) -> None:
     Of very many only some at a time, so that nobody waits long for the round's row. What is wanted beyond those that
     are ready are places, which devices take when they check in. The caller holds the round's row.
     """
-    so_far = standing(round_, now=now)
-    if not wants_others(round_=round_, so_far=so_far, now=now):
+    view = view_of(round_, now=now)
+    if not wants_others(round_=round_, view=view, now=now):
         return
     candidates = [str(pk) for pk in invitable_devices(round_, now=now).order_by().values_list("pk", flat=True)]
-    pace = round_.parsed_plan().pace
-    count = pace.invite_count(eligible=len(candidates), live=so_far.live, delivered=so_far.delivered)
+    wanted = round_.parsed_plan().pace.decide(view).devices
+    count = min(wanted, len(candidates))
     chosen = choose(candidates, count=min(count, ASKED_AT_ONCE), seed=round_.seed)
     asked = ask(round_=round_, devices=[UUID(device) for device in chosen], now=now)
-    round_.places, round_.at_work = _wanted(round_, so_far) - count, so_far.live + len(asked)
+    round_.places, round_.at_work = wanted - count, view.live + len(asked)
     round_.looked_at = now
     round_.save(update_fields=["places", "at_work", "looked_at"])
     if not asked:
@@ -181,11 +179,6 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
         [RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked]
     )
     return asked
-
-
-def _wanted(round_: Round, so_far: Standing) -> int:
-    pace = round_.parsed_plan().pace
-    return pace.invite_count(eligible=MAX_DEVICES, live=so_far.live, delivered=so_far.delivered)
 
 
 class _Lines:

@@ -60,11 +60,6 @@ def delivered(number: int) -> Reason:
     return Reason("rounds.delivered", f"the update for round {number} is in; the round waits for others")
 
 
-def too_few_updates(*, delivered: int, needed: int) -> Reason:
-    """A closed round that is not worth merging."""
-    return Reason("rounds.too_few_updates", f"needs {needed} updates, {delivered} came before the deadline")
-
-
 def what_keeps(code: str) -> str:
     """A blocker's code in words that can be counted: ``conditions.on_battery`` is "on battery"."""
     return code.rpartition(".")[2].replace("_", " ")

@@ -14,7 +14,7 @@ from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
-from coterie_learning.pace import Standing
+from coterie_learning.pace import View
 from coterie_wire.conditions import Reason
 
 
@@ -36,13 +36,14 @@ def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
     return eligible_devices(round_.federation, now=now).filter(~Exists(part))
 
 
-def standing(round_: Round, *, now: datetime) -> Standing:
-    """How an open round stands."""
+def view_of(round_: Round, *, now: datetime) -> View:
+    """A round that has opened, as its pace sees it."""
     assert round_.opened_at is not None
-    return Standing(
+    return View(
         live=Assignment.objects.filter(round=round_, state__in=Assignment.LIVE).order_by().count(),
         delivered=round_.updates_in,
         elapsed_s=(now - round_.opened_at).total_seconds(),
+        is_open=round_.state == Round.State.OPEN,
     )
 
 

@@ -19,6 +19,7 @@ from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie.seeding.peers import add_help_between
 from coterie.seeding.rollouts import try_versions
+from coterie_learning.pace import View
 from coterie_learning.plan import parse_plan, plan_document
 from coterie_wire.conditions import Reason
 
@@ -156,7 +157,7 @@ def _ended_round(
     version = None
     if fate != "published":
         reason = (
-            reasons.too_few_updates(delivered=len(delivering), needed=12)
+            round_.parsed_plan().pace.decide(View(0, len(delivering), 0.0, is_open=False)).reason
             if too_few
             else merging_reasons.worse_than_champion(
                 candidate=metrics["accuracy"], champion=metrics["accuracy_before"], tolerance=federation.tolerance

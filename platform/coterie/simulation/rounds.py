@@ -21,7 +21,7 @@ from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
 from coterie_learning.guard import judge
 from coterie_learning.heads import place, update_specs
-from coterie_learning.pace import Standing
+from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.selection import choose
 from coterie_learning.updates import split_update
@@ -120,15 +120,16 @@ class Rounds:
             for device in world.devices
             if device.number not in round_.asked and self._is_eligible(device)
         }
-        wanted = self._plan.pace.invite_count(
-            eligible=len(eligible), live=round_.live, delivered=len(round_.deliveries)
-        )
+        wanted = self._plan.pace.decide(self._view(round_)).devices
         for name in choose(eligible, count=wanted, seed=world.seed_of("round", round_.number)):
             round_.asked.add(eligible[name].number)
             round_.live += 1
             self._assign(round_, eligible[name])
         world.clock.at(world.clock.now_s + LOOK_S, lambda: self._invite(round_))
         self._close_if_due(round_)
+
+    def _view(self, round_: _Round) -> View:
+        return View(round_.live, len(round_.deliveries), self._world.clock.now_s - round_.opened_s)
 
     def _is_eligible(self, device: Device) -> bool:
         ready = device.number not in self._busy and device.day.is_ready(self._world.clock.now_s)
@@ -231,10 +232,11 @@ class Rounds:
         if round_ is not self._round:
             return
         now_s, delivered = world.clock.now_s, len(round_.deliveries)
-        if not pace.should_close(Standing(round_.live, delivered, now_s - round_.opened_s)):
+        decision = pace.decide(self._view(round_))
+        if not decision.ends:
             return
         self._round = None
-        merged = pace.verdict(delivered) == "merge"
+        merged = decision.act == "merge"
         if merged:
             self._cloud.merge(round_.deliveries)
         self.outcomes.append(

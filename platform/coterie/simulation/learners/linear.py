@@ -15,9 +15,9 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
-from coterie_learning.help import Portion
 from coterie_learning.local import Local
 from coterie_learning.portions import payload as portions
+from coterie_learning.portions.rules import Portion
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
