@@ -10,7 +10,9 @@ import pytest
 
 from coterie_agent.home import Home
 from coterie_agent.store.opened import open_store
+from coterie_learning.client.training import Progress
 from coterie_learning.codec.float32 import Float32Codec
+from coterie_wire.structs import from_json
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
 from tests.system.model import payload
@@ -101,7 +103,7 @@ def test_agent_killed_in_mid_training_goes_on_where_it_was(new_case: Callable[..
     assert checkpoint is not None
     case.agent.start()
     resumed = until(case.agent, "training")
-    assert resumed >= checkpoint.progress.steps_done > 0
+    assert resumed >= from_json(checkpoint.client, Progress).steps_done > 0
     case.assert_published_with_its_one_update()
     update = case.delivered()
     assert update is not None

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.core.files.storage import storages
 
+from coterie.registry.storage import DRAFTS
 from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import ReportedDay, Transfer
 
@@ -29,4 +30,4 @@ def _kept() -> set[UUID]:
         folders, _files = storages["portions"].listdir("")
     except FileNotFoundError:
         return set()
-    return {UUID(folder) for folder in folders}
+    return {UUID(folder) for folder in folders if folder != DRAFTS}

@@ -131,7 +131,7 @@ def test_a_pair_is_submitted_with_a_loss_of_its_own(api: APIClient) -> None:
     form = {"name": "Own", "recipe": json.dumps({"loss": {"kind": "custom"}}), **programs}
     made = api.post("/api/pairs/", form, format="multipart")
     assert made.status_code == 201, made.content
-    assert made.json()["recipe"]["loss"] == {"kind": "custom", "task": "values"}
+    assert made.json()["recipe"]["loss"] == {"kind": "custom", "task": "values", "whole_batches": False}
     without = {"name": "Without", "recipe": form["recipe"], "device": programs["device"], "cloud": programs["cloud"]}
     for file in programs.values():
         file.seek(0)
