@@ -7,7 +7,7 @@ import torch
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
-from coterie.cloud.epochs import batches, run_epochs, split
+from coterie.cloud.epochs import Outcome, batches, run_epochs, split, too_few_held_back
 from coterie.cloud.program import CloudProgram, as_tensors
 from coterie.compile.losses import judge
 from coterie.compile.recipe import parse_recipe
@@ -32,7 +32,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
         choices=choices(signature.task, signature.output),
         length=signature.length,
     )
-    rows = split(len(dataset.labels), share=arguments.validation_share, seed=arguments.seed)
+    rows = split(dataset.labels, share=arguments.validation_share, seed=arguments.seed)
     held_back = dataset.take(rows.validation)
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=arguments.learning_rate)
     generator = np.random.default_rng(arguments.seed)
@@ -56,7 +56,16 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
         validation_accuracy=best.evaluation.accuracy,
         validation_loss=best.evaluation.loss,
         class_accuracy=best.evaluation.class_accuracy,
+        training_accuracy=_of_training(cloud, best, dataset.take(rows.training)),
+        held_back=len(rows.validation),
+        warning=too_few_held_back(dataset.labels, held_back.labels),
     )
+
+
+def _of_training(cloud: CloudProgram, best: Outcome, trained_on: Dataset) -> float | None:
+    """How much of what it was trained on the best epoch has right: where that is little, more epochs help."""
+    cloud.load(best.state)
+    return cloud.score(trained_on).accuracy
 
 
 def _step(cloud: CloudProgram, optimiser: torch.optim.Optimizer, batch: Dataset) -> float:

@@ -47,6 +47,12 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validation_loss: float
     class_accuracy: tuple[float | None, ...]
     """Of a classifier, over the samples of each class that were held back; None where there are none."""
+    training_accuracy: float | None
+    """On the samples that it was trained on."""
+    held_back: int
+    """How many samples were."""
+    warning: str | None
+    """Why these figures tell little; None where they are worth what they say."""
 
 
 JOB = ChildJob(

@@ -37,7 +37,7 @@ def update_cloud(
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """
-    rows = split(len(dataset.labels), share=merge.validation_share, seed=seed)
+    rows = split(dataset.labels, share=merge.validation_share, seed=seed)
     held_back = dataset.take(rows.validation)
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=merge.learning_rate)
     stored = read_checkpoint(checkpoint) if checkpoint is not None else None

@@ -91,7 +91,7 @@ def compress(
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """
-    rows = split(len(dataset.labels), share=course.validation_share, seed=course.seed)
+    rows = split(dataset.labels, share=course.validation_share, seed=course.seed)
     held_back = dataset.take(rows.validation)
     steps = DeviceSteps(student.train_step, student.model, student.frozen, seed=course.seed)
     predict = open_session(student.predict)

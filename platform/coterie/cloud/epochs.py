@@ -1,5 +1,6 @@
 """Epochs over a data set with a part held back, that stop when that part no longer improves."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.errors import Diverged
+from coterie.evaluation.datasets import Targets
 from coterie.evaluation.scoring import Evaluation
 
 
@@ -32,8 +34,10 @@ class Standing(msgspec.Struct, frozen=True):
     epochs: int = 0
     """How many were run."""
     waited: int = 0
-    """How many of them since the best."""
+    """How many of them since the best, or the one of least loss."""
     best: Best | None = None
+    least_loss: float = math.inf
+    """On the samples held back."""
 
 
 class Outcome(NamedTuple):
@@ -49,11 +53,43 @@ class Outcome(NamedTuple):
 BEGINNING = Standing()
 
 
-def split(samples: int, *, share: float, seed: int) -> Split:
-    """Hold back `share` of `samples`, at least one if there are two; a single sample is both."""
-    order = np.random.default_rng(seed).permutation(samples).astype(np.int64)
-    held = min(max(1, round(samples * share)), samples - 1)
-    return Split(order[held:], order[:held]) if held else Split(order, order)
+FEWEST = 50
+"""Samples held back; of fewer, an accuracy is uncertain by 7 % and more."""
+
+
+def split(labels: Targets, *, share: float, seed: int) -> Split:
+    """Hold back `share` of the samples with these `labels`, at least one if there are two; a single sample is both.
+
+    Of classes each gives its share, and where there is a share, one sample at least if it has two.
+    """
+    order = np.random.default_rng(seed).permutation(len(labels)).astype(np.int64)
+    held = _of_classes(labels[order], share) if _tell_classes(labels) and share else np.zeros(len(labels), np.bool_)
+    if not held.any():
+        held[: min(max(1, round(len(labels) * share)), len(labels) - 1)] = True
+    return Split(order[~held], order[held]) if held.any() else Split(order, order)
+
+
+def _tell_classes(labels: Targets) -> bool:
+    return labels.ndim == 1 and np.issubdtype(labels.dtype, np.integer)
+
+
+def _of_classes(labels: Targets, share: float) -> NDArray[np.bool_]:
+    """Which samples are held back: the first ones of each class."""
+    held = np.zeros(len(labels), np.bool_)
+    for label in np.unique(labels):
+        (rows,) = np.nonzero(labels == label)
+        held[rows[: min(max(1, round(len(rows) * share)), len(rows) - 1)]] = True
+    return held
+
+
+def too_few_held_back(labels: Targets, held_back: Targets) -> str | None:
+    """Why the samples `held_back` of those with `labels` tell little, for people; None where they are enough."""
+    told = []
+    if len(held_back) < FEWEST:
+        told.append(f"{len(held_back)} samples were held back, too few to tell one epoch from the next")
+    if _tell_classes(labels) and (missing := len(np.setdiff1d(labels, held_back))):
+        told.append(f"{missing} classes have a single sample, and none held back")
+    return "; ".join([*told, "give more samples, and judge by held-out data"]) if told else None
 
 
 def batches(rows: NDArray[np.int64], *, size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -75,7 +111,8 @@ def run_epochs(
     begin: Standing = BEGINNING,
     keep: Callable[[Standing], None] = lambda _standing: None,
 ) -> Outcome:
-    """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs without a better.
+    """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs that are not better
+    and have no smaller loss.
 
     `begin` is what `keep` was told before an interruption. Raises Diverged.
     """
@@ -86,10 +123,11 @@ def run_epochs(
         done = standing.epochs + 1
         if not np.isfinite(loss) or not np.isfinite(found.loss):
             raise Diverged(epoch=done)
-        if standing.best is None or _rank(found, best_by) > _rank(standing.best.evaluation, best_by):
-            standing = Standing(done, 0, Best(save(), found))
-        else:
-            standing = Standing(done, standing.waited + 1, standing.best)
+        is_best = standing.best is None or _rank(found, best_by) > _rank(standing.best.evaluation, best_by)
+        # The accuracy on few samples moves in steps; while the loss falls, more is learned.
+        waited = 0 if is_best or found.loss < standing.least_loss else standing.waited + 1
+        best = Best(save(), found) if is_best else standing.best
+        standing = Standing(done, waited, best, min(found.loss, standing.least_loss))
         keep(standing)
         values = {"loss": loss, "validation_loss": found.loss}
         if found.accuracy is not None:

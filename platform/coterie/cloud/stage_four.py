@@ -198,7 +198,7 @@ class _Workshop(NamedTuple):
         return _quality(predict_logits(session, parameters, self.held_out, self.student.frozen), self.held_out)
 
     def _cross_entropy_gap(self, parameters: Tensors, wanted: Float32, seed: int) -> float:
-        rows = split(len(self.dataset.labels), share=self.merge.validation_share, seed=seed).validation
+        rows = split(self.dataset.labels, share=self.merge.validation_share, seed=seed).validation
         session = open_session(self.student.predict)
         logits = predict_logits(session, parameters, self.dataset.take(rows), self.student.frozen)
         return float(-(wanted[rows] * log_softmax(logits)).sum(axis=1).mean())

@@ -60,6 +60,12 @@ def hold_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
     return extend_lease(TrainingJob.objects.filter(pk=job_id, state=State.RUNNING), lease=lease, now=now)
 
 
+def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
+    """Leave word of what came of a job that is done."""
+    TrainingJob.objects.filter(pk=job_id).update(progress_sentence=sentence[:MAX_CHARACTERS])
+    tell_consoles("cloud_training")
+
+
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
     """Show how far the job is."""
     figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items())

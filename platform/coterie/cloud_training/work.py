@@ -8,6 +8,7 @@ from coterie.child.job import Limits
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.distill_job import DistillArguments, DistillResult
 from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
+from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import add_job
@@ -92,14 +93,26 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
                 validation_accuracy=result.validation_accuracy,
                 validation_loss=result.validation_loss,
                 class_accuracy=result.class_accuracy or None,
+                training_accuracy=result.training_accuracy,
+                held_back=result.held_back,
                 epochs=result.epochs,
             ),
             now=now,
         )
+        conclude_job(job.pk, _outcome(result))
         options = from_values(job.options, TrainingOptions)
         add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
 
     return finish
+
+
+def _outcome(result: BootstrapResult) -> str:
+    """What came of a bootstrap, for people; figures of few samples are told as such."""
+    figures = f"loss {result.validation_loss:.3g} on {result.held_back} samples held back"
+    if result.validation_accuracy is not None and result.training_accuracy is not None:
+        right = f"{result.validation_accuracy:.0%} of {result.held_back} samples held back"
+        figures = f"right on {right}, {result.training_accuracy:.0%} of the others"
+    return f"{figures}: {result.warning}" if result.warning else figures
 
 
 def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:

@@ -90,6 +90,9 @@ def test_pair_learns_from_upload_to_device(directory: Path, accepted: PreflightR
         bootstrap_job.BootstrapArguments(**shared, output=str(directory / "cloud.safetensors"), learning_rate=0.01),
     )
     assert cloud.validation_accuracy > 0.8
+    assert cloud.training_accuracy > 0.8
+    assert cloud.held_back == 30
+    assert "30 samples were held back" in str(cloud.warning)
     device = run_child(
         distill_job.JOB,
         distill_job.DistillArguments(

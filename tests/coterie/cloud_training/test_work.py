@@ -79,7 +79,14 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     train = work.bootstrap_arguments(job, tmp_path)
     assert (train.epochs, train.seed) == (3, 7)
     trained = BootstrapResult(
-        written(train.output), epochs=2, validation_accuracy=0.9, validation_loss=0.3, class_accuracy=(0.8, None, 1.0)
+        written(train.output),
+        epochs=2,
+        validation_accuracy=0.9,
+        validation_loss=0.3,
+        class_accuracy=(0.8, None, 1.0),
+        training_accuracy=0.95,
+        held_back=12,
+        warning="12 samples were held back, too few",
     )
     finish = work.publish_cloud(job, train, trained, later(1))
     TrainingJob.objects.update(state="succeeded")
@@ -87,6 +94,9 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     assert newest(pair, Role.CLOUD) == (1, "bootstrap", trained.parameters.sha256)
     cloud = champion(pair.pk, Role.CLOUD)
     assert cloud is not None and cloud.metrics["class_accuracy"] == [0.8, None, 1.0]
+    assert (cloud.metrics["training_accuracy"], cloud.metrics["held_back"]) == (0.95, 12)
+    told = TrainingJob.objects.get(pk=job.pk).progress_sentence
+    assert told == "right on 90% of 12 samples held back, 95% of the others: 12 samples were held back, too few"
 
     job = TrainingJob.objects.get(kind="distill")
     distil = work.distill_arguments(job, tmp_path)
