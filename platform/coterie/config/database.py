@@ -17,7 +17,7 @@ SQLITE_PRAGMAS = (
 def sqlite(path: Path) -> Mapping[str, object]:
     """One file. Transactions lock at their start: one that reads first and writes later fails as "locked"."""
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "coterie.config.queued_sqlite",
         "NAME": path,
         "CONN_MAX_AGE": 0,
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": SQLITE_PRAGMAS},

@@ -1,0 +1,103 @@
+"""The backend, as Django looks for it: ``ENGINE`` and ``.base``.
+
+SQLite lets one write at a time. Who finds it locked looks again every tenth of a second, until a timeout; under load
+somebody is always quicker, so that some wait for ever: "database is locked". Here threads queue before they ask.
+"""
+
+import re
+from contextlib import suppress
+from sqlite3 import Connection, OperationalError, ProgrammingError
+from typing import Any
+
+from django.db.backends.sqlite3 import base
+
+from coterie.config.queued_sqlite.turns import Turns
+
+TURNS = Turns()
+"""Of this process; it has one database."""
+READS = re.compile(r"\s*(SELECT|PRAGMA|EXPLAIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """One thread's connection."""
+
+    holds_turn = False
+    """While a transaction is open."""
+
+    def create_cursor(self, name: str | None = None) -> "QueuedCursor":  # noqa: ARG002 - Django's signature
+        """A cursor whose writes take turns."""
+        cursor: QueuedCursor = self.connection.cursor(factory=lambda connection: QueuedCursor(connection, self))
+        return cursor
+
+    def _commit(self) -> None:
+        try:
+            super()._commit()  # type: ignore[misc]  # the stubs leave it out
+        finally:
+            self._end_turn()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()  # type: ignore[misc]
+        finally:
+            self._end_turn()
+
+    def _close(self) -> None:
+        try:
+            super()._close()  # type: ignore[misc]
+        finally:
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Hand the turn on, unless the transaction is still open: SQLite may refuse to commit."""
+        in_transaction = False
+        with suppress(ProgrammingError):  # it is closed
+            in_transaction = self.connection is not None and self.connection.in_transaction
+        if self.holds_turn and not in_transaction:
+            self.holds_turn = False
+            TURNS.give()
+
+
+class QueuedCursor(base.SQLiteCursorWrapper):
+    """A cursor of one connection."""
+
+    def __init__(self, connection: Connection, wrapper: DatabaseWrapper) -> None:
+        super().__init__(connection)
+        self._wrapper = wrapper
+
+    def execute(self, query: str, params: Any = None) -> "QueuedCursor":  # noqa: ANN401 - as sqlite3 has it
+        """Run a statement, in its turn if it writes. Raises OperationalError "database is locked"."""
+        if not self._needs_turn(query):
+            super().execute(query, params)
+            return self
+        self._take_turn()
+        try:
+            super().execute(query, params)
+        finally:
+            self._keep_or_give()
+        return self
+
+    def executemany(self, query: str, param_list: Any) -> "QueuedCursor":  # noqa: ANN401 - as sqlite3 has it
+        """The same of many rows."""
+        if not self._needs_turn(query):
+            super().executemany(query, param_list)
+            return self
+        self._take_turn()
+        try:
+            super().executemany(query, param_list)
+        finally:
+            self._keep_or_give()
+        return self
+
+    def _needs_turn(self, query: str) -> bool:
+        return not self._wrapper.holds_turn and not self.connection.in_transaction and READS.match(query) is None
+
+    def _take_turn(self) -> None:
+        if not TURNS.take(within_s=self._wrapper.settings_dict["OPTIONS"]["timeout"]):
+            raise OperationalError("database is locked: too many wait to write to it")
+
+    def _keep_or_give(self) -> None:
+        """A transaction that has begun keeps the turn to its end; a single statement is over."""
+        if self.connection.in_transaction:
+            self._wrapper.holds_turn = True
+        else:
+            TURNS.give()
