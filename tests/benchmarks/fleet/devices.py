@@ -23,14 +23,22 @@ CHECK_IN = msgspec.json.encode(
 CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linux", agent="bench")
 
 
+class Span(NamedTuple):
+    """How long something took."""
+
+    seconds: float
+    processor_s: float
+    """Of the platform's processes."""
+
+
 class Woken(NamedTuple):
     """How a round came to many sockets."""
 
-    opening_s: float
+    opening: Span
     """From its federation's start to the first device woken."""
-    waking_s: float
+    waking: Span
     """From then to the last one woken."""
-    assigning_s: float
+    assigning: Span
     """From the first one woken to the last one that has its assignment."""
 
 
@@ -74,27 +82,29 @@ class Fleet:
 
         self._sockets = await asyncio.gather(*(one(number) for number in range(count)))
 
-    async def hear(self, asking: Awaitable[object], *, on_all_woken: Callable[[], None]) -> Woken:
+    async def hear(self, asking: Awaitable[object], *, processor_s: Callable[[], float]) -> Woken:
         """Let every device check in when it is woken, until each has its assignment."""
-        started = time.perf_counter()
         asleep = set(self._sockets)
+        moments: list[Span] = []
+
+        def mark() -> None:
+            moments.append(Span(time.perf_counter(), processor_s()))
 
         def wake(socket: ClientConnection) -> None:
-            if socket in asleep:
-                asleep.discard(socket)
-                if not asleep:
-                    on_all_woken()
+            if len(asleep) == len(self._sockets):
+                mark()
+            asleep.discard(socket)
+            if not asleep and len(moments) == len(("started", "first")):
+                mark()
 
+        mark()
         outcomes = [asyncio.create_task(_until_assigned(socket, wake)) for socket in self._sockets]
         await asking
         async with asyncio.timeout(HEAR_S):
-            times = await asyncio.gather(*outcomes)
-        first = min(woken for woken, _ in times)
-        return Woken(
-            opening_s=first - started,
-            waking_s=max(woken for woken, _ in times) - first,
-            assigning_s=max(assigned for _, assigned in times) - first,
-        )
+            await asyncio.gather(*outcomes)
+        mark()
+        started, first, last, assigned = moments
+        return Woken(_between(started, first), _between(first, last), _between(first, assigned))
 
     async def close(self) -> None:
         """Hang up."""
@@ -130,18 +140,18 @@ class _HasAssignment(msgspec.Struct):
     assignment: object = None
 
 
-async def _until_assigned(socket: ClientConnection, wake: Callable[[ClientConnection], None]) -> tuple[float, float]:
-    """When the device was woken first, and when it had its assignment."""
-    woken = None
+async def _until_assigned(socket: ClientConnection, wake: Callable[[ClientConnection], None]) -> None:
     while True:
         frame = _frame(await socket.recv())
-        now = time.perf_counter()
         if isinstance(frame, Wake):
-            woken = woken or now
             wake(socket)
             await socket.send(_check_in(1))
         elif isinstance(frame, Reply) and msgspec.json.decode(frame.body, type=_HasAssignment).assignment is not None:
-            return woken or now, now
+            return
+
+
+def _between(earlier: Span, later: Span) -> Span:
+    return Span(later.seconds - earlier.seconds, later.processor_s - earlier.processor_s)
 
 
 def _check_in(number: int) -> str:
