@@ -15,6 +15,7 @@ from websockets.http11 import Request as UpgradeRequest
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from coterie_wire.conditions import Requirements
 from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
@@ -66,6 +67,8 @@ class FakePlatform:
         self.received: list[Message] = []
         self.assignment: Assignment | None = None
         self.champion = False
+        self.member = True
+        """Whether the device belongs to a federation."""
         self.candidate: Bundle | None = None
         """What the device is to try against the platform's version, until it tells how it does."""
         self.reports: list[ReportTrial] = []
@@ -147,7 +150,12 @@ class FakePlatform:
                 if self.candidate is not None and self.assignment is None:
                     return self._candidate_directive(self.candidate, message.version)
                 manifest = self.bundle.signed if self.champion and message.version != "v1" else None
-                return Directive(check_in_s=self.check_in_s, assignment=self.assignment, manifest=manifest)
+                return Directive(
+                    check_in_s=self.check_in_s,
+                    assignment=self.assignment,
+                    manifest=manifest,
+                    requirements=Requirements() if self.member else None,
+                )
             case ReportTrial():
                 self.reports.append(message)
             case OfferUpdate(assignment=name):
@@ -165,6 +173,7 @@ class FakePlatform:
         version = candidate.manifest.version
         return Directive(
             check_in_s=self.check_in_s,
+            requirements=Requirements(),
             manifest=None if held == version else candidate.signed,
             trial=None if self.reports else Trial(rollout="r1", candidate=version, champion=self.bundle.signed),
         )

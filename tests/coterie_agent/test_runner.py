@@ -152,6 +152,18 @@ def test_an_update_is_offered_again_after_its_receipt_was_lost(
     assert stocked.work.states("digits").keys() == {"codec"}
 
 
+def test_a_device_that_is_in_no_federation_any_more_forgets_its_states(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a1")
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    assert stocked.work.states("digits")
+    platform.member = False
+    platform.wake()
+    until(agent, lambda: not stocked.work.states("digits"))
+
+
 def test_a_closed_round_drops_the_update_and_keeps_the_old_states(
     platform: FakePlatform, new_agent: NewAgent, stocked: Store
 ) -> None:
