@@ -67,6 +67,7 @@ ACTIONS: Mapping[str, Action] = {
     "cloud_training.retry_job": Action(OPERATOR, Scope.MODELS, "Try a job again"),
     "federations.create_federation": Action(OPERATOR, Scope.FEDERATIONS, "Create a federation"),
     "federations.change_plan": Action(OPERATOR, Scope.FEDERATIONS, "Change a federation's plan"),
+    "federations.change_terms": Action(OPERATOR, Scope.FEDERATIONS, "Change how a federation judges candidates"),
     "federations.start_federation": Action(OPERATOR, Scope.FEDERATIONS, "Start a federation"),
     "federations.pause_federation": Action(OPERATOR, Scope.FEDERATIONS, "Pause a federation"),
     "repairs.mute_repair": Action(OPERATOR, Scope.SETTINGS, "Ignore or snooze a fault"),

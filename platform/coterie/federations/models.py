@@ -5,12 +5,13 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.durable import Stateful
 from coterie.fleet.models import Device
 from coterie.registry.models import Dataset, ModelPair
 from coterie_learning.plan import Plan, stored_plan
 
 
-class Federation(models.Model):
+class Federation(Stateful):
     """Devices that learn one task together, under one plan."""
 
     class State(models.TextChoices):
@@ -36,6 +37,12 @@ class Federation(models.Model):
     """What merging by distillation teaches with; it never leaves the platform."""
     tolerance = models.FloatField(default=0.02)
     """Accuracy that a candidate may lose against the champion and still be published, as a share of 1."""
+    patience = models.PositiveIntegerField(null=True, blank=True)
+    """Candidates in a row that may be kept back for being worse; one more is published all the same. None: none is."""
+    attempts = models.PositiveIntegerField(default=5)
+    """Candidates in a row that may be kept back before it pauses itself."""
+    kept_back = models.PositiveIntegerField(default=0)
+    """Candidates in a row that were, since it was started or changed."""
     seed = models.PositiveBigIntegerField(default=0)
     rounds_wanted = models.PositiveIntegerField(null=True, blank=True)
     """Published rounds after which it is finished; none: it goes on."""
@@ -48,6 +55,7 @@ class Federation(models.Model):
             models.CheckConstraint(
                 condition=Q(state__in=["draft", "running", "paused", "finished"]), name="federation_state_known"
             ),
+            models.CheckConstraint(condition=Q(attempts__gte=1), name="attempts_are_some"),
             models.CheckConstraint(condition=Q(tolerance__gte=0, tolerance__lte=1), name="tolerance_is_a_share"),
             # Two would move the same champion under each other's rounds.
             models.UniqueConstraint(

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -18,13 +19,21 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import members
 from coterie_learning.plan import plan_document, plan_schema, presets
 
+TOLERANCE = "accuracy that a candidate may lose against the champion and still be published, as a share of 1"
+PATIENCE = "candidates in a row that may be kept back as worse; one more is published all the same; null: none is"
+ATTEMPTS = "candidates in a row that may be kept back before it pauses itself"
+
 
 class FederationSerializer(serializers.ModelSerializer[Federation]):
     """A federation."""
 
     members = serializers.SerializerMethodField(help_text="enrolled devices that belong to it")
     plan = serializers.DictField(required=False, default=dict, help_text="a kind in each slot; see plan-schema")
-    tolerance = serializers.FloatField(min_value=0, max_value=1, default=0.02)
+    tolerance = serializers.FloatField(min_value=0, max_value=1, default=0.02, help_text=TOLERANCE)
+    patience = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, allow_null=True, default=None, help_text=PATIENCE
+    )
+    attempts = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=5, help_text=ATTEMPTS)
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=0)
     rounds_wanted = serializers.IntegerField(min_value=1, max_value=2**31 - 1, allow_null=True, default=None)
 
@@ -40,13 +49,18 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
             "held_out",
             "cloud_data",
             "tolerance",
+            "patience",
+            "attempts",
+            "kept_back",
             "seed",
             "rounds_wanted",
             "state",
+            "reason_code",
+            "reason_sentence",
             "members",
             "created_at",
         ]
-        read_only_fields = ["id", "slug", "state", "created_at"]
+        read_only_fields = ["id", "slug", "state", "reason_code", "reason_sentence", "kept_back", "created_at"]
 
     def get_members(self, federation: Federation) -> int:
         """Enrolled devices that belong to it."""
@@ -57,6 +71,17 @@ class ChangedPlanSerializer(serializers.Serializer[Federation]):
     """Another plan."""
 
     plan = serializers.DictField()
+
+
+class ChangedFederationSerializer(serializers.Serializer[Federation]):
+    """Another plan, other terms, or both; what is left out stays."""
+
+    plan = serializers.DictField(required=False)
+    tolerance = serializers.FloatField(min_value=0, max_value=1, required=False, help_text=TOLERANCE)
+    patience = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, allow_null=True, required=False, help_text=PATIENCE
+    )
+    attempts = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False, help_text=ATTEMPTS)
 
 
 class FederationFilter(serializers.Serializer[None]):
@@ -83,13 +108,20 @@ class FederationViewSet(ListedViewSet[Federation]):
         federation = services.create_federation(**wanted.validated_data, now=timezone.now())
         return Response(FederationSerializer(federation).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=ChangedPlanSerializer, responses=FederationSerializer)
+    @extend_schema(request=ChangedFederationSerializer, responses=FederationSerializer)
     def partial_update(self, request: Request, pk: UUID) -> Response:
-        """Give it another plan, from the next round on."""
+        """Give it another plan, from the next round on, or other terms to judge candidates by."""
         federation = get_object_or_404(Federation, pk=pk)
-        change = ChangedPlanSerializer(data=request.data)
-        change.is_valid(raise_exception=True)
-        services.change_plan(federation=federation, plan=change.validated_data["plan"])
+        given = ChangedFederationSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        changes = dict(given.validated_data)
+        plan = changes.pop("plan", None)
+        terms = {name: getattr(federation, name) for name in ("tolerance", "patience", "attempts")}
+        with transaction.atomic():
+            if plan is not None:
+                services.change_plan(federation=federation, plan=plan)
+            if changes:
+                services.change_terms(federation=federation, **{**terms, **changes})
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(request=None, responses=FederationSerializer)

@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from coterie.audit.recording import audited
+from coterie.core.durable import reason_columns
 from coterie.federations.errors import (
     CloudDataDoesNotFit,
     HeldOutDoesNotFit,
@@ -34,6 +35,8 @@ def create_federation(
     held_out: Dataset | None = None,
     cloud_data: Dataset | None = None,
     tolerance: float = 0.02,
+    patience: int | None = None,
+    attempts: int = 5,
     seed: int = 0,
     rounds_wanted: int | None = None,
     now: datetime,
@@ -65,6 +68,8 @@ def create_federation(
                 held_out=held_out,
                 cloud_data=cloud_data,
                 tolerance=tolerance,
+                patience=patience,
+                attempts=attempts,
                 seed=seed,
                 rounds_wanted=rounds_wanted,
                 created_at=now,
@@ -81,8 +86,16 @@ def change_plan(*, federation: Federation, plan: object) -> None:
     """
     parsed = parse_plan(plan)
     check_plan_fits(parsed, federation.pair, federation.cloud_data)
-    federation.plan = plan_document(parsed)
-    federation.save(update_fields=["plan"])
+    federation.plan, federation.kept_back = plan_document(parsed), 0
+    federation.save(update_fields=["plan", "kept_back"])
+
+
+@audited("federations.change_terms", subject="federation")
+def change_terms(*, federation: Federation, tolerance: float, patience: int | None, attempts: int) -> None:
+    """Other terms by which candidates are judged, from the next merge on; see the federation's columns."""
+    federation.tolerance, federation.patience, federation.attempts = tolerance, patience, attempts
+    federation.kept_back = 0
+    federation.save(update_fields=["tolerance", "patience", "attempts", "kept_back"])
 
 
 @audited("federations.start_federation", subject="federation")
@@ -117,7 +130,9 @@ def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> 
 
 @transaction.atomic
 def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...]) -> None:
-    moved = Federation.objects.filter(pk=federation.pk, state__in=among).update(state=to)
+    moved = Federation.objects.filter(pk=federation.pk, state__in=among).update(
+        state=to, kept_back=0, **reason_columns(None)
+    )
     federation.refresh_from_db()
     if not moved:
         raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))

@@ -6,7 +6,9 @@ from datetime import datetime
 from django.db import transaction
 
 from coterie.federations.grouping import record_split
+from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_at_its_end
 from coterie.federations.models import Federation
+from coterie.merging import reasons
 from coterie.merging.candidates import Candidate, FoundSplit, Outcome
 from coterie.merging.judging import why_not
 from coterie.merging.models import Merge, Update
@@ -31,9 +33,12 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     _record_judgements(outcome)
     figures = {**outcome.figures, "merge_s": merge_s}
     fault = why_not(outcome.base, tolerance=federation.tolerance)
-    if fault is not None:
+    if fault is not None and not (fault.code in reasons.WORSE and is_patience_at_its_end(federation)):
         end(merge, State.ABANDONED, reason=fault, metrics=figures, now=now)
+        if fault.code in reasons.WORSE:
+            count_kept_back(federation=federation, why=fault)
         return
+    count_published(federation=federation)
     rollout = merge.parsed_plan().rollout
     versions = [_publish(candidate, {}, in_use=True, now=now) for candidate in outcome.base[:-1]]
     versions.append(_publish(outcome.base[-1], figures, in_use=not rollout.is_staged(), now=now))

@@ -169,6 +169,26 @@ def _failing_federations(_now: datetime) -> Iterator[Repair]:
         )
 
 
+def _paused_by_themselves(_now: datetime) -> Iterator[Repair]:
+    """A federation keeps its candidates back, and does not go on by itself."""
+    for federation in Federation.objects.filter(state=Federation.State.PAUSED).exclude(reason_code=""):
+        yield Repair(
+            key=f"kept_back:{federation.pk}",
+            code=federation.reason_code,
+            severity="error",
+            sentence=f"{federation.slug} holds no rounds: {federation.reason_sentence}.",
+            advice="Change its terms or its plan as the sentence says, then start it again.",
+            subject_kind="federations.federation",
+            subject_id=str(federation.pk),
+            subject_name=federation.slug,
+            since=None,
+            remedies=(
+                Remedy("Start", "federations.start_federation", "POST", f"/api/federations/{federation.pk}/start/"),
+                Remedy("See it", "", "GET", f"/api/federations/{federation.pk}/"),
+            ),
+        )
+
+
 def _rolled_back(_now: datetime) -> Iterator[Repair]:
     """The latest version that a federation rolled out was taken back."""
     going_on = Federation.objects.filter(state__in=(Federation.State.RUNNING, Federation.State.PAUSED))
@@ -368,6 +388,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _federations_without_model,
     _starving_rounds,
     _failing_federations,
+    _paused_by_themselves,
     _rolled_back,
     _troubled_merges,
     _mergeable_rounds,

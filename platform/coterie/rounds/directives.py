@@ -181,7 +181,7 @@ def _why_not_invited(federation: Federation, around: Surroundings, now: datetime
     round_ = around.rounds.get(federation.pk)
     if round_ is None:
         if federation.state == Federation.State.PAUSED:
-            return reasons.PAUSED
+            return federation.reason() or reasons.PAUSED
         return reasons.BETWEEN if federation.parsed_plan().pace.holds_rounds() else reasons.HOLDS_NONE
     if round_.state == Round.State.OPEN:
         part = around.parts.get(round_.pk)

@@ -58,7 +58,7 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     """Why a planned round does not open yet; None: it does. Reads only, so that nobody waits while it counts."""
     federation = round_.federation
     if federation.state == Federation.State.PAUSED:
-        return reasons.PAUSED
+        return federation.reason() or reasons.PAUSED
     if now < round_.opens_at:
         return reasons.pause((round_.opens_at - now).total_seconds())
     if champion(federation.pair_id, Role.DEVICE) is None:

@@ -1,4 +1,4 @@
-"""What another plan would do to a federation that runs: as sentences, before it is given it."""
+"""What a plan asks of a fleet, and what it would do to a federation that runs: as sentences, before it is given."""
 
 from datetime import datetime
 
@@ -6,7 +6,25 @@ from coterie.federations.models import Federation
 from coterie.federations.previewing import WORDS, PlanChange
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
-from coterie_learning.plan import parse_plan
+from coterie_learning.plan import Plan, parse_plan
+
+LONG_PAUSE_S = 86_400.0
+"""Between two rounds; nobody who tries a preset for the first time expects it."""
+
+
+def notes_on(plan: Plan, *, members: int) -> list[str]:
+    """What keeps a federation of so many members from holding rounds under a plan, or lets them be far apart."""
+    pace = plan.pace
+    if not pace.holds_rounds():
+        return []
+    notes = []
+    needed = pace.devices_needed()
+    if members < needed:
+        have = "1 device is" if members == 1 else f"{members:,} devices are"
+        notes.append(f"It cannot hold a round yet: one needs {needed:,} devices (pace), and {have} there.")
+    if pace.pause_after_s() >= LONG_PAUSE_S:
+        notes.append(f"Between two rounds it pauses for {pace.pause_after_s() / 86_400:g} days (pace).")
+    return notes
 
 
 def effects_of(federation: Federation, changes: list[PlanChange], plan: object, *, now: datetime) -> list[str]:

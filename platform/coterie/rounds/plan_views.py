@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -17,8 +18,11 @@ from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
 from coterie.federations.previewing import PlanProblem, changes_between, complete, problems_of
+from coterie.federations.selectors import members
 from coterie.federations.services import check_plan_fits
-from coterie.rounds.plan_preview import effects_of
+from coterie.fleet.models import Device
+from coterie.fleet.selectors import enrolled_devices
+from coterie.rounds.plan_preview import effects_of, notes_on
 from coterie_learning.plan import parse_plan
 from coterie_wire.errors import WireError
 
@@ -37,6 +41,17 @@ class CheckedPlanSerializer(serializers.Serializer[None]):
 
     problems = PlanProblemSerializer(many=True, help_text="empty: it can")
     plan = serializers.DictField(allow_null=True, help_text="with every hyperparameter written out")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="what keeps rounds from being held, or far apart, as sentences"
+    )
+
+
+class TypedPlanSerializer(ChangedPlanSerializer):
+    """A plan as it is typed, and whom it is for."""
+
+    device_tag = serializers.CharField(
+        max_length=50, allow_blank=True, default="", help_text="of the devices that it is for; blank: all"
+    )
 
 
 class PlanChangeSerializer(serializers.Serializer[None]):
@@ -60,10 +75,13 @@ class PlanCheckView(APIView):
 
     permission_classes: "list[type[BasePermission]]" = [SignedInToRead]
 
-    @extend_schema(request=ChangedPlanSerializer, responses=CheckedPlanSerializer, operation_id="plan_check")
+    @extend_schema(request=TypedPlanSerializer, responses=CheckedPlanSerializer, operation_id="plan_check")
     def post(self, request: Request) -> Response:
-        """Everything that is wrong with it, slot by slot; else the plan in full."""
-        return Response(_checked(_plan(request)))
+        """Everything that is wrong with it, slot by slot; else the plan in full, and what the fleet lacks for it."""
+        typed = TypedPlanSerializer(data=request.data)
+        typed.is_valid(raise_exception=True)
+        devices = enrolled_devices(tag=typed.validated_data["device_tag"])
+        return Response(_checked(typed.validated_data["plan"], devices))
 
 
 class PlanPreviewView(APIView):
@@ -76,7 +94,8 @@ class PlanPreviewView(APIView):
         """What it would change, and what that would do."""
         federation = get_object_or_404(Federation, pk=pk)
         raw = _plan(request)
-        checked = _checked(raw) if (unfit := _unfit(federation, raw)) is None else {"problems": [unfit], "plan": None}
+        unfit = _unfit(federation, raw)
+        checked = _checked(raw, members(federation)) if unfit is None else _refused([unfit])
         changes = [] if checked["problems"] else changes_between(complete(federation.plan), complete(raw))
         effects = [] if checked["problems"] else effects_of(federation, changes, raw, now=timezone.now())
         return Response({**checked, "changes": [asdict(change) for change in changes], "effects": effects})
@@ -101,6 +120,12 @@ def _unfit(federation: Federation, raw: dict[str, object]) -> dict[str, str] | N
     return None
 
 
-def _checked(raw: dict[str, object]) -> dict[str, object]:
-    problems = problems_of(raw)
-    return {"problems": [asdict(problem) for problem in problems], "plan": None if problems else complete(raw)}
+def _checked(raw: dict[str, object], devices: QuerySet[Device]) -> dict[str, object]:
+    problems = [asdict(problem) for problem in problems_of(raw)]
+    if problems:
+        return _refused(problems)
+    return {"problems": [], "plan": complete(raw), "notes": notes_on(parse_plan(raw), members=devices.count())}
+
+
+def _refused(problems: list[dict[str, str]]) -> dict[str, object]:
+    return {"problems": problems, "plan": None, "notes": []}

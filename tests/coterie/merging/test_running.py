@@ -13,6 +13,8 @@ from rest_framework.test import APIClient
 
 from coterie.child.errors import Crashed, DiskFull
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.federations.models import Federation
+from coterie.federations.services import change_terms, start_federation
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
 from coterie.merging.sweeping import sweep as find_overdue
@@ -137,6 +139,70 @@ class TestMeasure:
 
     def test_is_not_needed(self) -> None:
         assert merged(merging_round(measured=False)).state == "published"
+
+
+def held(federation: Federation, device: ScriptedDevice, *, at: float, accuracy: float) -> Round:
+    """A round whose candidate is so accurate; the champion was at 0.9."""
+    directive = device.check_in(later(at))
+    assert directive.assignment is not None
+    device.deliver(directive.assignment.assignment, later(at + 1), seed=int(at) + 1)
+    sweep(now=later(at + 2))
+    return merged(Round.objects.get(state="merging"), merger=claims(0.9, accuracy), at=at + 3)
+
+
+class TestPatience:
+    @pytest.fixture
+    def federation(self) -> Federation:
+        pair = make_pair(predict=predict_graph())
+        make_version(pair)
+        return make_federation(pair, held_out=held_out(np.arange(60) % 3), target_updates=1)
+
+    @pytest.fixture
+    def device(self) -> ScriptedDevice:
+        return fleet_of(1)[0]
+
+    def test_ends_with_a_pause_that_says_what_to_change(self, federation: Federation, device: ScriptedDevice) -> None:
+        change_terms(federation=federation, tolerance=0.02, patience=None, attempts=3)
+        states = [held(federation, device, at=10 * number, accuracy=0.5).state for number in range(3)]
+        assert states == ["abandoned"] * 3
+        federation.refresh_from_db()
+        assert (federation.state, federation.reason_code) == ("paused", "federations.kept_back")
+        assert "0.5000 on the held-out data against the champion's 0.9000" in federation.reason_sentence
+        assert "larger tolerance" in federation.reason_sentence and len(federation.reason_sentence) < 400
+        sweep(now=later(40))
+        wait = device.check_in(later(41)).wait
+        assert wait is not None and wait == federation.reason()
+
+    def test_begins_anew_when_it_is_started_again(self, federation: Federation, device: ScriptedDevice) -> None:
+        change_terms(federation=federation, tolerance=0.02, patience=None, attempts=1)
+        held(federation, device, at=0, accuracy=0.5)
+        federation.refresh_from_db()
+        assert (federation.state, federation.kept_back) == ("paused", 1)
+        start_federation(federation=federation)
+        assert (federation.state, federation.kept_back, federation.reason()) == ("running", 0, None)
+
+    def test_lets_a_worse_candidate_through_when_it_is_at_its_end(
+        self, federation: Federation, device: ScriptedDevice
+    ) -> None:
+        change_terms(federation=federation, tolerance=0.02, patience=2, attempts=5)
+        states = [held(federation, device, at=10 * number, accuracy=0.5).state for number in range(4)]
+        assert states == ["abandoned", "abandoned", "published", "abandoned"]
+        federation.refresh_from_db()
+        assert (federation.state, federation.kept_back) == ("running", 1)
+
+    def test_is_not_lost_to_what_held_out_data_does_not_tell(
+        self, federation: Federation, device: ScriptedDevice
+    ) -> None:
+        change_terms(federation=federation, tolerance=0.02, patience=0, attempts=1)
+        directive = device.check_in(later(0))
+        assert directive.assignment is not None
+        device.deliver(directive.assignment.assignment, later(1), seed=1)
+        sweep(now=later(2))
+        make_version(federation.pair, seed=9)
+        round_ = merged(Round.objects.get(state="merging"), merger=claims(0.9, 0.95))
+        assert (round_.state, round_.reason_code) == ("abandoned", "merging.base_moved")
+        federation.refresh_from_db()
+        assert (federation.state, federation.kept_back) == ("running", 0)
 
 
 class TestCrash:

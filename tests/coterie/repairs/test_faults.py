@@ -110,6 +110,15 @@ def test_three_abandoned_rounds_in_a_row_are_a_fault(running: Federation) -> Non
     assert found.remedies[0].path == f"/api/federations/{running.pk}/pause/"
 
 
+def test_a_federation_that_paused_itself_is_a_fault(running: Federation) -> None:
+    Federation.objects.update(state="paused")
+    assert not any(key.startswith("kept_back") for key in faults())
+    Federation.objects.update(reason_code="federations.kept_back", reason_sentence="it paused itself after 5")
+    found = faults()["kept_back"]
+    assert (found.code, found.severity) == ("federations.kept_back", "error")
+    assert found.remedies[0].path == f"/api/federations/{running.pk}/start/"
+
+
 def test_a_merge_that_is_tried_again_is_a_fault(running: Federation) -> None:
     devices = fleet_of(2)
     for device in devices:

@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 from coterie.audit.models import Entry
 from coterie.federations.models import Federation
 from coterie.rounds.models import Round
-from tests.coterie.world import fleet_of, later, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, later, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +31,21 @@ def test_a_good_plan_is_written_out(api: APIClient) -> None:
     assert told["problems"] == []
     assert told["plan"]["local"]["mu"] > 0
     assert told["plan"]["pace"]["kind"] == "sync"
+
+
+def test_what_a_preset_asks_of_a_small_fleet_is_told_beforehand(api: APIClient) -> None:
+    for number in range(6):
+        make_device(f"device-{number}", tags=("kiosk",))
+    make_device("elsewhere")
+    colla = api.get("/api/presets/").json()["colla"]
+    assert api.post("/api/plan-check/", {"plan": colla, "device_tag": "kiosk"}).json()["notes"] == [
+        "It cannot hold a round yet: one needs 10 devices (pace), and 6 devices are there.",
+        "Between two rounds it pauses for 20 days (pace).",
+    ]
+    for number in range(6, 10):
+        make_device(f"device-{number}", tags=("kiosk",))
+    small = {**colla, "pace": {**colla["pace"], "pause_s": 60}}
+    assert api.post("/api/plan-check/", {"plan": small, "device_tag": "kiosk"}).json()["notes"] == []
 
 
 def test_a_change_is_told_with_what_it_does(api: APIClient) -> None:

@@ -376,7 +376,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Give it another plan, from the next round on. */
+        /** @description Give it another plan, from the next round on, or other terms to judge candidates by. */
         patch: operations["federations_partial_update"];
         trace?: never;
     };
@@ -853,7 +853,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Everything that is wrong with it, slot by slot; else the plan in full. */
+        /** @description Everything that is wrong with it, slot by slot; else the plan in full, and what the fleet lacks for it. */
         post: operations["plan_check"];
         delete?: never;
         options?: never;
@@ -1650,6 +1650,13 @@ export interface components {
         /** @description Whether a plan can be given. */
         CheckedPlan: {
             /**
+             * @description what keeps rounds from being held, or far apart, as sentences
+             * @example [
+             *       "It cannot hold a round yet: one needs 10 devices (pace), and 6 devices are there."
+             *     ]
+             */
+            notes: string[];
+            /**
              * @description with every hyperparameter written out
              * @example {
              *       "local": {
@@ -2100,6 +2107,12 @@ export interface components {
         EventsEnum: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed";
         /** @description A federation. */
         Federation: {
+            /**
+             * @description candidates in a row that may be kept back before it pauses itself
+             * @default 5
+             * @example 2
+             */
+            attempts: number;
             /** Format: uuid */
             cloud_data?: string | null;
             /** Format: date-time */
@@ -2110,6 +2123,8 @@ export interface components {
             held_out?: string | null;
             /** Format: uuid */
             readonly id: string;
+            /** @example 2 */
+            readonly kept_back: number;
             /**
              * @description enrolled devices that belong to it
              * @example 24
@@ -2119,6 +2134,11 @@ export interface components {
             name: string;
             /** Format: uuid */
             pair: string;
+            /**
+             * @description candidates in a row that may be kept back as worse; one more is published all the same; null: none is
+             * @example 3
+             */
+            patience?: number | null;
             /**
              * @description a kind in each slot; see plan-schema
              * @example {
@@ -2135,6 +2155,10 @@ export interface components {
             plan?: {
                 [key: string]: unknown;
             };
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
             /** @example 50 */
             rounds_wanted?: number | null;
             /**
@@ -2149,6 +2173,7 @@ export interface components {
             readonly state: components["schemas"]["FederationState"];
             /**
              * Format: double
+             * @description accuracy that a candidate may lose against the champion and still be published, as a share of 1
              * @default 0.02
              * @example 0.02
              */
@@ -2156,6 +2181,12 @@ export interface components {
         };
         /** @description A federation. */
         FederationRequest: {
+            /**
+             * @description candidates in a row that may be kept back before it pauses itself
+             * @default 5
+             * @example 2
+             */
+            attempts: number;
             /** Format: uuid */
             cloud_data?: string | null;
             /** @example kiosk */
@@ -2166,6 +2197,11 @@ export interface components {
             name: string;
             /** Format: uuid */
             pair: string;
+            /**
+             * @description candidates in a row that may be kept back as worse; one more is published all the same; null: none is
+             * @example 3
+             */
+            patience?: number | null;
             /**
              * @description a kind in each slot; see plan-schema
              * @example {
@@ -2192,6 +2228,7 @@ export interface components {
             seed: number;
             /**
              * Format: double
+             * @description accuracy that a candidate may lose against the champion and still be published, as a share of 1
              * @default 0.02
              * @example 0.02
              */
@@ -3143,8 +3180,18 @@ export interface components {
             /** Format: uuid */
             readonly teacher: string | null;
         };
-        /** @description Another plan. */
-        PatchedChangedPlanRequest: {
+        /** @description Another plan, other terms, or both; what is left out stays. */
+        PatchedChangedFederationRequest: {
+            /**
+             * @description candidates in a row that may be kept back before it pauses itself
+             * @example 2
+             */
+            attempts?: number;
+            /**
+             * @description candidates in a row that may be kept back as worse; one more is published all the same; null: none is
+             * @example 3
+             */
+            patience?: number | null;
             /**
              * @example {
              *       "local": {
@@ -3160,6 +3207,12 @@ export interface components {
             plan?: {
                 [key: string]: unknown;
             };
+            /**
+             * Format: double
+             * @description accuracy that a candidate may lose against the champion and still be published, as a share of 1
+             * @example 0.02
+             */
+            tolerance?: number;
         };
         /** @description What to change. */
         PatchedChangedWebhookRequest: {
@@ -3227,6 +3280,13 @@ export interface components {
              *     ]
              */
             effects: string[];
+            /**
+             * @description what keeps rounds from being held, or far apart, as sentences
+             * @example [
+             *       "It cannot hold a round yet: one needs 10 devices (pace), and 6 devices are there."
+             *     ]
+             */
+            notes: string[];
             /**
              * @description with every hyperparameter written out
              * @example {
@@ -4090,6 +4150,30 @@ export interface components {
             /** @example 120 */
             readonly samples: number | null;
         };
+        /** @description A plan as it is typed, and whom it is for. */
+        TypedPlanRequest: {
+            /**
+             * @description of the devices that it is for; blank: all
+             * @default
+             * @example kiosk
+             */
+            device_tag: string;
+            /**
+             * @example {
+             *       "local": {
+             *         "kind": "sgd",
+             *         "epochs": 2
+             *       },
+             *       "pace": {
+             *         "kind": "sync",
+             *         "target_updates": 10
+             *       }
+             *     }
+             */
+            plan: {
+                [key: string]: unknown;
+            };
+        };
         /** @description An update that counts. */
         Update: {
             /**
@@ -4427,6 +4511,7 @@ export interface operations {
                  *     * `cloud_training.cancel_job` - cloud_training.cancel_job
                  *     * `cloud_training.retry_job` - cloud_training.retry_job
                  *     * `federations.change_plan` - federations.change_plan
+                 *     * `federations.change_terms` - federations.change_terms
                  *     * `federations.create_federation` - federations.create_federation
                  *     * `federations.finish_federation` - federations.finish_federation
                  *     * `federations.pause_federation` - federations.pause_federation
@@ -4453,7 +4538,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -5350,7 +5435,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["PatchedChangedPlanRequest"];
+                "application/json": components["schemas"]["PatchedChangedFederationRequest"];
             };
         };
         responses: {
@@ -6545,7 +6630,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ChangedPlanRequest"];
+                "application/json": components["schemas"]["TypedPlanRequest"];
             };
         };
         responses: {

@@ -31,7 +31,7 @@ async function typeUpdates(text: string) {
 }
 
 it("says what a change will do before it is made", async () => {
-  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects: ["Round 12 keeps its plan."] });
+  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects: ["Round 12 keeps its plan."], notes: [] });
   const change = await typeUpdates("7");
   expect(await screen.findByText("Round 12 keeps its plan.")).toBeDefined();
   await waitFor(() => expect(change.getAttribute("aria-disabled")).toBe("false"));
@@ -39,7 +39,7 @@ it("says what a change will do before it is made", async () => {
 
 it("says as one types what does not fit together, and offers no change then", async () => {
   const problem = { slot: "", field: "", code: "wire.plan", sentence: "min_updates 70 exceeds target_updates 20" };
-  answers("post", PREVIEW, { problems: [problem], plan: null, changes: [], effects: [] });
+  answers("post", PREVIEW, { problems: [problem], plan: null, changes: [], effects: [], notes: [] });
   const change = await typeUpdates("70");
   expect(await screen.findByText("min_updates 70 exceeds target_updates 20")).toBeDefined();
   expect(change.getAttribute("aria-disabled")).toBe("true");

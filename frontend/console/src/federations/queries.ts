@@ -98,11 +98,11 @@ export const presetsQuery = queryOptions({
 
 type PlanProblem = components["schemas"]["PlanProblem"];
 
-/** What is wrong with a plan that is typed. */
-export function planCheckQuery(plan: Plan) {
+/** What is wrong with a plan that is typed, and what the devices with a tag lack for it. */
+export function planCheckQuery(plan: Plan, device_tag: string) {
   return queryOptions({
-    queryKey: ["plan-check", plan],
-    queryFn: async ({ signal }) => (await api.POST("/api/plan-check/", { body: { plan }, signal })).data,
+    queryKey: ["plan-check", plan, device_tag],
+    queryFn: async ({ signal }) => (await api.POST("/api/plan-check/", { body: { plan, device_tag }, signal })).data,
     ...LIST,
   });
 }

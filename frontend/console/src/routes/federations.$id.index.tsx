@@ -7,6 +7,7 @@ import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
+import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, percent } from "../components/units";
 import { until } from "../components/until";
@@ -24,6 +25,7 @@ import {
   roundsQuery,
 } from "../federations/queries";
 import { RoundsTable } from "../federations/RoundsTable";
+import { Terms } from "../federations/Terms";
 import { choice, tableSearch } from "../table/search";
 
 const TABS = ["rounds", "groups", "plan"] as const;
@@ -70,6 +72,9 @@ function FederationPage() {
               <Badge variant="light" color="gray" tt="none" fw={500}>
                 {federation.device_tag}
               </Badge>
+            )}{" "}
+            {federation.reason_code !== "" && (
+              <Reason sentence={federation.reason_sentence} code={federation.reason_code} />
             )}
           </>
         }
@@ -112,9 +117,10 @@ function FederationPage() {
               </Grid.Col>
               <Grid.Col span={{ base: 12, md: 4 }}>
                 <Panel title="Its terms">
+                  <Terms key={federation.id} federation={federation} />
                   <Facts
                     of={[
-                      ["A candidate may lose", percent(federation.tolerance)],
+                      ["Worse candidates in a row", String(federation.kept_back)],
                       ["Rounds wanted", federation.rounds_wanted?.toLocaleString() ?? "no end"],
                       ["Seed", String(federation.seed)],
                       ["Made", <When key="made" at={federation.created_at} />],

@@ -40,13 +40,23 @@ function NewFederation() {
   const { data: datasets } = useQuery(datasetsQuery);
   const [changed, setPlan] = useState<Plan>();
   const plan = changed ?? presets.data?.fedavg;
-  const [typed] = useDebouncedValue(changed, TYPING_MS);
-  const { data: checked } = useQuery({ ...planCheckQuery(typed ?? {}), enabled: typed !== undefined });
-  const refusal = typed === undefined ? undefined : refusalOf(checked?.problems);
   const form = useForm({
-    initialValues: { name: "", pair: "", device_tag: "", held_out: "", tolerance: 2, rounds_wanted: "" as number | "" },
+    initialValues: {
+      name: "",
+      pair: "",
+      device_tag: "",
+      held_out: "",
+      tolerance: 2,
+      patience: "" as number | "",
+      attempts: 5,
+      rounds_wanted: "" as number | "",
+    },
   });
-  const { name, pair, device_tag, held_out, tolerance, rounds_wanted } = form.values;
+  const { name, pair, device_tag, held_out, tolerance, patience, attempts, rounds_wanted } = form.values;
+  const [typed] = useDebouncedValue(plan, TYPING_MS);
+  const [tag] = useDebouncedValue(device_tag, TYPING_MS);
+  const { data: checked } = useQuery({ ...planCheckQuery(typed ?? {}, tag), enabled: typed !== undefined });
+  const refusal = changed === undefined ? undefined : refusalOf(checked?.problems);
   const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
     <>
@@ -69,6 +79,8 @@ function NewFederation() {
                 device_tag,
                 held_out: held_out === "" ? null : held_out,
                 tolerance: tolerance / 100,
+                patience: patience === "" ? null : patience,
+                attempts,
                 rounds_wanted: rounds_wanted === "" ? null : rounds_wanted,
                 plan: plan ?? {},
                 seed: 0,
@@ -113,6 +125,18 @@ function NewFederation() {
                 {...form.getInputProps("tolerance")}
               />
               <NumberInput
+                label="Patience"
+                description="worse candidates in a row that are kept back before one is published; blank: all are"
+                min={0}
+                {...form.getInputProps("patience")}
+              />
+              <NumberInput
+                label="Attempts"
+                description="worse candidates in a row after which it pauses itself"
+                min={1}
+                {...form.getInputProps("attempts")}
+              />
+              <NumberInput
                 label="Rounds"
                 description="after so many published ones it is finished; blank: it goes on"
                 min={1}
@@ -142,6 +166,15 @@ function NewFederation() {
                 {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
               </Answer>
               {refusal !== undefined && <Misfit sentence={refusal} />}
+              {checked !== undefined && checked.notes.length > 0 && (
+                <Alert variant="light" color="yellow" title="Before you create it">
+                  {checked.notes.map((note) => (
+                    <Text key={note} size="sm">
+                      {note}
+                    </Text>
+                  ))}
+                </Alert>
+              )}
             </Stack>
           </Panel>
         </Grid.Col>

@@ -1,0 +1,42 @@
+"""Candidates that are worse than the champion: how many in a row a federation keeps back, and what it does then.
+
+Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
+begins where this one did, and comes to the same.
+"""
+
+from coterie.core.durable import reason_columns
+from coterie.core.events import tell_consoles
+from coterie.federations.models import Federation
+from coterie_wire.conditions import Reason
+
+
+def is_patience_at_its_end(federation: Federation) -> bool:
+    """Whether a candidate is published although it is worse."""
+    return federation.patience is not None and federation.kept_back >= federation.patience
+
+
+def count_kept_back(*, federation: Federation, why: Reason) -> None:
+    """Another candidate was kept back; after as many as may be the federation pauses itself and says what to change.
+
+    The caller holds the federation's row.
+    """
+    federation.kept_back += 1
+    columns: dict[str, object] = {"kept_back": federation.kept_back}
+    if federation.state == Federation.State.RUNNING and federation.kept_back >= federation.attempts:
+        columns |= {"state": Federation.State.PAUSED, **reason_columns(_what_to_change(federation.kept_back, why))}
+    Federation.objects.filter(pk=federation.pk).update(**columns)
+    tell_consoles("federations")
+
+
+def count_published(*, federation: Federation) -> None:
+    """A candidate was published. The caller holds the federation's row."""
+    Federation.objects.filter(pk=federation.pk, kept_back__gt=0).update(kept_back=0)
+
+
+def _what_to_change(candidates: int, why: Reason) -> Reason:
+    return Reason(
+        "federations.kept_back",
+        f"it paused itself after {candidates} candidates in a row that were worse, the last: {why.sentence[:160]}. "
+        "Allow a larger tolerance, set a patience, or change the plan: fewer epochs, a smaller learning rate, "
+        "local prox, more updates a round",
+    )
