@@ -30,8 +30,16 @@ def kernel(*shape: int) -> Tensor:
     return torch.linspace(-1, 1, torch.Size(shape).numel()).reshape(shape).sin()
 
 
+def whole(x: Tensor) -> Tensor:
+    """Whole numbers on both sides of 0."""
+    return (x.detach() * 4).long()
+
+
 ELEMENTWISE = on(
     VECTOR,
+    bitwise=lambda x: torch.where((x > 0) & (x < 1) | (x < -1) ^ (x > 2), x, 0.1 * x),
+    bits=lambda x: x * (((whole(x) & 6 | whole(x) ^ 3) << 1 >> 2) % 5).float(),
+    bits_of_numbers=lambda x: x * ((~whole(x) << (whole(x) & 1)) >> 1).float(),
     abs=torch.abs,
     acos=lambda x: torch.acos(x.tanh() * 0.9),
     acosh=lambda x: torch.acosh(x.abs() + 1.5),
@@ -151,7 +159,12 @@ REDUCTIONS = on(
     median=lambda x: x.median(dim=2).values,
     min_all=lambda x: x * x.min(),
     min_dim=lambda x: x.min(dim=1).values,
+    aminmax=lambda x: torch.stack(torch.aminmax(x, dim=2), dim=2),
     norm=lambda x: torch.linalg.vector_norm(x, dim=2),
+    quantile=lambda x: x - torch.quantile(x, 0.3, dim=2, keepdim=True),
+    quantiles=lambda x: torch.quantile(x, torch.tensor([0.1, 0.5, 0.9]), dim=2).permute(1, 2, 0),
+    weight_norm=lambda x: F.linear(x, torch._weight_norm(kernel(4, 8), kernel(4, 1), 0)),
+    weight_norm_learned=lambda x: torch._weight_norm(x.mean(0), kernel(3, 1), 0) * x,
     norm_one=lambda x: torch.linalg.vector_norm(x, ord=1, dim=2),
     normalize=lambda x: F.normalize(x, dim=2),
     pairwise_distance=lambda x: F.pairwise_distance(x.flatten(1), x.flatten(1).flip(1)),
@@ -249,6 +262,10 @@ MATRICES = on(
     bilinear=lambda x: F.bilinear(x, x.flip(2), kernel(4, 8, 8), kernel(4)),
     bmm=lambda x: torch.bmm(x, x.transpose(1, 2)),
     cdist=lambda x: torch.cdist(x, kernel(4, 8)),
+    cdist_of_the_batch=lambda x: torch.cdist(x.flatten(1), kernel(4, 24)),
+    kron=lambda x: x @ torch.kron(kernel(2, 2), kernel(4, 3)),
+    fliplr=torch.fliplr,
+    transposed=lambda x: x.mT @ x,
     cross=lambda x: torch.linalg.cross(x, x.flip(2), dim=1),
     dot=lambda x: (x * kernel(3, 8)).sum(dim=(1, 2)),
     einsum=lambda x: torch.einsum("bij,jk,bik->bi", x, kernel(8, 5), x[:, :, :5]),
@@ -359,6 +376,11 @@ LOSSES = on(
     l1=lambda x: F.l1_loss(x, x.flip(1) * 2, reduction="none"),
     mse=lambda x: F.mse_loss(x, x.flip(1), reduction="none"),
     smooth_l1=lambda x: F.smooth_l1_loss(x, x.flip(1), reduction="none"),
+    gaussian_nll=lambda x: F.gaussian_nll_loss(x, x.flip(1), x.exp(), reduction="none"),
+    multi_margin=lambda x: F.multi_margin_loss(x, x.flip(1).argmax(dim=1), reduction="none").unsqueeze(1),
+    multilabel_soft_margin=lambda x: F.multilabel_soft_margin_loss(x, x.flip(1).sigmoid(), reduction="none").unsqueeze(
+        1
+    ),
 )
 
 GALLERY: Mapping[str, Mapping[str, Case]] = {

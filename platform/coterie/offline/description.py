@@ -62,6 +62,7 @@ def _facts(model: ModelSpec, report: PairReport) -> Iterator[tuple[str, str]]:
     yield "downloads", f"once {decimal(once)} ({graphs}{frozen}), each version {decimal(report.parameters_bytes)}"
     memory = f"{decimal(report.step_memory_bytes)} ({decimal(report.process_memory_bytes)} with Python and onnxruntime)"
     yield "train step here", f"{duration(report.step_s)}, {memory}; this machine does {report.gflops:.3g} GFLOP/s"
+    yield "precision", "float32, as PyTorch's; it leaves float64 as far as PyTorch's own float32 does"
     yield "operators", _operators(report.operators)
     if report.cloud_parameters is not None:
         problem = report.teacher_problem

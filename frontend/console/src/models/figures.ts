@@ -9,6 +9,8 @@ interface Written {
 const WRITTEN: Readonly<Record<string, Written>> = {
   accuracy: { words: "accuracy on held-out samples", format: percent },
   validation_accuracy: { words: "accuracy on samples held back", format: percent },
+  training_accuracy: { words: "accuracy on the samples that it was trained on", format: percent },
+  held_back: { words: "samples held back", format: (count) => count.toLocaleString() },
   device_accuracy: { words: "accuracy on devices’ own samples", format: percent },
   size_bytes: { words: "size", format: bytes },
   train_step_s: { words: "train step on devices", format: duration },
