@@ -14,7 +14,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference format console check-console
+.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference lock format console check-console
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -81,11 +81,20 @@ bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/
 reference: $(STAMP)  ## Write the generated pages of docs/reference.
 	$(BIN)/python -m tests.contract.reference
 
+lock: $(STAMP)  ## After a change of constraints.txt: write the hashes of all files (requirements.lock) and the bill (sbom.cdx.json).
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	grep -vE '^(#|torch==)' constraints.txt | build/lock/bin/uv pip compile --quiet --no-deps --python $(BIN)/python \
+	    --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements.lock -
+	$(BIN)/python -m tests.contract.sbom
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-$(STAMP): pyproject.toml edge_agent/pyproject.toml constraints.txt
+# First everything but PyTorch, whose build depends on the machine, by its hash; then PyTorch and our own two packages.
+$(STAMP): pyproject.toml edge_agent/pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e edge_agent -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e edge_agent -e '.[dev]'
 	@touch $@

@@ -1,0 +1,106 @@
+"""Writes ``sbom.cdx.json``: what an installation consists of besides our own code, as CycloneDX 1.6, from the locks.
+
+``python -m tests.contract.sbom``. The Python packages are those that ``coterie`` with all extras but ``dev`` needs, as
+they are installed, and ``requirements.lock`` has the hashes of their files; the npm packages are those whose code the
+console carries.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "sbom.cdx.json"
+OURS = {"coterie", "coterie-agent"}
+EXTRAS = ("platform", "demo", "oidc", "sdk", "simulation")
+Component = Mapping[str, object]
+
+
+def pinned() -> Mapping[str, str]:
+    """Version by package, as ``constraints.txt`` has them."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = (line.split("==") for line in lines if not line.startswith("#"))
+    return {canonicalize_name(name): version for name, version in pairs}
+
+
+def needed() -> set[str]:
+    """The Python packages of an installation, those that other machines need included."""
+    known, found, left = pinned(), set[str](), [("coterie", frozenset(EXTRAS))]
+    seen = set(left)
+    while left:
+        name, extras = left.pop()
+        if name not in OURS:
+            found.add(name)
+        for text in distribution(name).requires or ():
+            wanted = Requirement(text)
+            if not _applies(wanted, extras):
+                continue
+            following = (str(canonicalize_name(wanted.name)), frozenset(wanted.extras))
+            if following not in seen and (following[0] in known or following[0] in OURS):
+                seen.add(following)
+                left.append(following)
+    return found
+
+
+def _applies(wanted: Requirement, extras: frozenset[str]) -> bool:
+    return wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, ""))
+
+
+def python_components() -> Iterator[Component]:
+    versions = pinned()
+    for name in sorted(needed()):
+        purl = f"pkg:pypi/{name}@{versions[name]}"
+        yield {"type": "library", "bom-ref": purl, "name": name, "version": versions[name], "purl": purl}
+
+
+def console_components() -> Iterator[Component]:
+    packages = json.loads((ROOT / "frontend" / "console" / "package-lock.json").read_text())["packages"]
+    for place, facts in sorted(packages.items()):
+        if not place or facts.get("dev") or facts.get("devOptional"):
+            continue
+        scope, _, name = place.rpartition("node_modules/")[2].rpartition("/")
+        version = facts["version"]
+        purl = f"pkg:npm/{scope.replace('@', '%40')}{'/' if scope else ''}{name}@{version}"
+        algorithm, digest = facts["integrity"].split("-", 1)
+        yield {
+            "type": "library",
+            "bom-ref": f"{purl}#{place}",
+            **({"group": scope} if scope else {}),
+            "name": name,
+            "version": version,
+            "licenses": [{"license": {"name": facts["license"]}}],
+            "hashes": [{"alg": algorithm.upper().replace("SHA", "SHA-"), "content": base64.b64decode(digest).hex()}],
+            "purl": purl,
+        }
+
+
+def bill() -> str:
+    """The document; the same locks give the same bytes."""
+    ours = distribution("coterie")
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": "coterie",
+                "name": "coterie",
+                "version": ours.version,
+                "licenses": [{"license": {"id": "Apache-2.0"}}],
+                "purl": f"pkg:pypi/coterie@{ours.version}",
+            }
+        },
+        "components": [*python_components(), *console_components()],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(bill())
