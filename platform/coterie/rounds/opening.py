@@ -26,8 +26,8 @@ from coterie_learning.random import derive_seed
 from coterie_learning.selection import choose
 from coterie_wire.conditions import Reason
 
-ASKED_AT_ONCE = 5_000
-"""Devices in one transaction, which takes a second or less."""
+ASKED_AT_ONCE = 10_000
+"""Devices in one transaction, which takes one to three seconds."""
 REASON_LASTS = timedelta(seconds=5)
 """A reason that takes a look at every member is renewed so often."""
 LOOK_LASTS = timedelta(seconds=5)
