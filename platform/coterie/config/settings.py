@@ -100,6 +100,8 @@ LOGOUT_REDIRECT_URL = "/sign-in/"
 WEBHOOK_HOSTS = ENV.webhook_hosts
 REQUESTS_PER_MINUTE = ENV.requests_per_minute
 CHECK_INS_PER_SECOND = ENV.check_ins_per_second
+KEEP_VERSIONS = ENV.keep_versions
+KEEP_EVERY = ENV.keep_every
 SESSION_COOKIE_SAMESITE = "Lax"
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 

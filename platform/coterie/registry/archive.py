@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import BinaryIO, cast
 
 from coterie.registry.content import BLOBS
+from coterie.registry.errors import VersionRemoved
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import signed_manifest
 from coterie_wire.bundle import Manifest
@@ -20,8 +21,10 @@ def archive(version: ModelVersion) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
     It holds ``parameters.safetensors``; where its merge remembers something, ``server-state.safetensors``; of a device
-    model also its two graphs, what is frozen in it, and ``manifest.json``.
+    model also its two graphs, what is frozen in it, and ``manifest.json``. Raises VersionRemoved.
     """
+    if version.parameters.removed_at is not None:
+        raise VersionRemoved(version=str(version.pk))
     with ExitStack() as unless_done:
         file = cast(BinaryIO, unless_done.enter_context(tempfile.TemporaryFile(prefix="coterie-archive-")))
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as target:

@@ -62,6 +62,14 @@ class BadDataset(CoterieError):
     )
 
 
+class VersionRemoved(CoterieError):
+    """Fields: version."""
+
+    code = "registry.version_removed"
+    kind = ErrorKind.GONE
+    sentence = "The parameters of version {version} were removed to save room; only its figures are kept."
+
+
 class UploadTooLarge(CoterieError):
     """Fields: what, size_bytes, limit_bytes."""
 

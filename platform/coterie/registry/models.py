@@ -19,6 +19,10 @@ class Blob(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True)
     size_bytes = models.PositiveBigIntegerField()
     created_at = models.DateTimeField()
+    kept_at = models.DateTimeField(null=True, blank=True)
+    """When the same bytes were last kept again; None: never since."""
+    removed_at = models.DateTimeField(null=True, blank=True)
+    """When the bytes were removed, as nobody needed them; None: they are there."""
 
     class Meta:
         ordering = ["-created_at"]

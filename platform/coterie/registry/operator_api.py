@@ -34,6 +34,12 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
 
     champion = serializers.SerializerMethodField(help_text="whether it is the one in use")
     size_bytes = serializers.IntegerField(source="parameters.size_bytes", read_only=True)
+    removed_at = serializers.DateTimeField(
+        source="parameters.removed_at",
+        read_only=True,
+        allow_null=True,
+        help_text="when its parameters were removed, as nothing needed them; null: they are there",
+    )
     server_state_bytes = serializers.IntegerField(
         source="server_state.size_bytes",
         read_only=True,
@@ -56,6 +62,7 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "metrics",
             "parameters",
             "size_bytes",
+            "removed_at",
             "server_state",
             "server_state_bytes",
             "created_at",

@@ -93,7 +93,7 @@ def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
 def device_blob(sha256: str) -> Blob:
     """A blob that devices may read: a graph, a device model's parameters, or a teacher's; never programs or data sets.
 
-    Raises UnknownBlob, also for blobs that exist for others.
+    Raises UnknownBlob, also for blobs that exist for others, or whose bytes were removed.
     """
     if SHA256.fullmatch(sha256) is None:  # PostgreSQL takes no zero bytes
         raise UnknownBlob(sha256=sha256)
@@ -105,7 +105,9 @@ def device_blob(sha256: str) -> Blob:
     )
     weights = TeacherWeights.objects.filter(blob=OuterRef("pk"))
     parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
-    blob = Blob.objects.filter(Exists(graphs) | Exists(parameters) | Exists(weights), pk=sha256).first()
+    blob = Blob.objects.filter(
+        Exists(graphs) | Exists(parameters) | Exists(weights), pk=sha256, removed_at=None
+    ).first()
     if blob is None:
         raise UnknownBlob(sha256=sha256)
     return blob

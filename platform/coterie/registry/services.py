@@ -1,6 +1,6 @@
 """Changes to the registry: pairs are submitted and judged, versions published, aliases moved, data sets added."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from coterie.registry.errors import (
     NotReady,
     UnknownVersion,
     UploadTooLarge,
+    VersionRemoved,
 )
 from coterie.registry.jobs import CHECK_PAIR
 from coterie.registry.models import (
@@ -55,7 +56,7 @@ NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
 def keep_file(*, path: Path, now: datetime) -> Blob:
     """A file's bytes in the registry; the same bytes are kept once."""
-    return _recorded(BLOBS.put_file(path), now)
+    return _kept(lambda: BLOBS.put_file(path), now)
 
 
 def submit_pair(
@@ -205,7 +206,7 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
         content = file.read()
     stored = decode_tensors(content, expected=tuple(read_header(content).specs.values()))
     weights = quantise_weights({name: stored[name].astype(np.float32, copy=False) for name in wanted})
-    blob = _recorded(BLOBS.put_bytes(weights), now)
+    blob = _kept(lambda: BLOBS.put_bytes(weights), now)
     TeacherWeights.objects.get_or_create(version=version, defaults={"blob": blob})
 
 
@@ -239,7 +240,8 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
 def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, line: str = BASE) -> ModelVersion:
     """Move the champion of version `to`'s line to it; where None, the champion of `line` to its parent in that line.
 
-    Devices give up own models that went on from versions between the two. Raises UnknownVersion or NothingToRollBackTo.
+    Devices give up own models that went on from versions between the two. Raises UnknownVersion,
+    NothingToRollBackTo or VersionRemoved.
     """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
@@ -251,12 +253,19 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()
         if version is None:
             raise UnknownVersion(version=str(to))
+    hold_version(version)
     left = champion(pair.pk, role, version.line)
     move_champion(version=version, now=now)
     if left is not None and role == Role.DEVICE:
         for former in set(lineage(left)) - set(lineage(version)):
             withdraw_version(version=former, now=now)
     return version
+
+
+def hold_version(version: ModelVersion) -> None:
+    """Keep a version's parameters until the transaction ends, by when something needs them. Raises VersionRemoved."""
+    if Blob.objects.select_for_update().get(pk=version.parameters_id).removed_at is not None:
+        raise VersionRemoved(version=str(version.pk))
 
 
 def withdraw_version(*, version: ModelVersion, now: datetime) -> None:
@@ -295,10 +304,19 @@ def _check_labels(labels: Sequence[str], task: Task) -> None:
         raise BadLabels(problem=f"{len(labels)} given, but the recipe's loss is for {task}, which have none")
 
 
-def _recorded(reference: BlobRef, now: datetime) -> Blob:
-    blob, _ = Blob.objects.get_or_create(
-        sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}
-    )
+def _kept(put: Callable[[], BlobRef], now: datetime) -> Blob:
+    """Record the bytes that `put` keeps; they are put once more where they were removed meanwhile."""
+    reference = put()
+    with transaction.atomic():
+        Blob.objects.get_or_create(
+            sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}
+        )
+        blob = Blob.objects.select_for_update().get(pk=reference.sha256)
+        was_removed = blob.removed_at is not None
+        blob.kept_at, blob.removed_at = now, None
+        blob.save(update_fields=["kept_at", "removed_at"])
+    if was_removed:
+        put()
     return blob
 
 

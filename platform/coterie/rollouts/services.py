@@ -11,6 +11,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
+from coterie.registry.services import hold_version
 from coterie.rollouts import reasons
 from coterie.rollouts.advancing import is_outdated, plan_rollout, promote
 from coterie.rollouts.errors import (
@@ -32,7 +33,8 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
     """Have a canary group try a version of a device model; `terms` are the settings of kind ``canary``.
 
     It begins when the round that is held has ended, and no other begins before it has ended. Raises WireError
-    ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, AlreadyChampion or RolloutUnderWay.
+    ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, AlreadyChampion, RolloutUnderWay or
+    VersionRemoved.
     """
     parsed = ROLLOUT.parse({**terms, "kind": "canary"})
     if parsed.group_tag():
@@ -47,6 +49,7 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
         raise RolloutUnderWay(federation=federation.slug)
     if champion(version.pair_id, Role.DEVICE, version.line) == version:
         raise AlreadyChampion(version=str(version.pk))
+    hold_version(version)
     rollout = plan_rollout(federation=federation, version=version, terms=parsed, now=now)
     ADVANCE.send(federation=str(federation.pk))
     return rollout

@@ -8,6 +8,7 @@ from coterie.fleet import services as fleet
 from coterie.fleet.models import Device
 from coterie.registry.errors import UnknownVersion
 from coterie.registry.models import ModelVersion, Role
+from coterie.registry.services import hold_version
 from coterie.rounds.models import Assignment
 from coterie.rounds.reasons import HELD_BACK
 from coterie.rounds.transitions import end_assignments
@@ -24,10 +25,12 @@ def pause_device(*, device: Device, now: datetime) -> None:
 def pin_device(*, device: Device, version: ModelVersion | None, now: datetime) -> None:
     """Keep the device on one version, out of rounds; None: let it follow its federation again.
 
-    Raises UnknownVersion where it is a cloud model's.
+    Raises UnknownVersion where it is a cloud model's, or VersionRemoved.
     """
     if version is not None and version.role != Role.DEVICE:
         raise UnknownVersion(version=str(version.pk))
+    if version is not None:
+        hold_version(version)
     fleet.pin_device(device=device, version="" if version is None else str(version.pk))
     if version is not None:
         _release(device, now)

@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.rounds import advancing, tidying
+from coterie.rounds import advancing, retention, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
@@ -18,6 +18,7 @@ def sweep() -> None:
 def tidy() -> None:
     """Remove what nobody needs; runs now and then."""
     tidying.tidy(now=timezone.now())
+    retention.collect_blobs(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.advance_federation")

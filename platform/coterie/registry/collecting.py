@@ -1,0 +1,108 @@
+"""Removes the bytes of blobs that nobody needs; the rows stay, so that a version without parameters has its figures."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, F, ForeignObjectRel, Model, OuterRef, Q, QuerySet
+from django.db.models.functions import Mod
+
+from coterie.registry.content import BLOBS
+from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights
+
+GRACE = timedelta(days=1)
+"""How long after it was kept a blob may wait for the row that needs it, as a candidate does while it is judged."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """Which versions keep their parameters although nothing uses them."""
+
+    latest: int
+    """So many of each lineage; 0: all."""
+    every: int
+    """Each whose number is a multiple of this, as a milestone; 0: none."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was removed, or would be."""
+
+    blobs: int
+    size_bytes: int
+
+
+def collect(
+    *,
+    retention: Retention,
+    in_use: Callable[[], set[UUID]],
+    now: datetime,
+    at_once: int | None = None,
+    dry_run: bool = False,
+) -> Collected:
+    """Remove what no version that is kept, and no other row, needs; at most `at_once` blobs.
+
+    `in_use` tells the versions that rounds, devices and the like need. It is asked anew for each blob while the blob's
+    row is held, so that whoever begins to need a version (`hold_version`) either does so before, or learns that it is
+    gone.
+    """
+    blobs, size_bytes = 0, 0
+    for blob in _unneeded(retention, in_use(), now)[:at_once]:
+        if dry_run or _remove(blob, retention, in_use, now):
+            blobs, size_bytes = blobs + 1, size_bytes + blob.size_bytes
+    return Collected(blobs, size_bytes)
+
+
+@transaction.atomic
+def _remove(blob: Blob, retention: Retention, in_use: Callable[[], set[UUID]], now: datetime) -> bool:
+    Blob.objects.select_for_update().get(pk=blob.pk)
+    if not _unneeded(retention, in_use(), now).filter(pk=blob.pk).exists():
+        return False
+    Blob.objects.filter(pk=blob.pk).update(removed_at=now)
+    BLOBS.delete(blob.pk)
+    return True
+
+
+def _unneeded(retention: Retention, in_use: set[UUID], now: datetime) -> QuerySet[Blob]:
+    """Blobs that are there and that nothing needs."""
+    kept = ModelVersion.objects.filter(_is_kept(retention) | Q(pk__in=in_use)).values("pk")
+    old = Q(created_at__lt=now - GRACE) & (Q(kept_at=None) | Q(kept_at__lt=now - GRACE))
+    blobs = Blob.objects.filter(old, removed_at=None)
+    for model, column in references():
+        rows = model._default_manager.filter(**{column: OuterRef("pk")})
+        if model is ModelVersion:
+            rows = rows.filter(pk__in=kept)
+        elif model is TeacherWeights:
+            rows = rows.filter(version__in=kept)
+        blobs = blobs.filter(~Exists(rows))
+    return blobs.order_by("created_at")
+
+
+def _is_kept(retention: Retention) -> Q:
+    """Of versions: in use, what one goes back to from there, the latest and the milestones of each lineage."""
+    if not retention.latest:
+        return Q(pk__isnull=False)
+    champions = Alias.objects.filter(version=OuterRef("pk"))
+    children = ModelVersion.objects.filter(parent=OuterRef("pk"), aliases__isnull=False)
+    newer = ModelVersion.objects.filter(
+        pair=OuterRef("pair"),
+        role=OuterRef("role"),
+        line=OuterRef("line"),
+        number__gte=OuterRef("number") + retention.latest,
+    )
+    found = Q(Exists(champions)) | Q(Exists(children)) | ~Q(Exists(newer)) | Q(number=1)
+    return found | Q(Exists(_milestones(retention.every))) if retention.every else found
+
+
+def _milestones(every: int) -> QuerySet[ModelVersion]:
+    rest = ModelVersion.objects.alias(rest=Mod(F("number"), every))
+    return rest.filter(pk=OuterRef("pk"), rest=0)
+
+
+def references() -> Iterator[tuple[type[Model], str]]:
+    """Every column of any table that points to a blob: what is added later keeps its blobs without being named here."""
+    for relation in Blob._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ForeignObjectRel):
+            yield relation.field.model, relation.field.name

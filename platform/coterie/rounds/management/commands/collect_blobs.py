@@ -1,0 +1,25 @@
+"""``manage.py collect_blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from coterie.rounds.retention import collect_blobs
+
+
+class Command(BaseCommand):
+    """Removes blobs that nothing needs."""
+
+    help = (
+        "Remove the bytes of blobs that nothing needs: COTERIE_KEEP_VERSIONS and COTERIE_KEEP_EVERY say which versions "
+        "keep theirs. The platform does so by itself every ten minutes."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whether to remove them."""
+        parser.add_argument("--dry-run", action="store_true", help="remove nothing, and say what would be")
+
+    def handle(self, *_args: object, dry_run: bool, **_options: object) -> None:
+        """Remove them, and say how many."""
+        collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
+        verb = "would be removed" if dry_run else "removed"
+        self.stdout.write(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")

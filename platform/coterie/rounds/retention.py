@@ -1,0 +1,41 @@
+"""Which versions are needed by something that goes on: a round, a merge, a roll-out, a device."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+
+from coterie.fleet.models import Device
+from coterie.merging.models import Merge, Update
+from coterie.registry.collecting import Collected, Retention, collect
+from coterie.rollouts.models import Rollout
+from coterie.rounds.models import Assignment, Round
+
+BLOBS_AT_ONCE = 100
+
+
+def collect_blobs(*, now: datetime, at_once: int | None = BLOBS_AT_ONCE, dry_run: bool = False) -> Collected:
+    """Remove the bytes that nobody needs, as the settings say."""
+    retention = Retention(latest=settings.KEEP_VERSIONS, every=settings.KEEP_EVERY)
+    return collect(retention=retention, in_use=versions_in_use, now=now, at_once=at_once, dry_run=dry_run)
+
+
+def versions_in_use() -> set[UUID]:
+    """Whatever a device may still fetch, a merge read or an operator come back to.
+
+    A round's versions are needed as long as its updates are kept, since they may be merged again.
+    """
+    rounds = Round.objects.filter(Q(state__in=Round.ACTIVE) | Q(tidied_at=None))
+    rollouts = Rollout.objects.filter(state__in=Rollout.ACTIVE)
+    found = {
+        *rounds.values_list("base_version", flat=True),
+        *Assignment.objects.filter(round__in=rounds).values_list("base_version", flat=True),
+        *Assignment.objects.filter(round__in=rounds).values_list("teacher", flat=True),
+        *Merge.objects.filter(state=Merge.State.RUNNING).values_list("base_version", flat=True),
+        *Update.objects.filter(merge__state=Merge.State.RUNNING).values_list("base_version", flat=True),
+        *rollouts.values_list("version", flat=True),
+        *rollouts.values_list("champion", flat=True),
+    }
+    pinned = Device.objects.exclude(pinned_version="").values_list("pinned_version", flat=True)
+    return {version for version in found if version is not None} | {UUID(version) for version in pinned}
