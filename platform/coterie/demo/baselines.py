@@ -24,7 +24,7 @@ from coterie_agent.training.batches import make_batch
 from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.optimisation import Optimisation
 from coterie_learning.client.order import split, steps_per_epoch
-from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
 from coterie_wire.bundle import Manifest
 from coterie_wire.structs import from_json
@@ -49,7 +49,7 @@ class Start(NamedTuple):
     def float32_update_bytes(self) -> int:
         """Size of an update that is not quantised, encoded and not guessed."""
         zeros = {name: np.zeros_like(tensor) for name, tensor in self.parameters.items()}
-        return len(Float32Codec().encode(zeros, seed=0).payload)
+        return len(CODEC.parse({"kind": "float32"}).encode(zeros, seed=0).payload)
 
 
 class Baselines(NamedTuple):

@@ -28,10 +28,10 @@ from coterie.demo.scenario import Act, write_script
 from coterie.demo.screen import Screen, counted, size
 from coterie.demo.server import DemoServer
 from coterie.demo.view import RoundRow, View
-from coterie_learning.local.sgd import Sgd
+from coterie_learning.device_plan import LOCAL as LOCAL_KINDS
 from coterie_learning.plan import Document
 
-LOCAL = Sgd(epochs=5, learning_rate=0.03, momentum=0.9)
+LOCAL = LOCAL_KINDS.parse({"kind": "sgd", "epochs": 5, "learning_rate": 0.03, "momentum": 0.9})
 BATCH_SIZE = 16
 DEADLINE_S = 30.0
 AWAY_S = 1.5

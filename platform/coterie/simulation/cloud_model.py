@@ -17,7 +17,7 @@ from coterie.simulation.learner import Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.scenario import Bootstrap
-from coterie_learning.codec.int8 import Int8
+from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.metrics import log_softmax
@@ -29,9 +29,10 @@ class CloudTeacher:
 
     def __init__(self, model: "CloudModel", state: bytes) -> None:
         parameters = model.parameters(state)
-        encoded = Int8().encode(parameters, seed=0).payload
+        codec = CODEC.parse({"kind": "int8"})
+        encoded = codec.encode(parameters, seed=0).payload
         self._session = model.graphs.predict
-        self._parameters = Int8().decode(encoded, expected=model.graphs.spec.parameters)
+        self._parameters = codec.decode(encoded, expected=model.graphs.spec.parameters)
         self._size_bytes = len(encoded) + len(model.graphs.predict_graph)
 
     @property

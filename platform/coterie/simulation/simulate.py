@@ -20,8 +20,8 @@ from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
+from coterie_learning.device_plan import LOCAL
 from coterie_learning.local import Local
-from coterie_learning.local.sgd import Sgd
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
@@ -87,7 +87,7 @@ NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 def _local(contender: Contender) -> Local:
     """How devices train outside of rounds."""
     if isinstance(contender, Centralised):
-        return Sgd(epochs=contender.epochs, learning_rate=contender.learning_rate)
+        return LOCAL.parse({"kind": "sgd", "epochs": contender.epochs, "learning_rate": contender.learning_rate})
     assert isinstance(contender, Plan)
     return contender.local.between_rounds()
 

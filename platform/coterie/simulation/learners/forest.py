@@ -15,7 +15,7 @@ from coterie.simulation.learner import Learner, Task, Terms
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.learners.features import feature_count, features_of
 from coterie.simulation.learners.grow import grow_tree
-from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
 from coterie_learning.portions.trees import Tree, best_trees, decode_trees, encode_trees, replace_worst, vote_trees
 from coterie_wire.tensors import Float32
@@ -43,7 +43,7 @@ class ForestLearner:
 
     @property
     def size_bytes(self) -> int:
-        return len(encode_trees(self.trees, Float32Codec(), seed=0)) if self.trees else 0
+        return len(encode_trees(self.trees, CODEC.parse({"kind": "float32"}), seed=0)) if self.trees else 0
 
     @property
     def batch_size(self) -> None:

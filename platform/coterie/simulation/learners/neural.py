@@ -16,8 +16,8 @@ from coterie.simulation.learners.extras import NO_EXTRAS, Extra, Extras
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.round import local_training
+from coterie_learning.device_plan import LOCAL
 from coterie_learning.local import Local
-from coterie_learning.local.distill import Distill
 from coterie_learning.portions import payload as portions
 from coterie_learning.portions.learner import opinion
 from coterie_wire.tensors import Float32, Tensors, encode_tensors
@@ -139,7 +139,8 @@ class NeuralLearner:
         if extras is not None:
             return replace(self, extras=extras)
         teacher = opinion(own, by(extra.parameters), extra.classes)
-        distil = Distill(epochs=DISTIL_EPOCHS, learning_rate=self.local.weights(0).learning_rate, head="all")
+        rate = self.local.weights(0).learning_rate
+        distil = LOCAL.parse({"kind": "distill", "epochs": DISTIL_EPOCHS, "learning_rate": rate, "head": "all"})
         return self._trained(window, distil, teacher=teacher, seed=seed)
 
     def _agreed(self, terms: Terms) -> portions.Terms:
