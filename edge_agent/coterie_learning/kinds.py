@@ -84,6 +84,8 @@ class Registry(Generic[K_co]):
 def _discover(package: ModuleType, base: type[K]) -> Mapping[str, type[K]]:
     found: dict[str, type[K]] = {}
     for info in pkgutil.iter_modules(package.__path__):
+        if info.name.startswith("_"):  # what several kinds share
+            continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__:

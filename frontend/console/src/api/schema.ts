@@ -4254,6 +4254,11 @@ export interface components {
             readonly parameters: string;
             /** Format: uuid */
             readonly parent: string | null;
+            /**
+             * Format: date-time
+             * @description when its parameters were removed, as nothing needed them; null: they are there
+             */
+            readonly removed_at: string | null;
             readonly role: components["schemas"]["ModelRole"];
             /** @example 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 */
             readonly server_state: string | null;
