@@ -5,6 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+HIDDEN = -1e30
+"""Added to a score, it leaves nothing of it, and its differences are still numbers."""
+
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -17,8 +20,11 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """What `torch.nn.functional` computes; with a mask, which may hide all, or dropout, its own way."""
-    if mask is not None or dropout or enable_gqa:
+    """What `torch.nn.functional` computes; with dropout its own way. A query that a mask hides everything from gets 0.
+
+    PyTorch looks for such queries among all scores, and here it is the mask, often much smaller, that is looked at.
+    """
+    if dropout or enable_gqa:
         return torch.nn.functional.scaled_dot_product_attention(
             query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=enable_gqa
         )
@@ -27,4 +33,8 @@ def scaled_dot_product_attention(
     if is_causal:
         places, seen = torch.arange(query.shape[-2]), torch.arange(key.shape[-2])
         scores = scores + torch.where(seen <= places.unsqueeze(1), 0.0, -math.inf)
-    return torch.softmax(scores, dim=-1) @ value
+    if mask is None:
+        return torch.softmax(scores, dim=-1) @ value
+    bias = torch.where(mask, 0.0, HIDDEN) if mask.dtype == torch.bool else mask.clamp(min=HIDDEN)
+    seen_any = (bias > HIDDEN).any(dim=-1, keepdim=True).to(value.dtype)
+    return (torch.softmax(scores + bias, dim=-1) @ value) * seen_any

@@ -15,6 +15,7 @@ from torch import Tensor
 from coterie.compile.geometry import Geometry
 from coterie.compile.gradients.depthwise import depthwise_weight_gradient, is_narrow_depthwise
 from coterie.compile.gradients.shifts import is_quicker_by_shifts, weight_gradient_by_shifts
+from coterie.compile.gradients.sums import over_first
 from coterie.compile.patches import patches
 from coterie.compile.sizes import at_most
 
@@ -96,7 +97,7 @@ def _by_patches(big: Tensor, small: Tensor, weight: Tensor, geometry: Geometry, 
     # Patches come first, because runtimes copy the transposed factor, and they are the larger.
     product = torch.bmm(left, right.transpose(1, 2))
     # [groups, channels · taps, filters]
-    total = product.reshape(batch, groups, *product.shape[1:]).sum(dim=0)
+    total = over_first(product.reshape(batch, groups, *product.shape[1:]))
     return total.transpose(1, 2).reshape(weight.shape)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from coterie.compile.geometry import Geometry
+from coterie.compile.gradients.sums import over_first
 
 
 class Limits(NamedTuple):
@@ -57,7 +58,7 @@ def weight_gradient_by_shifts(big: Tensor, small: Tensor, weight: Tensor, geomet
     length = image.shape[2] + step
     rows = [row * geometry.dilation[0] * framed[-1] for row in range(kernel[0])] if len(kernel) == 2 else [0]
     product = torch.bmm(_advanced(image, kernel[-1], step), _delayed(gradient, rows, length).transpose(1, 2))
-    apart = product.sum(dim=0).reshape(big.shape[1], kernel[-1], small.shape[1], len(rows))
+    apart = over_first(product).reshape(big.shape[1], kernel[-1], small.shape[1], len(rows))
     return apart.permute(2, 0, 3, 1).reshape(weight.shape)
 
 
