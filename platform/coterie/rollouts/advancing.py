@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 from django.db.models import Q
 
+from coterie.core.lease import SKEW
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair, ModelVersion, Role
@@ -44,6 +45,7 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
     if rollout is None:
         return None
     ModelPair.objects.select_for_update().get(pk=federation.pair_id)  # the champion that it is judged against stays
+    _follow_clock(rollout, now)
     if rollout.state == State.PLANNED:
         _begin_if_due(rollout, may_begin, now)
     if rollout.state == State.MEASURING:
@@ -52,6 +54,15 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
         else:
             _judge(rollout, now)
     return rollout if rollout.state in Rollout.ACTIVE else None
+
+
+def _follow_clock(rollout: Rollout, now: datetime) -> None:
+    """Wait no longer than the terms say from now on: a clock that was set back must not lengthen it by as much."""
+    latest = now + timedelta(seconds=rollout.parsed_terms().patience_s())
+    if rollout.due_at > latest + SKEW:
+        rollout.due_at = latest
+        rollout.begun_at = now if rollout.state == State.MEASURING else None
+        rollout.save(update_fields=["due_at", "begun_at"])
 
 
 def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:

@@ -227,3 +227,17 @@ def test_a_rounds_version_goes_through_the_group_that_the_plan_asks_for() -> Non
     report(device, rollout, at=6)
     assert champion(pair.pk, Role.DEVICE) == round_.result_version
     assert follow(device, later(7)).assignment is not None
+
+
+def test_a_clock_that_is_set_back_does_not_lengthen_it() -> None:
+    world = World()
+    rollout = world.start(within_s=100)
+    sweep(now=later(-3600))
+    rollout.refresh_from_db()
+    assert (rollout.state, rollout.due_at) == ("measuring", later(-3500))
+    sweep(now=later(-3550))
+    rollout.refresh_from_db()
+    assert rollout.state == "measuring"
+    sweep(now=later(-3499))
+    rollout.refresh_from_db()
+    assert rollout.state == "rolled_back"
