@@ -20,9 +20,9 @@ class PeersSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     which classes there are, or nothing. A device that does not tell how well it knows its classes helps nobody, and one
     that tells nothing cannot ask."""
     help_others: bool = True
-    """Send parts of the device's own model to devices that ask for help."""
+    """Send parts of the device's personal model to devices that ask for help."""
     ask: bool = True
-    """Ask for help when the device's own model fails."""
+    """Ask for help when the device's personal model fails."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,5 +112,5 @@ TEMPLATE = """\
 [peers]
 # tell = "counts"              # of its data: "counts" by class, "rounded" counts, only "classes", or "nothing"
 # help_others = true           # send parts of its model to devices that ask for help
-# ask = true                   # ask for help when its own model fails
+# ask = true                   # ask for help when its personal model fails
 """

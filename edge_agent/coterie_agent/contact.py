@@ -139,9 +139,9 @@ class Contact:
                 self._socket_backoff = Backoff()
             if directive.ignores_unknown and not self._may_say_more:
                 self._may_say_more, self._told = True, None  # check in again at once, with what 0.1 would refuse
-            # Before anybody acts on the answer: a round must not begin with an own model that is to go.
+            # Before anybody acts on the answer: a round must not begin with a personal model that is to go.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
-                log.info("the own model came from a version that was rolled back, and is what it was before")
+                log.info("the personal model came from a version that was rolled back, and is what it was before")
             if directive.requirements is None:  # no federation asks anything of the device: it is in none
                 self.work.leave_federations()
             self.situation.link("socket" if self._socket else "https")

@@ -109,7 +109,7 @@ class LocalApi:
 
     def _is_newest(self, held: "HeldModel") -> bool:
         version = self.situation.now.version
-        return held.manifest.version == version and held.stored == self.store.peers.own()
+        return held.manifest.version == version and held.stored == self.store.peers.personal()
 
     def _load(self) -> "HeldModel":
         from coterie_agent.predicting import load_held_model  # only here, as in Worker

@@ -9,7 +9,7 @@ import numpy as np
 from coterie_agent.blobs import BlobCache
 from coterie_agent.model import held_manifest
 from coterie_agent.store.opened import Store
-from coterie_agent.store.personal_model import Own
+from coterie_agent.store.personal_model import PersonalEdition
 from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
@@ -43,7 +43,7 @@ class HeldModel:
     """A model ready to predict."""
 
     manifest: Manifest
-    stored: Own | None
+    stored: PersonalEdition | None
     """Which personal model there was when this one was loaded."""
     is_personal: bool
     """Whether the personal model answers, or the version itself."""
@@ -56,13 +56,13 @@ class HeldModel:
             asked = [StoredRow(0, row.x, 0) for row in rows[start : start + _ROWS]]
             outputs, lengths = self.predictor.outputs(asked), lengths_of(asked, self.manifest.model)
             shapes = (at_length(self.manifest.model, length).output.shape for length in lengths)
-            # What is said of padding is dropped.
+            # The outputs of padding are dropped.
             predictions += [
-                self._said(output[tuple(map(slice, shape))]) for output, shape in zip(outputs, shapes, strict=True)
+                self._answer(output[tuple(map(slice, shape))]) for output, shape in zip(outputs, shapes, strict=True)
             ]
         return predictions
 
-    def _said(self, output: Float32) -> Prediction | Output:
+    def _answer(self, output: Float32) -> Prediction | Output:
         match self.manifest.model.task:
             case "classes":
                 probabilities = np.exp(log_softmax(output))
@@ -87,8 +87,8 @@ def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldMode
     """
     manifest = held_manifest(store)
     model = Model(manifest, blobs)
-    stored = store.peers.own()
-    own = None if stored is None else read_parameters(store.peers.own_tensors(), manifest.model)
+    stored = store.peers.personal()
+    own = None if stored is None else read_parameters(store.peers.personal_tensors(), manifest.model)
     parameters = model.parameters() if own is None else own
     predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
     return HeldModel(manifest, stored, own is not None, predictor)

@@ -52,7 +52,7 @@ def make_report(home: Home, store: Store) -> Report:
         status=status,
         outcomes=store.work.outcomes()[:10],
         helped=store.peers.outcomes()[:10],
-        personal=store.peers.own() is not None,
+        personal=store.peers.personal() is not None,
         sent=store.journal.sent_totals(),
         waits=_waits(running, status),
     )

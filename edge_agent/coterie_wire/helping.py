@@ -111,7 +111,7 @@ class Serve(Message, frozen=True):
     """Until the portion must have arrived; another device is asked then."""
 
 
-class Standing(Message, frozen=True):
+class StandingPlan(Message, frozen=True):
     """What holds for a member of a federation between rounds."""
 
     digest: Sha256

@@ -21,7 +21,7 @@ from coterie_wire.helping import (
     ReportMerged,
     ReportProfile,
     Serve,
-    Standing,
+    StandingPlan,
     WithdrawHelp,
 )
 from coterie_wire.message import Count, Identifier, Message, Seconds
@@ -139,7 +139,7 @@ class Directive(Message, frozen=True):
     """Why there is no assignment."""
     stands: bool = False
     """Whether something holds between rounds: the plan that the device told the digest of, or `standing`."""
-    standing: Standing | None = None
+    standing: StandingPlan | None = None
     """What holds between rounds, where the device knows another plan."""
     help: HelpNews | None = None
     """How the help request stands that the device told of."""

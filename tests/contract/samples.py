@@ -17,7 +17,7 @@ from coterie_wire.helping import (
     ReportMerged,
     ReportProfile,
     Serve,
-    Standing,
+    StandingPlan,
     WithdrawHelp,
 )
 from coterie_wire.message import Message
@@ -139,7 +139,7 @@ MESSAGES: tuple[Message, ...] = (
         requirements=REQUIREMENTS,
         wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
         stands=True,
-        standing=Standing(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
+        standing=StandingPlan(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
         help=HELP_NEWS,
         serve=Serve(
             transfer="t-2",

@@ -4,7 +4,7 @@ from coterie_agent.contact import Contact
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.store.personal_model import Own, PersonalTensors
+from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.messages import Capabilities, CheckIn, Directive
 
@@ -12,15 +12,15 @@ CAPABILITIES = Capabilities(cores=1, memory_bytes=1, machine="any", agent="any")
 
 
 class Noted(Situation):
-    """Notes which own model there was when the answer became known, and ends the agent."""
+    """Notes which personal model there was when the answer became known, and ends the agent."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self.own: Own | None = None
+        self.own: PersonalEdition | None = None
 
     def direct(self, directive: Directive, *, at: float) -> None:
-        self.own = self._store.peers.own()
+        self.own = self._store.peers.personal()
         super().direct(directive, at=at)
         self.stop()
 

@@ -8,7 +8,7 @@ from coterie_agent.config import load_config
 from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
-from coterie_agent.predicting import Output as Said
+from coterie_agent.predicting import Output as Numbers
 from coterie_agent.predicting import Prediction, load_held_model
 from coterie_agent.store.opened import open_store
 
@@ -18,7 +18,7 @@ class Predictions(msgspec.Struct, frozen=True):
     """That the device holds."""
     personal: bool
     """Whether the device's personal model answered, or the version itself."""
-    predictions: list[Prediction | Said]
+    predictions: list[Prediction | Numbers]
 
 
 def run(arguments: Arguments) -> Output:
@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> Output:
     )
 
 
-def _shown(found: Prediction | Said) -> str:
+def _shown(found: Prediction | Numbers) -> str:
     if isinstance(found, Prediction):
         return f"{found.label} ({found.probability:.3f})"
     return ", ".join(f"{number:g}" for number in found.output)

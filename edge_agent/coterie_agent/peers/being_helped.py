@@ -32,7 +32,7 @@ from coterie_wire.helping import (
     HelpNews,
     Portion,
     ReportMerged,
-    Standing,
+    StandingPlan,
     WithdrawHelp,
 )
 from coterie_wire.messages import Done
@@ -51,7 +51,7 @@ class BeingHelped:
     """Unix time."""
 
     def ask(
-        self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: Standing, rules: WatchRules
+        self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: StandingPlan, rules: WatchRules
     ) -> None:
         """Put a request in hand, and send it.
 
@@ -111,7 +111,7 @@ class BeingHelped:
         newest: Sequence[StoredRow],
         known: Sequence[int],
     ) -> None:
-        """Merge a fetched portion into the own model and keep what does better on the `newest` samples.
+        """Merge a fetched portion into the personal model and keep what does better on the `newest` samples.
 
         Raises Unreachable, Refused or AgentError ``bundle.*``. A portion that cannot be used is declined.
         """
@@ -135,7 +135,7 @@ class BeingHelped:
         kept = KeptPortion(portion.transfer, msgspec.json.encode(plan), ask.classes, payload) if found.kept else None
         stored = self.store.judge(verdict, kept, before=own.stored, tensors=encode_tensors(dict(merged)))
         if stored is None:
-            return  # a round has changed the own model meanwhile, so the portion is tried out on that
+            return  # a round has changed the personal model meanwhile, so the portion is tried out on that
         own.stored = stored
         if found.kept:
             own.take(merged)

@@ -1,4 +1,4 @@
-"""Sends a portion of the own model to a device that asked for help, where the owner lets it."""
+"""Sends a portion of the personal model to a device that asked for help, where the owner lets it."""
 
 import hashlib
 from collections.abc import Callable

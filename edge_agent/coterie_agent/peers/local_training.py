@@ -51,7 +51,7 @@ class LocalTraining:
     def learn(
         self, reading: Reading, *, up_to: int | None, stop: Callable[[], bool], rest: Callable[[float], None]
     ) -> Reading | None:
-        """Train the own model on whole batches of the samples that are new to it, numbered `up_to` at most.
+        """Train the personal model on whole batches of the samples that are new to it, numbered `up_to` at most.
 
         None, and nothing has changed, where there are none, it is too early, or `stop` said so before a batch was done.
 

@@ -35,7 +35,7 @@ from coterie_learning.help import HelpRules
 from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
-from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, Standing
+from coterie_wire.helping import ENDED, AskHelp, Profile, ReportProfile, StandingPlan
 from coterie_wire.messages import Directive, Done
 
 log = logging.getLogger(__name__)
@@ -49,24 +49,24 @@ NOT_ASKED_YET = Reason("help.not_asked_yet", "the model fails, and the platform 
 class Membership:
     """Methods that do the first thing that is due say whether there was one; they raise AgentError or WireError."""
 
-    standing: Standing
+    standing: StandingPlan
     plan: DevicePlan
     own: PersonalModel
     config: Config
     store: Store
     link: HttpLink
     situation: Situation
-    alone: LocalTraining | None
+    local_training: LocalTraining | None
     """None where the plan trains in rounds only."""
     helping: Helping
     being_helped: BeingHelped
     _sent_at: Directive | None = None
     """The directive that a request was sent again on; a later one tells whether it has arrived."""
 
-    def is_current(self, standing: Standing, version: str) -> bool:
-        """Whether it is still this plan and this version, and no round has changed the own model."""
+    def is_current(self, standing: StandingPlan, version: str) -> bool:
+        """Whether it is still this plan and this version, and no round has changed the personal model."""
         same = standing.digest == self.standing.digest and version == self.own.version
-        return same and self.own.stored == self.store.peers.own()
+        return same and self.own.stored == self.store.peers.personal()
 
     def tell_peers(self, now: Now) -> bool:
         """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
@@ -76,15 +76,15 @@ class Membership:
         return self._be_helped(now, rules) or self._help(now) or self._ask(rules) or self._report(rules)
 
     def learn(self, now: Now) -> bool:
-        """Train the own model on what has been judged, or judge it on the next batch."""
+        """Train the personal model on what has been judged, or judge it on the next batch."""
         if any(reason.code.startswith("data.") for reason in now.blockers):
             return False
         reading = self._reading()
         rules = self.plan.help.rules()
-        if self.alone is not None and not now.blockers and self.store.work.current() is None:
+        if self.local_training is not None and not now.blockers and self.store.work.current() is None:
             up_to = None if rules is None else self._trainable(reading)
             rest = partial(self.situation.rest, processor_share=self.config.processor_share)
-            learned = self.alone.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
+            learned = self.local_training.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
             if learned is not None:
                 tensors = self.own.as_stored().tensors
                 stored = self.store.peers.trained(learned, before=self.own.stored, tensors=tensors)
@@ -162,7 +162,7 @@ class Membership:
         return fair_samples(self.store.samples, self._reading(), count)
 
     def _has_recovered(self, asked: AskHelp, rules: HelpRules) -> bool:
-        """Whether the own model fails no more on the classes that the device has asked about."""
+        """Whether the personal model fails no more on the classes that the device has asked about."""
         watch = self._watch(self._reading(), rules)
         troubled = watch.recent(rules).troubled(below=rules.troubled_recall, samples=1)
         return not watch.drifting or not set(troubled) & set(asked.classes)
@@ -240,7 +240,7 @@ class Membership:
 
 
 def join(
-    standing: Standing,
+    standing: StandingPlan,
     manifest: Manifest,
     *,
     config: Config,
@@ -269,7 +269,7 @@ def join(
         store=store,
         link=link,
         situation=situation,
-        alone=LocalTraining.of_plan(plan, own, store.samples, threads=config.threads),
+        local_training=LocalTraining.of_plan(plan, own, store.samples, threads=config.threads),
         helping=Helping(
             link=link,
             store=store.peers,

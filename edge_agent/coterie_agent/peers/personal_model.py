@@ -1,4 +1,4 @@
-"""The device's own model: the version it received, and what its own training and its peers have made of it."""
+"""The device's personal model: the version it received, and what its own training and its peers have made of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import Enum
 import numpy as np
 
 from coterie_agent.store.peers import Helped, PeersStore
-from coterie_agent.store.personal_model import Own, PersonalTensors
+from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
@@ -19,12 +19,12 @@ from coterie_wire.tensors import encode_tensors
 
 @dataclass
 class PersonalModel:
-    """A version's graphs with the device's own parameters."""
+    """A version's graphs with the device's personal parameters."""
 
     model: Model
     predictor: Predictor
     parameters: Parameters
-    stored: Own
+    stored: PersonalEdition
     """As what the store knew it when it was last read or written; a round may have changed it since."""
 
     @property
@@ -41,7 +41,7 @@ class PersonalModel:
         self.predictor.set_parameters(parameters)
 
     def predict(self, rows: Sequence[StoredRow], parameters: Parameters | None = None) -> Int64:
-        """The most likely class of each of `rows`, by the own parameters or by others."""
+        """The most likely class of each of `rows`, by the personal parameters or by others."""
         if parameters is not None:
             self.predictor.set_parameters(parameters)
         try:
@@ -52,7 +52,7 @@ class PersonalModel:
         return predicted
 
     def as_stored(self) -> PersonalTensors:
-        """The own parameters for the store."""
+        """The personal parameters for the store."""
         return PersonalTensors(self.version, encode_tensors(dict(self.parameters)))
 
 
@@ -76,7 +76,7 @@ def load_personal_model(
     """
     received, spec = model.parameters(), model.manifest.model
     predictor = Predictor(model.predict(), spec, received, model.frozen(), threads=threads)
-    known, kept = store.own(), read_parameters(store.own_tensors(), spec)
+    known, kept = store.personal(), read_parameters(store.personal_tensors(), spec)
     if known is None or kept is None:
         adopted = store.adopt(PersonalTensors(model.manifest.version, encode_tensors(dict(received))))
         return PersonalModel(model, predictor, received, adopted)
@@ -95,7 +95,7 @@ def settle(model: Model, store: PeersStore, newest: Sequence[StoredRow], *, now:
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
     received, spec = model.parameters(), model.manifest.model
-    known, kept = store.own(), read_parameters(store.own_tensors(), spec)
+    known, kept = store.personal(), read_parameters(store.personal_tensors(), spec)
     if known is None or known.base == model.manifest.version:
         return
     if kept is None:

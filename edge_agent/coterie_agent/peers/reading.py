@@ -1,4 +1,4 @@
-"""Takes the device's samples in batches in the order in which they came, and judges the own model on each."""
+"""Takes the device's samples in batches in the order in which they came, and judges the personal model on each."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def newest_samples(samples: Samples) -> list[StoredRow]:
 
 
 def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
-    """Of the newest `count` that have been judged those that the own model has not trained on by itself, or all.
+    """Of the newest `count` that have been judged those that the personal model has not trained on by itself, or all.
 
     What a model has trained on speaks for it, so that nothing else would ever seem to do better.
     """
@@ -64,7 +64,7 @@ def watch_of(reading: Reading, rules: WatchRules, classes: int) -> Watch:
 
 
 def judge_batch(own: PersonalModel, rows: Sequence[StoredRow], reading: Reading, rules: WatchRules) -> Reading:
-    """The reading after a batch on which the own model has not trained.
+    """The reading after a batch on which the personal model has not trained.
 
     Raises AgentError ``data.does_not_fit`` or ``model.broken``.
     """

@@ -114,7 +114,7 @@ class PeersThread:
 
     def _settle(self, now: Now) -> None:
         """Where no plan stands any more: whether the personal model goes on beside a version that has come since."""
-        own = self.store.peers.own()
+        own = self.store.peers.personal()
         if own is None or now.version is None or own.base == now.version or self.store.peers.standing() is not None:
             return
         if now.directive is None or _is_withdrawn(now) or self._unfit == ("", now.version):

@@ -8,16 +8,16 @@ import msgspec
 
 from coterie_agent.store.database import Database
 from coterie_agent.store.personal_model import (
-    Own,
+    PersonalEdition,
     PersonalTensors,
-    drop_own,
-    find_own,
-    give_up_own,
+    drop_personal,
+    find_personal,
+    give_up_personal,
     take_along,
-    write_own,
+    write_personal,
 )
 from coterie_wire.conditions import Reason
-from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Standing
+from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, StandingPlan
 from coterie_wire.structs import from_json
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -35,9 +35,9 @@ class Reading(msgspec.Struct, frozen=True):
     judged: int
     """Number of the newest sample that a prediction was judged on."""
     trained: int
-    """Number of the newest sample that the own model has trained on by itself."""
+    """Number of the newest sample that the personal model has trained on by itself."""
     told_drifting: bool | None = None
-    """What the platform last heard of whether the own model has begun to fail; None: nothing."""
+    """What the platform last heard of whether the personal model has begun to fail; None: nothing."""
     trained_at: float = 0.0
     """When that was, in Unix time."""
     batches: int = 0
@@ -70,11 +70,11 @@ class PeersStatus(msgspec.Struct, frozen=True):
 
     federation: str
     batches: int
-    """Batches on which its own model was judged."""
+    """Batches on which its personal model was judged."""
     error: float | None
     """Share of the newest of them that it had wrong."""
     drifting: bool
-    """Whether its own model has begun to fail."""
+    """Whether its personal model has begun to fail."""
     needs: tuple[int, ...]
     """Classes that it has asked for help with, or would."""
     wait: Reason | None
@@ -87,14 +87,14 @@ class PeersStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def standing(self) -> Standing | None:
+    def standing(self) -> StandingPlan | None:
         """What holds between rounds, as the platform last said."""
-        return self._find("standing", Standing)
+        return self._find("standing", StandingPlan)
 
-    def stand(self, standing: Standing) -> None:
+    def stand(self, standing: StandingPlan) -> None:
         """From now on; the states of another federation go, its personal model has to prove itself in this one."""
         with self._database.transaction() as cursor:
-            known = _read(cursor, "standing", Standing) or _read(cursor, _LEFT, Standing)
+            known = _read(cursor, "standing", StandingPlan) or _read(cursor, _LEFT, StandingPlan)
             if known is not None and known.federation != standing.federation:
                 take_along(cursor)
                 cursor.execute("DELETE FROM device_state WHERE federation = ?", (known.federation,))
@@ -103,41 +103,41 @@ class PeersStore:
     def forget(self) -> None:
         """Nothing holds between rounds any more. The personal model goes on answering, see `replace`."""
         with self._database.transaction() as cursor:
-            known = _read(cursor, "standing", Standing)
+            known = _read(cursor, "standing", StandingPlan)
             cursor.execute("DELETE FROM peers")
             if known is not None:
                 _write(cursor, _LEFT, known)
 
-    def replace(self, before: Own, helped: Helped) -> None:
+    def replace(self, before: PersonalEdition, helped: Helped) -> None:
         """The version that the device holds answers from now on, and the owner can see why.
 
         Nothing changes where the personal model is not what it was `before`.
         """
         with self._database.transaction() as cursor:
-            if find_own(cursor) == before:
-                drop_own(cursor)
+            if find_personal(cursor) == before:
+                drop_personal(cursor)
                 _record(cursor, helped)
 
-    def own(self) -> Own | None:
+    def personal(self) -> PersonalEdition | None:
         """Which parameters the device predicts with; None: those of the version that it holds."""
         with self._database.reading() as cursor:
-            return find_own(cursor)
+            return find_personal(cursor)
 
-    def own_tensors(self) -> bytes | None:
+    def personal_tensors(self) -> bytes | None:
         """The parameters themselves, as safetensors."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT tensors FROM personal_model").fetchone()
         return row[0] if row else None
 
-    def adopt(self, own: PersonalTensors) -> Own:
+    def adopt(self, own: PersonalTensors) -> PersonalEdition:
         """Predict with `own` from now on."""
         with self._database.transaction() as cursor:
-            return _replace_own(cursor, own)
+            return _replace_personal(cursor, own)
 
     def give_up(self, withdrawn: Collection[str]) -> bool:
-        """Whether the own model came from one of the versions `withdrawn`, and is what it was before, or no more."""
+        """Whether the personal model came from one of the versions `withdrawn`, and is what it was before, or gone."""
         with self._database.transaction() as cursor:
-            return give_up_own(cursor, withdrawn)
+            return give_up_personal(cursor, withdrawn)
 
     def reading(self) -> Reading | None:
         return self._find("reading", Reading)
@@ -147,16 +147,16 @@ class PeersStore:
         with self._database.transaction() as cursor:
             _write(cursor, "reading", reading)
 
-    def trained(self, reading: Reading, *, before: Own, tensors: bytes) -> Own | None:
-        """The own model has trained on samples that were judged before.
+    def trained(self, reading: Reading, *, before: PersonalEdition, tensors: bytes) -> PersonalEdition | None:
+        """The personal model has trained on samples that were judged before.
 
-        None, and nothing has changed, where the own model is not what it was `before`.
+        None, and nothing has changed, where the personal model is not what it was `before`.
         """
         with self._database.transaction() as cursor:
-            if find_own(cursor) != before:
+            if find_personal(cursor) != before:
                 return None
             _write(cursor, "reading", reading)
-            return _replace_own(cursor, PersonalTensors(before.base, tensors))
+            return _replace_personal(cursor, PersonalTensors(before.base, tensors))
 
     def asked(self) -> AskHelp | None:
         """The help request in hand."""
@@ -180,13 +180,15 @@ class PeersStore:
         """What the device has found and not yet told."""
         return self._find("verdict", GiveVerdict)
 
-    def judge(self, verdict: GiveVerdict, kept: KeptPortion | None, *, before: Own, tensors: bytes) -> Own | None:
-        """A portion was judged; one that is kept changes the own model to `tensors`, in the same moment.
+    def judge(
+        self, verdict: GiveVerdict, kept: KeptPortion | None, *, before: PersonalEdition, tensors: bytes
+    ) -> PersonalEdition | None:
+        """A portion was judged; one that is kept changes the personal model to `tensors`, in the same moment.
 
-        None, and nothing has changed, where the own model is not what it was `before`.
+        None, and nothing has changed, where the personal model is not what it was `before`.
         """
         with self._database.transaction() as cursor:
-            if find_own(cursor) != before:
+            if find_personal(cursor) != before:
                 return None
             _write(cursor, "verdict", verdict)
             if kept is None:
@@ -199,7 +201,7 @@ class PeersStore:
                 " (SELECT transfer FROM kept_portion ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_PORTIONS,),
             )
-            return _replace_own(cursor, PersonalTensors(before.base, tensors))
+            return _replace_personal(cursor, PersonalTensors(before.base, tensors))
 
     def portions_for(self, assignment: str) -> tuple[KeptPortion, ...]:
         """The portions that the update of `assignment` starts from, oldest first: always the same for one assignment.
@@ -262,9 +264,9 @@ class _Terms(msgspec.Struct, frozen=True):
     classes: tuple[int, ...]
 
 
-def _replace_own(cursor: sqlite3.Cursor, own: PersonalTensors) -> Own:
-    write_own(cursor, own)
-    found = find_own(cursor)
+def _replace_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> PersonalEdition:
+    write_personal(cursor, own)
+    found = find_personal(cursor)
     assert found is not None, "it has just been written"
     return found
 

@@ -8,7 +8,7 @@ ELSEWHERE = ""
 """In place of a version: the device has gone to another federation since."""
 
 
-class Own(NamedTuple):
+class PersonalEdition(NamedTuple):
     """Which parameters the device predicts with."""
 
     base: str
@@ -30,13 +30,13 @@ class PersonalTensors(NamedTuple):
     """As safetensors."""
 
 
-def find_own(cursor: sqlite3.Cursor) -> Own | None:
+def find_personal(cursor: sqlite3.Cursor) -> PersonalEdition | None:
     """None: the device predicts with the version that it holds."""
     row = cursor.execute("SELECT base, edition FROM personal_model").fetchone()
-    return Own(*row) if row else None
+    return PersonalEdition(*row) if row else None
 
 
-def write_own(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
+def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
     """Predict with `own` from now on; what it was before it went on to another version is kept beside it."""
     cursor.execute(
         "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors FROM personal_model WHERE base != ?",
@@ -56,25 +56,25 @@ def take_along(cursor: sqlite3.Cursor) -> None:
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
-def drop_own(cursor: sqlite3.Cursor) -> None:
+def drop_personal(cursor: sqlite3.Cursor) -> None:
     """Predict with the version that the device holds, and know of nothing before it."""
     for table in ("personal_model", "former_personal_model", "kept_portion"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
-def give_up_own(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
-    """Whether the own model came from one of the versions `withdrawn`, and is therefore what it was before that one.
+def give_up_personal(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
+    """Whether the personal model came from one of the versions `withdrawn`, and is what it was before that one.
 
-    Where what it was before came from such a version too, or nothing is known of it, there is no own model any more.
+    Where what it was before came from such a version too, or nothing is known of it, the personal model is gone.
     """
-    own = find_own(cursor)
+    own = find_personal(cursor)
     if own is None or own.base not in withdrawn:
         return False
     former = cursor.execute("SELECT base, tensors FROM former_personal_model").fetchone()
     if former is None or former[0] in withdrawn:
-        drop_own(cursor)
+        drop_personal(cursor)
         return True
-    write_own(cursor, PersonalTensors(*former))
+    write_personal(cursor, PersonalTensors(*former))
     cursor.execute("DELETE FROM former_personal_model")
     cursor.execute("DELETE FROM kept_portion")
     return True

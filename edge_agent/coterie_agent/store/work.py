@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_agent.store.personal_model import PersonalTensors, write_own
+from coterie_agent.store.personal_model import PersonalTensors, write_personal
 from coterie_agent.store.samples import Snapshot
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
@@ -96,7 +96,7 @@ class WorkStore:
         states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
             if own is not None:
-                write_own(cursor, own)
+                write_personal(cursor, own)
             cursor.execute("DELETE FROM checkpoint")
             row = (msgspec.json.encode(spooled.offer), spooled.federation, spooled.payload)
             cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?)", row)

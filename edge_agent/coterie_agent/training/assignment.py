@@ -106,7 +106,7 @@ class Training:
             seen=self.store.samples.seen(),
             seed=self.assignment.seed,
             states=read_states(self.store, self.assignment.federation),
-            personal=read_parameters(peers.own_tensors(), model) if self.plan.local.is_personal() else None,
+            personal=read_parameters(peers.personal_tensors(), model) if self.plan.local.is_personal() else None,
             portions=peers.portions_for(self.assignment.assignment),
         )
 

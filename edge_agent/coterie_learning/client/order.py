@@ -13,27 +13,27 @@ HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10
 
 
-class Split(NamedTuple):
+class SampleSplit(NamedTuple):
     """Sample numbers by what they serve."""
 
     train: Sequence[int]
     held_out: Sequence[int]
 
 
-def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> Split:
+def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> SampleSplit:
     """A `share` is held out, always the same samples; of fewer than ten samples none, and all serve both ends.
 
     The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
     that no order in which samples arrive is in step with it.
     """
     if len(ids) < _FEWEST_TO_SPLIT:
-        return Split(ids, ids)
+        return SampleSplit(ids, ids)
     hashed = (np.asarray(ids, dtype=np.uint64) * np.uint64(11400714819323198485)) >> np.uint64(32)
     held_out = hashed < share * 2**32
     numbers = np.asarray(ids)
     if held_out.all() or not held_out.any():
-        return Split(ids, ids)
-    return Split(numbers[~held_out].tolist(), numbers[held_out].tolist())
+        return SampleSplit(ids, ids)
+    return SampleSplit(numbers[~held_out].tolist(), numbers[held_out].tolist())
 
 
 def steps_per_epoch(samples: int, batch_size: int) -> int:

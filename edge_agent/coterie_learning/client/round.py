@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from coterie_learning.client.optimisation import OpenSteps, Optimisation
-from coterie_learning.client.order import Split, split
+from coterie_learning.client.order import SampleSplit, split
 from coterie_learning.client.part import TrainedPart
 from coterie_learning.client.start import KeptPortion, with_portions
 from coterie_learning.client.training import Checkpoint, Training
@@ -32,7 +32,7 @@ class Given:
     seed: int
     states: States
     personal: Tensors | None = None
-    """The device's own parameters, where it has some."""
+    """The device's personal parameters, where it has some."""
     portions: Sequence[KeptPortion] = ()
     """What has helped since its last accepted update, oldest first."""
 
@@ -99,7 +99,7 @@ class ClientRound:
         return self._part.begin(with_portions(given.received, given.model, given.portions, given.seen))
 
 
-def parts_of(ids: Sequence[int], local: Local) -> Split:
+def parts_of(ids: Sequence[int], local: Local) -> SampleSplit:
     """Which samples a round learns from, and which it holds out, to stop by or to measure on."""
     stopping = local.stopping()
     return split(ids) if stopping is None else split(ids, share=stopping.validation_share)
@@ -133,7 +133,7 @@ def local_training(
         seed=seed,
         frozen=part.frozen(),
     )
-    return Training(model, local, optimisation, Split(ids, ()), part.classes, stops_early=False)
+    return Training(model, local, optimisation, SampleSplit(ids, ()), part.classes, stops_early=False)
 
 
 def _part(given: Given, checkpoint: Checkpoint | None) -> TrainedPart:

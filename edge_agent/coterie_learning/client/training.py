@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from coterie_learning.client.optimisation import Batch, Optimisation
-from coterie_learning.client.order import Split, steps_per_epoch
+from coterie_learning.client.order import SampleSplit, steps_per_epoch
 from coterie_learning.local import Local
 from coterie_learning.stopping import Watched, is_over, judge_epoch
 from coterie_wire.bundle import ModelSpec
@@ -61,7 +61,7 @@ class Training:
     model: ModelSpec
     local: Local
     optimisation: Optimisation
-    parts: Split
+    parts: SampleSplit
     classes: tuple[int, ...] = ()
     stops_early: bool = True
     """Whether the plan's early stopping applies: between rounds a batch is too small to hold samples back from."""

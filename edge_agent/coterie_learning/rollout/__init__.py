@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 from coterie_learning.kinds import Kind
 
 
-class Standing(NamedTuple):
+class CanaryEvidence(NamedTuple):
     """How a canary group stands."""
 
     group: int
@@ -46,6 +46,6 @@ class Rollout(Kind, frozen=True):
         """Seconds after which the candidate is judged by whatever has been reported."""
         raise NotImplementedError
 
-    def verdict(self, standing: Standing) -> Verdict:
+    def verdict(self, standing: CanaryEvidence) -> Verdict:
         """What becomes of the candidate."""
         raise NotImplementedError

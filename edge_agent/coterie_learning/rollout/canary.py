@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from coterie_learning.kinds import Resources
-from coterie_learning.rollout import Rollout, Standing, Verdict
+from coterie_learning.rollout import CanaryEvidence, Rollout, Verdict
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 
@@ -67,7 +67,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
     def patience_s(self) -> float:
         return self.within_s
 
-    def verdict(self, standing: Standing) -> Verdict:
+    def verdict(self, standing: CanaryEvidence) -> Verdict:
         is_over = standing.elapsed_s >= self.within_s
         if standing.reports < self.reports:
             return "too_few_reports" if is_over else "wait"

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from coterie.cloud.epochs import Standing
+from coterie.cloud.epochs import EpochsSoFar
 from coterie_wire.structs import from_msgpack
 
 
 class Stored(msgspec.Struct, frozen=True):
     """Everything that the next epoch depends on."""
 
-    standing: Standing
+    standing: EpochsSoFar
     trainee: bytes
     """Whatever the one that trains needs to go on, as a tensor file."""
 

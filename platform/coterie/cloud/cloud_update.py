@@ -10,7 +10,7 @@ import torch
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
-from coterie.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epochs, split
+from coterie.cloud.epochs import BEGINNING, EpochsSoFar, Outcome, batches, run_epochs, split
 from coterie.cloud.program import CloudProgram, as_tensors
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import score_taught
@@ -52,7 +52,7 @@ def update_cloud(
             np.mean([_step(cloud, optimiser, dataset.take(batch), teachers[batch], merge.lambda_c) for batch in chosen])
         )
 
-    def keep(standing: Standing) -> None:
+    def keep(standing: EpochsSoFar) -> None:
         if checkpoint is not None:
             write_checkpoint(checkpoint, Stored(standing, _saved(cloud, optimiser)))
 

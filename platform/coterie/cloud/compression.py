@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
-from coterie.cloud.epochs import BEGINNING, Outcome, Standing, batches, run_epochs, split
+from coterie.cloud.epochs import BEGINNING, EpochsSoFar, Outcome, batches, run_epochs, split
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Evaluation, Frozen, ask, open_session, score_taught
 from coterie.evaluation.train_step import Batch, DeviceSteps, decode_training, encode_training
@@ -112,7 +112,7 @@ def compress(
             losses.append(loss)
         return float(np.mean(losses))
 
-    def keep(standing: Standing) -> None:
+    def keep(standing: EpochsSoFar) -> None:
         if checkpoint is not None:
             write_checkpoint(checkpoint, Stored(standing, encode_training(training, student.model)))
 

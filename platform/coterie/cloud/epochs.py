@@ -14,7 +14,7 @@ from coterie.evaluation.datasets import Targets
 from coterie.evaluation.scoring import Evaluation
 
 
-class Split(NamedTuple):
+class RowSplit(NamedTuple):
     """Rows to train on, and rows held back to judge by."""
 
     training: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Best(msgspec.Struct, frozen=True):
     evaluation: Evaluation
 
 
-class Standing(msgspec.Struct, frozen=True):
+class EpochsSoFar(msgspec.Struct, frozen=True):
     """Where training stands between two epochs."""
 
     epochs: int = 0
@@ -50,14 +50,14 @@ class Outcome(NamedTuple):
     evaluation: Evaluation
 
 
-BEGINNING = Standing()
+BEGINNING = EpochsSoFar()
 
 
 FEWEST = 50
 """Samples held back; of fewer, an accuracy is uncertain by 7 % and more."""
 
 
-def split(labels: Targets, *, share: float, seed: int) -> Split:
+def split(labels: Targets, *, share: float, seed: int) -> RowSplit:
     """Hold back `share` of the samples with these `labels`, at least one if there are two; a single sample is both.
 
     Of classes each gives its share, and where there is a share, one sample at least if it has two.
@@ -66,7 +66,7 @@ def split(labels: Targets, *, share: float, seed: int) -> Split:
     held = _of_classes(labels[order], share) if _tell_classes(labels) and share else np.zeros(len(labels), np.bool_)
     if not held.any():
         held[: min(max(1, round(len(labels) * share)), len(labels) - 1)] = True
-    return Split(order[~held], order[held]) if held.any() else Split(order, order)
+    return RowSplit(order[~held], order[held]) if held.any() else RowSplit(order, order)
 
 
 def _tell_classes(labels: Targets) -> bool:
@@ -108,8 +108,8 @@ def run_epochs(
     save: Callable[[], bytes],
     report: ReportProgress,
     best_by: Literal["accuracy", "loss"] = "accuracy",
-    begin: Standing = BEGINNING,
-    keep: Callable[[Standing], None] = lambda _standing: None,
+    begin: EpochsSoFar = BEGINNING,
+    keep: Callable[[EpochsSoFar], None] = lambda _standing: None,
 ) -> Outcome:
     """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs that are not better
     and have no smaller loss.
@@ -127,7 +127,7 @@ def run_epochs(
         # The accuracy on few samples moves in steps; while the loss falls, more is learned.
         waited = 0 if is_best or found.loss < standing.least_loss else standing.waited + 1
         best = Best(save(), found) if is_best else standing.best
-        standing = Standing(done, waited, best, min(found.loss, standing.least_loss))
+        standing = EpochsSoFar(done, waited, best, min(found.loss, standing.least_loss))
         keep(standing)
         values = {"loss": loss, "validation_loss": found.loss}
         if found.accuracy is not None:

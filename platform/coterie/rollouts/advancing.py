@@ -16,8 +16,8 @@ from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
 from coterie.rollouts.transitions import STEPS, end, step
 from coterie_learning.random import derive_seed
+from coterie_learning.rollout import CanaryEvidence
 from coterie_learning.rollout import Rollout as Terms
-from coterie_learning.rollout import Standing
 from coterie_learning.rollout.comparison import compare
 from coterie_learning.selection import choose
 from coterie_wire.conditions import Reason
@@ -139,7 +139,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
         Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
         rollout.figures = figures
     verdict = terms.verdict(
-        Standing(
+        CanaryEvidence(
             group=group,
             reports=len(told),
             faults=len(faulty),

@@ -77,7 +77,7 @@ class CloudModel:
     def bootstrap(self, data: Dataset, *, seed: int) -> bytes:
         """Stage 1: learn from the labels alone."""
         given = self._bootstrap
-        alone = DistillMerge(
+        labels_only = DistillMerge(
             lambda_c=1.0,
             epochs=given.epochs,
             learning_rate=given.learning_rate,
@@ -86,7 +86,7 @@ class CloudModel:
             validation_share=given.validation_share,
         )
         nobody = np.zeros((len(data.labels), self.graphs.spec.classes), np.float32)
-        return self.update(self.untrained, data, nobody, alone, seed=seed)
+        return self.update(self.untrained, data, nobody, labels_only, seed=seed)
 
     def update(self, state: bytes, data: Dataset, wanted: Float32, merge: DistillMerge, *, seed: int) -> bytes:
         """Stage 4: learn from the labels and from the devices' mean output `wanted` [n, classes]."""

@@ -55,7 +55,7 @@ class Device:
     trained_up_to_s: float = 0.0
     """What came later it has not trained on by itself."""
     trainings: int = 0
-    """Begun so far, alone or in rounds; each has a seed of its own."""
+    """Begun so far, in rounds and between them; each has a seed of its own."""
     portions: list[KeptPortion] = field(default_factory=list)
     """What has helped since its last update arrived, oldest first."""
 

@@ -61,8 +61,8 @@ class DistillingCloud:
     def merge(self, deliveries: Sequence[Delivery]) -> None:
         data = self._world.drawn.cloud
         ordered = sorted(deliveries, key=lambda one: one.device.number)
-        outputs = np.stack([self._said(one, data) for one in ordered])
-        accuracies = [_accuracy(said, data) for said in outputs]
+        outputs = np.stack([self._probabilities(one, data) for one in ordered])
+        accuracies = [_accuracy(output, data) for output in outputs]
         kept = self._merge.kept(accuracies)
         if not kept:
             return
@@ -75,7 +75,7 @@ class DistillingCloud:
             chosen = [members[place] for place in self._merge.kept([accuracies[index] for index in members])]
             self._renew(name, mean_output(outputs, chosen), seed)
 
-    def _said(self, delivery: Delivery, data: Dataset) -> Float32:
+    def _probabilities(self, delivery: Delivery, data: Dataset) -> Float32:
         """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
         graphs = self._learner.graphs
         base = delivery.base.learner.parameters
@@ -83,8 +83,8 @@ class DistillingCloud:
         if self._scope.head == "seen":
             parameters = dict(mask_unseen(parameters, output_layer(graphs.spec), delivery.seen))
         with np.errstate(all="ignore"):
-            said: Float32 = np.exp(log_softmax(predict_logits(graphs.predict, parameters, data))).astype(np.float32)
-        return said
+            found: Float32 = np.exp(log_softmax(predict_logits(graphs.predict, parameters, data))).astype(np.float32)
+        return found
 
     def _group(self, deliveries: Sequence[Delivery], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
         """The line of each sound model; its device is told."""
@@ -120,8 +120,8 @@ class DistillingCloud:
         return _Line(pair.cloud, Version(learner, CloudTeacher(self._model, pair.cloud)))
 
 
-def _accuracy(said: Float32, data: Dataset) -> float:
+def _accuracy(output: Float32, data: Dataset) -> float:
     """NaN for a model whose output is not finite."""
-    if not np.isfinite(said).all():
+    if not np.isfinite(output).all():
         return math.nan
-    return float((said.argmax(axis=1) == data.labels).mean())
+    return float((output.argmax(axis=1) == data.labels).mean())

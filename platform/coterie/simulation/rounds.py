@@ -90,7 +90,7 @@ class Rounds:
         return sum(sizes.values())
 
     def _adopt(self, device: Device, received: NeuralLearner) -> None:
-        """Go on from a version, unless the own model does better on what it has not learned by more than noise."""
+        """Go on from a version, unless the personal model does better on what it has not learned by more than noise."""
         own, rules = cast(NeuralLearner, device.learner), self._plan.help.rules()
         newest = None if rules is None else device.newest(rules.recent_batches)
         if newest is not None:

@@ -12,8 +12,8 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.helping import Helping
 from coterie.simulation.learner import Learner
 from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.local_training import LocalTraining
 from coterie.simulation.outcome import DeviceOutcome, Outcome, Recovery, accuracies, by_tick, summary
-from coterie.simulation.own_training import OwnTraining
 from coterie.simulation.pooling import Pooling, Retraining, train_on
 from coterie.simulation.recovery import batches_to_recover
 from coterie.simulation.rounds import Rounds
@@ -99,17 +99,17 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
     rules = contender.help.rules()
     helping = None if rules is None else Helping(world, contender, rules)
     rounds, distilling = _rounds(contender, world, first, cloud) if contender.pace.holds_rounds() else (None, None)
-    own = _own_training(contender, world, local, helping, rounds)
+    own = _local_training(contender, world, local, helping, rounds)
     return _Parts(tuple(part for part in (helping, own, rounds) if part is not None), rounds, helping, distilling)
 
 
-def _own_training(
+def _local_training(
     plan: Plan, world: World, local: Local, helping: Helping | None, rounds: Rounds | None
-) -> OwnTraining | None:
+) -> LocalTraining | None:
     every_s = plan.device.alone_every_s
     if every_s is None:
         return None
-    return OwnTraining(
+    return LocalTraining(
         world,
         period_s=every_s,
         epochs=local.epochs_wanted(),

@@ -36,7 +36,7 @@ class World:
         return derive_seed(self.seed, *path)
 
     def training_seed(self, device: Device) -> int:
-        """For the next training of `device`, whether it trains alone or in a round."""
+        """For the next training of `device`, in a round or between rounds."""
         device.trainings += 1
         return self.seed_of("training", device.number, device.trainings)
 

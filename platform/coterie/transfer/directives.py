@@ -13,14 +13,14 @@ from coterie.transfer.advancing import held_request
 from coterie.transfer.models import HelpRequest, Transfer
 from coterie.transfer.selectors import standing_of
 from coterie.transfer.transitions import State, live_transfer, step, step_transfer
-from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, Standing
+from coterie_wire.helping import HelpNews, HelpState, Portion, Serve, StandingPlan
 from coterie_wire.structs import from_values
 
 
 class Duties(NamedTuple):
     """The part of a directive that rounds know nothing of."""
 
-    standing: Standing | None
+    standing: StandingPlan | None
     """What holds between rounds; None: nothing."""
     help: HelpNews | None
     """How the device's own request stands."""

@@ -14,7 +14,7 @@ from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 from coterie_learning.device_plan import device_plan_json
 from coterie_learning.help import HelpRules
 from coterie_learning.plan import Document, parse_plan
-from coterie_wire.helping import Standing
+from coterie_wire.helping import StandingPlan
 from coterie_wire.structs import from_json
 
 
@@ -25,7 +25,7 @@ def rules_of(federation: Federation) -> HelpRules | None:
     return federation.parsed_plan().help.rules()
 
 
-def standing_of(federation: Federation) -> Standing | None:
+def standing_of(federation: Federation) -> StandingPlan | None:
     """What holds for its members between rounds; None where nothing does, or the federation does not go on."""
     if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
         return None
@@ -69,11 +69,11 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 
 
 @lru_cache(maxsize=256)
-def _standing(slug: str, plan: bytes) -> Standing | None:
+def _standing(slug: str, plan: bytes) -> StandingPlan | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
     has_own = device_plan.alone_every_s is not None or device_plan.local.is_personal()
     if device_plan.help.rules() is None and not has_own:
         return None
     content = device_plan_json(device_plan)
-    return Standing(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))
+    return StandingPlan(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

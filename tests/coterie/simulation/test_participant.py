@@ -91,7 +91,7 @@ class RealAgent:
 
     def be_helped(self, base: str) -> None:
         peers = self.store.peers
-        before = peers.own() or peers.adopt(PersonalTensors(base, encode_tensors(HELPED)))
+        before = peers.personal() or peers.adopt(PersonalTensors(base, encode_tensors(HELPED)))
         kept = StoredPortion("t-1", PORTION.plan, PORTION.classes, PORTION.payload)
         peers.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=encode_tensors(HELPED))
 
@@ -202,7 +202,7 @@ def test_three_rounds_give_the_same_updates(tmp_path: Path, local: str) -> None:
             if end == "accepted":
                 virtual.participant.accepted()
             if chosen.local.is_personal():
-                own = read_parameters(store.peers.own_tensors(), SPEC)
+                own = read_parameters(store.peers.personal_tensors(), SPEC)
                 assert own is not None and virtual.personal is not None
                 assert encode_tensors(dict(own)) == encode_tensors(dict(virtual.personal))
             states, kept = read_states(store, "digits"), virtual.participant.states

@@ -15,7 +15,7 @@ from coterie_agent.store.personal_model import PersonalTensors
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
-from coterie_wire.helping import Standing
+from coterie_wire.helping import StandingPlan
 from coterie_wire.messages import Directive
 from coterie_wire.tensors import Tensors, encode_tensors
 from tests.coterie_agent.bundles import Bundle, make_bundle
@@ -94,7 +94,7 @@ def test_a_pause_changes_nothing(new_device: Callable[[Tensors], Device], of: De
     device = new_device(GOOD)
     device.direct(of)
     device.live()
-    before = device.store.peers.own()
+    before = device.store.peers.personal()
     receive(device, 2, BAD)
     device.live()
     assert device.store.peers.standing() is not None
@@ -113,7 +113,7 @@ def test_the_end_of_the_federation(new_device: Callable[[Tensors], Device], of: 
     assert accuracy(device) == 1, "not even for a moment"
     device.live()
     assert accuracy(device) == 1
-    own = device.store.peers.own()
+    own = device.store.peers.personal()
     assert own is not None and own.base == "v2", "it is settled, and not asked again"
     receive(device, 3, HALF)
     device.live()
@@ -170,13 +170,13 @@ def test_another_federation(new_device: Callable[[Tensors], Device], of: DeviceP
     if through_the_end:
         live_on(device)
     told = standing(of)
-    there = Standing(told.digest.replace(told.digest[0], "0"), "elsewhere", told.plan)
+    there = StandingPlan(told.digest.replace(told.digest[0], "0"), "elsewhere", told.plan)
     receive(device, 7, HALF)
     device.situation.direct(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
     assert accuracy(device) == 1
     device.live()
     assert accuracy(device) == 1
-    again = Standing(told.digest.replace(told.digest[0], "1"), "third", told.plan)
+    again = StandingPlan(told.digest.replace(told.digest[0], "1"), "third", told.plan)
     device.store.peers.adopt(PersonalTensors("v7", encode_tensors(BAD)))
     receive(device, 8, HALF)
     device.situation.direct(Directive(check_in_s=15, stands=True, standing=again), at=0.0)
@@ -191,7 +191,7 @@ def test_a_model_of_another_shape_does_not_answer_for_this_one(new_device: Calla
     live_on(device)
     (told,) = device.store.peers.outcomes()
     assert told.outcome == "replaced"
-    assert device.store.peers.own() is None
+    assert device.store.peers.personal() is None
 
 
 def test_after_leaving_no_model_answers(new_device: Callable[[Tensors], Device]) -> None:
@@ -200,5 +200,5 @@ def test_after_leaving_no_model_answers(new_device: Callable[[Tensors], Device])
     with pytest.raises(AgentError) as caught:
         accuracy(device)
     assert caught.value.code == "agent.no_model"
-    assert device.store.peers.own() is None
+    assert device.store.peers.personal() is None
     assert device.store.samples.count() == 60

@@ -47,7 +47,7 @@ ON_BATTERY = Reason("conditions.on_battery", "on battery")
 
 @pytest.fixture
 def new_device(home: Home, joined: Store, bundle: Bundle) -> Callable[..., Device]:
-    """Makes a device whose own model knows classes 0 and 1 and takes class 2 for class 0; ``new_device(tell=…)``."""
+    """Makes a device whose personal model knows classes 0 and 1 and takes 2 for 0; ``new_device(tell=…)``."""
 
     def make(**settings: object) -> Device:
         half = {"weight": GOOD["weight"].copy(), "bias": GOOD["bias"].copy()}
@@ -58,8 +58,8 @@ def new_device(home: Home, joined: Store, bundle: Bundle) -> Callable[..., Devic
     return make
 
 
-def own_parameters(device: Device) -> dict[str, np.ndarray]:
-    own = read_parameters(device.store.peers.own_tensors(), SPEC)
+def personal_parameters(device: Device) -> dict[str, np.ndarray]:
+    own = read_parameters(device.store.peers.personal_tensors(), SPEC)
     assert own is not None
     return dict(own)
 
@@ -92,13 +92,13 @@ def test_help_that_does_not_help_is_undone(new_device: Callable[..., Device]) ->
     device = new_device()
     device.direct(NO_TRAINING)
     device.take(NEW, NEW)
-    before = own_parameters(device)
+    before = personal_parameters(device)
     useless = {"weight": -GOOD["weight"], "bias": GOOD["bias"]}
     device.direct(NO_TRAINING, help=device.ask_news("delivered", rows(useless)))
     device.live()
     (verdict,) = device.link.named(GiveVerdict)
     assert (verdict.kept, verdict.accuracy_before, verdict.accuracy_after) == (False, 0.5, 0.5)
-    for name, tensor in own_parameters(device).items():
+    for name, tensor in personal_parameters(device).items():
         np.testing.assert_array_equal(tensor, before[name])
 
 
@@ -119,7 +119,7 @@ def test_killed_at_any_moment_it_is_helped_once(new_device: Callable[..., Device
     device.live()
     assert {verdict.kept for verdict in device.link.named(GiveVerdict)} == {True}
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["kept"]
-    assert device.store.peers.own().edition == 2
+    assert device.store.peers.personal().edition == 2
 
 
 def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[..., Device]) -> None:
@@ -132,7 +132,7 @@ def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[
     assert (declined.transfer, declined.reason.code) == ("t-1", "update.malformed")
     assert device.link.named(GiveVerdict) == []
     assert device.store.peers.asked() is not None, "another helper may come"
-    assert device.store.peers.own().edition == 1
+    assert device.store.peers.personal().edition == 1
 
 
 def test_what_the_platform_has_forgotten_is_asked_again_and_what_it_has_ended_is_not(
@@ -242,7 +242,7 @@ def test_it_helps_with_the_rows_of_its_own_model_and_once(new_device: Callable[.
     device.live()
     terms = Terms(SPEC, (0, 1), CARTEL, NO_TRAINING.codec, NO_TRAINING.privacy)
     portion = decode_portion(terms, bytes(device.link.uploaded))
-    np.testing.assert_array_equal(portion["rows"], own_parameters(device)["weight"][:2])
+    np.testing.assert_array_equal(portion["rows"], personal_parameters(device)["weight"][:2])
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["served"]
     device.direct(NO_TRAINING, serve=serve(NO_TRAINING, (0, 1)))
     device.live()
@@ -288,13 +288,13 @@ def test_alone_it_learns_each_batch_after_judging_it_and_only_when_it_may(new_de
     device.direct(alone)
     device.situation.judge(Conditions(), (ON_BATTERY,))
     device.take(NEW, NEW)
-    assert device.store.peers.own().edition == 1
+    assert device.store.peers.personal().edition == 1
     device.situation.judge(Conditions(), ())
     device.live()
-    assert device.store.peers.own().edition > 1
+    assert device.store.peers.personal().edition > 1
     for _ in range(60):
         device.take(NEW)
-    own = own_parameters(device)
+    own = personal_parameters(device)
     x = GOOD["weight"] / 3
     assert (x @ own["weight"].T + own["bias"]).argmax(axis=1).tolist() == [0, 1, 2]
     assert device.link.sent == []
@@ -315,14 +315,14 @@ def test_a_new_version_is_taken_unless_the_own_parameters_do_better(new_device: 
     device = new_device()
     device.direct(NO_TRAINING)
     device.take(KNOWN, KNOWN, KNOWN)
-    before = own_parameters(device)
+    before = personal_parameters(device)
     device.bundle = make_bundle(version="v2", number=2, seed=5)  # random parameters
     Device(device.home, device.store, device.bundle, {})
     device.start()
     device.direct(NO_TRAINING)
     device.live()
-    assert device.store.peers.own().base == "v2"
-    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+    assert device.store.peers.personal().base == "v2"
+    np.testing.assert_array_equal(personal_parameters(device)["weight"], before["weight"])
 
 
 def receive(device: Device, number: int, parameters: dict[str, np.ndarray]) -> None:
@@ -340,7 +340,7 @@ def test_between_rounds_it_learns_all_but_the_newest_batch(new_device: Callable[
     device.take(KNOWN, KNOWN, KNOWN)
     reading = device.store.peers.reading()
     assert (reading.judged, reading.trained) == (12, 8)
-    assert device.store.peers.own().edition == 3
+    assert device.store.peers.personal().edition == 3
 
 
 def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
@@ -349,12 +349,12 @@ def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
     device = new_device()
     device.direct(BETWEEN_ROUNDS)
     device.take(KNOWN, KNOWN, NEW)
-    learned = own_parameters(device)
+    learned = personal_parameters(device)
     receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
-    assert device.store.peers.own().base == "v2"
-    np.testing.assert_array_equal(own_parameters(device)["weight"], learned["weight"])
+    assert device.store.peers.personal().base == "v2"
+    np.testing.assert_array_equal(personal_parameters(device)["weight"], learned["weight"])
     receive(device, 3, GOOD)
-    np.testing.assert_array_equal(own_parameters(device)["weight"], GOOD["weight"])
+    np.testing.assert_array_equal(personal_parameters(device)["weight"], GOOD["weight"])
 
 
 def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: Callable[..., Device]) -> None:
@@ -362,30 +362,30 @@ def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: C
     keeps = plan(NoHelp(), alone_every_s=None, local=Distill(head="all"))
     device.direct(keeps)
     device.take(NEW, NEW)
-    before = own_parameters(device)
+    before = personal_parameters(device)
     device.bundle = make_bundle(version="v2", number=2, tensors=GOOD)
     Device(device.home, device.store, device.bundle, {})
     device.start()
     device.direct(keeps)
     device.live()
-    assert device.store.peers.own().base == "v2"
-    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+    assert device.store.peers.personal().base == "v2"
+    np.testing.assert_array_equal(personal_parameters(device)["weight"], before["weight"])
 
 
 def test_a_version_that_was_rolled_back_takes_with_it_what_was_learned_on_it(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(BETWEEN_ROUNDS)
     device.take(KNOWN, KNOWN)
-    before = own_parameters(device)
+    before = personal_parameters(device)
     receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
     device.take(KNOWN, KNOWN)
-    assert np.abs(own_parameters(device)["weight"] - before["weight"]).max() > 0
+    assert np.abs(personal_parameters(device)["weight"] - before["weight"]).max() > 0
     device.store.peers.give_up({"v2"})
     device.direct(BETWEEN_ROUNDS, withdrawn=("v2",))
     device.live()
-    assert device.store.peers.own().base == "v1", "with the version that is to go it makes no new one"
+    assert device.store.peers.personal().base == "v1", "with the version that is to go it makes no new one"
     receive(device, 1, GOOD)
-    np.testing.assert_array_equal(own_parameters(device)["weight"], before["weight"])
+    np.testing.assert_array_equal(personal_parameters(device)["weight"], before["weight"])
 
 
 def test_what_a_round_makes_of_the_own_model_is_not_undone(new_device: Callable[..., Device]) -> None:
@@ -394,7 +394,7 @@ def test_what_a_round_makes_of_the_own_model_is_not_undone(new_device: Callable[
     device.take(KNOWN)
     device.store.peers.adopt(PersonalTensors("v1", encode_tensors(GOOD)))
     device.take(KNOWN)
-    moved = np.abs(own_parameters(device)["weight"] - GOOD["weight"]).max()
+    moved = np.abs(personal_parameters(device)["weight"] - GOOD["weight"]).max()
     assert 0 < moved < 1, "it went on from there"
 
 
@@ -405,7 +405,7 @@ def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[
     device.direct(None)
     device.take(NEW, NEW)
     assert device.situation.now.peers is None
-    assert device.store.peers.own() is not None
+    assert device.store.peers.personal() is not None
     assert device.store.peers.standing() is None
 
 

@@ -25,7 +25,7 @@ from coterie_learning.local.sgd import Sgd
 from coterie_learning.privacy.none import NoPrivacy
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Conditions, Requirements
-from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, Standing
+from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, StandingPlan
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Problem, UploadState
 from tests.coterie_agent.bundles import CLASSES, FEATURES, Bundle
@@ -54,9 +54,9 @@ def plan(
     )
 
 
-def standing(of: DevicePlan) -> Standing:
+def standing(of: DevicePlan) -> StandingPlan:
     content = msgspec.json.encode(of)
-    return Standing(hashlib.sha256(content).hexdigest(), "digits", msgspec.Raw(content))
+    return StandingPlan(hashlib.sha256(content).hexdigest(), "digits", msgspec.Raw(content))
 
 
 def batch(classes: tuple[int, ...], *, seed: int = 0) -> list[Row]:

@@ -20,10 +20,10 @@ ASK = AskHelp("00000000-0000-0000-0000-000000000001", "digits", (2,), Profile(ba
 
 
 def keep(store: Store, transfer: str) -> None:
-    before = store.peers.own() or store.peers.adopt(PersonalTensors("v1", b"before"))
+    before = store.peers.personal() or store.peers.adopt(PersonalTensors("v1", b"before"))
     verdict = GiveVerdict(transfer, True, 0.5, 0.9, 8)
     kept = KeptPortion(transfer, b"{}", (2,), b"bytes")
-    assert store.peers.judge(verdict, kept, before=before, tensors=b"tensors") == store.peers.own()
+    assert store.peers.judge(verdict, kept, before=before, tensors=b"tensors") == store.peers.personal()
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
     with open_store(home) as store:
         assert store.journal.measured("train_step_s") == 0.5
         store.peers.adopt(PersonalTensors("v1", b"tensors"))
-        assert store.peers.own() == ("v1", 1)
+        assert store.peers.personal() == ("v1", 1)
 
 
 def test_a_newer_store_is_left_alone(home: Home) -> None:
@@ -59,8 +59,8 @@ def test_a_verdict_and_the_model_that_it_changes_are_one_step(store: Store) -> N
     store.peers.adopt(PersonalTensors("v1", b"before"))
     store.peers.ask(ASK, Reading(judged=8, trained=4))
     keep(store, "t-1")
-    assert store.peers.own() == ("v1", 2)
-    assert store.peers.own_tensors() == b"tensors"
+    assert store.peers.personal() == ("v1", 2)
+    assert store.peers.personal_tensors() == b"tensors"
     assert store.peers.verdict() is not None
     store.peers.end_request("kept", "it helped", now=1.0)
     assert (store.peers.asked(), store.peers.verdict()) == (None, None)
@@ -99,4 +99,4 @@ def test_where_nothing_stands_the_model_stays(store: Store) -> None:
     store.peers.ask(ASK, Reading(judged=8, trained=4))
     store.peers.forget()
     assert (store.peers.asked(), store.peers.reading()) == (None, None)
-    assert store.peers.own() == ("v1", 1)
+    assert store.peers.personal() == ("v1", 1)

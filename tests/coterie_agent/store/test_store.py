@@ -15,7 +15,7 @@ from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFul
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
 from coterie_agent.store.work import Checkpoint, Outcome, Spooled, TrainingProgress
-from coterie_wire.helping import Standing
+from coterie_wire.helping import StandingPlan
 from coterie_wire.messages import Enrolled, OfferUpdate
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.fake_platform import FakePlatform
@@ -120,8 +120,8 @@ def test_each_federation_has_states_of_its_own_until_the_device_leaves_it(store:
         store.work.accept(platform.assignment)
         store.work.spool(Spooled(OFFER, federation, b"x", {"codec": federation.encode()}))
         store.work.finish("accepted", "", now=1)
-    store.peers.stand(Standing("0" * 64, "digits", msgspec.Raw(b"{}")))
-    store.peers.stand(Standing("1" * 64, "letters", msgspec.Raw(b"{}")))
+    store.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(b"{}")))
+    store.peers.stand(StandingPlan("1" * 64, "letters", msgspec.Raw(b"{}")))
     assert store.work.states("digits") == {}
     assert store.work.states("letters") == {"codec": b"letters"}
     store.work.leave_federations()

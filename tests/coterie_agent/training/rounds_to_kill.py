@@ -63,7 +63,7 @@ def main(root: Path, last: int) -> None:
             store.work.finish(outcome, "", now=number)
             moment()
         found = {slot: hashlib.sha256(content).hexdigest() for slot, content in store.work.states("digits").items()}
-        own = store.peers.own_tensors() or b""
+        own = store.peers.personal_tensors() or b""
         found["personal model"] = hashlib.sha256(own).hexdigest()
     sent = {path.name: path.read_text() for path in sorted(root.glob("a?"))}
     json.dump({"states": found, "sent": sent, "moments": moment._passed}, sys.stdout)

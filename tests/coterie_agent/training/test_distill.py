@@ -159,7 +159,7 @@ def test_the_next_round_goes_on_with_the_own_model(tmp_path: Path, bundle: Bundl
     with device(tmp_path, bundle) as one:
         assert one.train(far)
         first = codec.decode(one.update()[1], expected=SPEC.parameters)
-        own = read_parameters(one.store.peers.own_tensors(), SPEC)
+        own = read_parameters(one.store.peers.personal_tensors(), SPEC)
         assert own is not None
         for name, tensor in received.items():
             np.testing.assert_allclose(own[name], tensor + first[name], atol=1e-6)
@@ -181,11 +181,11 @@ def test_what_others_taught_it_during_a_round_is_not_lost(tmp_path: Path, bundle
                 peers.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=b"with it")
 
         assert one.train({**DISTILL, "lambda_d": 1}, halt=meanwhile)
-        own = read_parameters(peers.own_tensors(), SPEC)
+        own = read_parameters(peers.personal_tensors(), SPEC)
         assert own is not None
         row, taught = own["weight"][2], GOOD["weight"][2]
         assert np.vdot(row, taught) == pytest.approx(np.linalg.norm(row) * np.linalg.norm(taught))
-        assert peers.own() == ("v1", 3)
+        assert peers.personal() == ("v1", 3)
 
 
 def test_only_classes_that_are_new_to_it_begin_as_they_were_received() -> None:

@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.rollout import Standing
+from coterie_learning.rollout import CanaryEvidence
 from coterie_learning.rollout.at_once import AtOnce
 from coterie_learning.rollout.canary import Canary
 from coterie_learning.rollout.comparison import compare
 from coterie_wire.trial import Fit
 
 CANARY = Canary(share=0.1, reports=3, threshold=0.02, within_s=60)
-STANDING = Standing(group=4, reports=4, faults=0, excess=0.0, elapsed_s=10)
+STANDING = CanaryEvidence(group=4, reports=4, faults=0, excess=0.0, elapsed_s=10)
 
 
 @pytest.mark.parametrize(("available", "size"), [(3, 3), (10, 3), (30, 3), (31, 4), (100, 10), (2, 2)])
@@ -42,7 +42,7 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
 
 @given(
     st.builds(
-        Standing,
+        CanaryEvidence,
         group=st.integers(0, 9),
         reports=st.integers(0, 9),
         faults=st.just(0),
@@ -51,7 +51,7 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
     ),
     st.floats(0, 1),
 )
-def test_a_better_candidate_is_never_judged_worse(standing: Standing, better_by: float) -> None:
+def test_a_better_candidate_is_never_judged_worse(standing: CanaryEvidence, better_by: float) -> None:
     better = standing._replace(excess=standing.excess - better_by)
     if CANARY.verdict(standing) == "promote":
         assert CANARY.verdict(better) == "promote"

@@ -14,7 +14,7 @@ LOOK_S = 0.5
 Asks = Callable[[Device], bool]
 
 
-class OwnTraining:
+class LocalTraining:
     """Each device alone; what comes while it trains waits for its next training.
 
     The newest batch is kept to judge on: always where it `spares_newest`, else while the device waits for help.

@@ -8,7 +8,7 @@ import numpy as np
 from coterie.evaluation.datasets import Dataset, Inputs
 from coterie.simulation.device import Device, make_devices
 from coterie.simulation.learner import Terms
-from coterie.simulation.own_training import OwnTraining
+from coterie.simulation.local_training import LocalTraining
 from coterie.simulation.world import World
 from coterie_wire.conditions import Requirements
 from coterie_wire.tensors import Float32
@@ -47,7 +47,7 @@ class Alone:
         drawn = one.stream.draw(devices=1, seed=0)
         self.world = World(one, drawn, make_devices(one, NOTHING_ASKED, Noting(), count=1, seed=0), seed=0)
         self.asks = self.busy = False
-        self.training = OwnTraining(
+        self.training = LocalTraining(
             self.world,
             period_s=0.0,
             epochs=1,
