@@ -115,25 +115,28 @@ def local_training(
     ids: Sequence[int],
     seen: Sequence[int],
     seed: int,
+    stops_early: bool = False,
 ) -> Training:
-    """Training between rounds: the `personal` model on the samples numbered `ids`, by `Local.between_rounds`.
+    """Training between rounds: the `personal` model on the samples numbered `ids`, by what `local` is.
 
-    Where classes are new to the device, their rows begin as in the version `received`; `seen` are those that it has
-    samples of, ascending. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
+    All of them are learned, to the last epoch; or some are held out, as in a round, where it `stops_early`. Where
+    classes are new to the device, their rows begin as in the version `received`; `seen` are those that it has samples
+    of, ascending. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
     """
     part = TrainedPart.of_device(model, local.scope(), seen)
     start = part.go_on(personal, received)
+    parts = parts_of(ids, local) if stops_early else SampleSplit(ids, ())
     optimisation = Optimisation(
         open_steps,
         model,
         start,
         inputs=local.begin(Broadcast({spec.name: start[spec.name] for spec in model.parameters}), NO_STATE),
-        train=ids,
+        train=parts.train,
         scalars=local.weights,
         seed=seed,
         frozen=part.frozen(),
     )
-    return Training(model, local, optimisation, SampleSplit(ids, ()), part.classes, stops_early=False)
+    return Training(model, local, optimisation, parts, part.classes, stops_early=stops_early)
 
 
 def _part(given: Given, checkpoint: Checkpoint | None) -> TrainedPart:

@@ -40,8 +40,11 @@ class Learner(Protocol):
     def predict(self, inputs: Inputs) -> Float32:
         """Probabilities [n, classes]."""
 
-    def learn(self, batch: Dataset, *, seed: int) -> Self:
-        """The model after it has trained on `batch`; the same seed gives the same model."""
+    def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:
+        """The model after it has trained on `batch`; the same seed gives the same model.
+
+        `first` is the number of its first sample on the device.
+        """
 
     def portion(self, terms: Terms) -> bytes:
         """What a helper sends: the part of its model that serves `terms.classes`, as it travels."""

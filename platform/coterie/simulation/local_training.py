@@ -51,10 +51,10 @@ class LocalTraining:
             return
         self._began_s[device.number] = now_s
         device.trained_up_to_s = new[-1].time_s
-        data = joined([arrived.batch for arrived in new])
+        data, first = joined([arrived.batch for arrived in new]), new[0].first
         work_s = world.training_s(device, len(data.labels) * self._epochs)
         seed = world.training_seed(device)
-        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, seed))
+        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, first, seed))
 
     def _new(self, device: Device) -> Sequence[Arrived]:
         """What the device has not trained on and need not keep."""
@@ -62,10 +62,12 @@ class LocalTraining:
         kept = list(device.window)
         return [arrived for arrived in kept[: len(kept) - spared] if arrived.time_s > device.trained_up_to_s]
 
-    def _finish(self, device: Device, data: Dataset, seed: int) -> None:
+    def _finish(self, device: Device, data: Dataset, first: int, seed: int) -> None:
         self._planned.discard(device.number)
         size = device.learner.batch_size or len(data.labels)
         for start in range(0, len(data.labels), size):
-            device.learner = device.learner.learn(data.take(slice(start, start + size)), seed=seed + start)
+            device.learner = device.learner.learn(
+                data.take(slice(start, start + size)), seed=seed + start, first=first + start
+            )
         if self._new(device) or self._is_asking(device):
             self._plan(device)

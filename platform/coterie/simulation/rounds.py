@@ -146,7 +146,7 @@ class Rounds:
         base = self._held[device.number]
         starts_s = device.day.done_at(world.clock.now_s, world.download_s(size_bytes))
         train = parts_of(numbers_of(data), local).train
-        steps = local.epochs_wanted() * steps_per_epoch(len(train), base.learner.batch_size)
+        steps = local.epochs_wanted() * steps_per_epoch(len(train), base.learner.graphs.spec.batch_size)
         step_s = world.training_s(device, len(train) * local.epochs_wanted()) / steps
         allowed = self._steps_before_deadline(round_, device, starts_s, step_s, steps)
         if not allowed:

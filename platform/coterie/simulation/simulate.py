@@ -85,11 +85,11 @@ NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 
 
 def _local(contender: Contender) -> Local:
-    """How devices train outside of rounds."""
+    """How devices train outside of rounds; where there are none, that is all the training there is."""
     if isinstance(contender, Centralised):
         return LOCAL.parse({"kind": "sgd", "epochs": contender.epochs, "learning_rate": contender.learning_rate})
     assert isinstance(contender, Plan)
-    return contender.local.between_rounds()
+    return contender.local.between_rounds() if contender.pace.holds_rounds() else contender.local
 
 
 def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:

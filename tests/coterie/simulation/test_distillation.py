@@ -61,16 +61,12 @@ def test_what_travels_is_counted(colla: Outcome) -> None:
 
 
 def test_without_a_teacher_and_with_the_whole_head_it_is_each_device_by_itself() -> None:
-    """Whatever the cloud makes of the updates then reaches nobody."""
-
-    def correct(lambda_d: float, merge: dict[str, object]) -> list[tuple[int, ...]]:
-        local = {**LOCAL, "lambda_d": lambda_d, "head": "all"}
-        outcome = run({**COLLA, "local": local, "merge": merge, "groups": {"kind": "one"}}, people())
-        return [device.correct for device in outcome.devices]
-
-    other = {**MERGE, "lambda_c": 0.9, "learning_rate": 0.05}
-    assert correct(1.0, MERGE) == correct(1.0, other)
-    assert correct(0.3, MERGE) != correct(0.3, other)
+    local = {**LOCAL, "lambda_d": 1.0, "head": "all"}
+    colla = run({**COLLA, "local": local, "groups": {"kind": "one"}}, people())
+    alone = run({"local": local, "pace": {"kind": "alone", "period_s": 5 * DAY_S}}, people())
+    assert [device.correct for device in colla.devices] == [device.correct for device in alone.devices]
+    taught = run({**COLLA, "local": {**local, "lambda_d": 0.3}, "groups": {"kind": "one"}}, people())
+    assert [device.correct for device in taught.devices] != [device.correct for device in alone.devices]
 
 
 def test_the_cloud_can_learn_from_everybodys_samples_instead() -> None:

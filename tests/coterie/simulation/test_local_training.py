@@ -29,7 +29,7 @@ class Noting:
     def predict(self, inputs: Inputs) -> Float32:
         return np.zeros((len(inputs["x"]), 10), np.float32)
 
-    def learn(self, batch: Dataset, *, seed: int) -> Self:
+    def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:
         return type(self)((*self.learned, len(batch.labels)))
 
     def portion(self, terms: Terms) -> bytes:

@@ -57,7 +57,7 @@ class ForestLearner:
         probabilities: Float32 = (vote_trees(self.trees, x)[:, :, None] == classes).mean(axis=0, dtype=np.float32)
         return probabilities
 
-    def learn(self, batch: Dataset, *, seed: int) -> Self:
+    def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:  # noqa: ARG002 - it holds nothing out
         newest = (*self.newest, batch)[-self.kind.window :]
         learner = replace(self, newest=newest)
         x, labels = learner._samples()

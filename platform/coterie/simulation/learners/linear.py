@@ -68,7 +68,7 @@ class LinearLearner:
         probabilities: Float32 = likely / likely.sum(axis=1, keepdims=True)
         return probabilities
 
-    def learn(self, batch: Dataset, *, seed: int) -> Self:  # noqa: ARG002 - samples are seen in their order
+    def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:  # noqa: ARG002 - samples are seen in order
         weight, bias = self.parameters[WEIGHT].copy(), self.parameters[BIAS].copy()
         step = np.float32(self.kind.step)
         signs = np.where(np.arange(self.task.classes) == batch.labels[:, None], np.float32(1), np.float32(-1))

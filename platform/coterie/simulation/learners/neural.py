@@ -64,8 +64,8 @@ class NeuralLearner:
         return len(encode_tensors(self.parameters))
 
     @property
-    def batch_size(self) -> int:
-        return self.graphs.spec.batch_size
+    def batch_size(self) -> int | None:
+        return None if _stops_early(self.local) else self.graphs.spec.batch_size
 
     def predict(self, inputs: Inputs) -> Float32:
         return self.extras.predict(self._by(self.parameters, inputs), partial(self._by, inputs=inputs))
@@ -84,16 +84,18 @@ class NeuralLearner:
         probabilities: Float32 = shifted / shifted.sum(axis=1, keepdims=True)
         return probabilities
 
-    def learn(self, batch: Dataset, *, seed: int) -> "NeuralLearner":
+    def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> "NeuralLearner":
         """All of the plan's epochs; the optimiser's state begins as zeros, as in every assignment."""
         by = partial(self._by, inputs=batch.inputs)
         extras = self.extras.weighed(by(self.parameters), by, batch.classes) if self.extras.learners else self.extras
-        learner = self._trained(batch, self.local, teacher=None, seed=seed)
+        learner = self._trained(batch, self.local, teacher=None, seed=seed, first=first)
         return replace(learner, extras=extras)
 
-    def _trained(self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int) -> "NeuralLearner":
+    def _trained(
+        self, batch: Dataset, local: Local, *, teacher: Float32 | None, seed: int, first: int = 1
+    ) -> "NeuralLearner":
         seen = tuple(sorted({*self.seen, *batch.labels.tolist()}))
-        numbers = range(len(batch.labels))
+        numbers = range(first, first + len(batch.labels))
         training = local_training(
             local,
             self.graphs.spec,
@@ -103,6 +105,7 @@ class NeuralLearner:
             ids=numbers,
             seen=seen,
             seed=seed,
+            stops_early=_stops_early(local),
         )
         rows = Rows(batch, self.graphs.spec, numbers)
         taught = None if teacher is None else Taught(teacher, numbers)
@@ -149,3 +152,8 @@ class NeuralLearner:
         if rules is None:
             raise DoesNotFit(detail="portions are for plans whose devices help each other")
         return portions.Terms(self.graphs.spec, terms.classes, rules, terms.plan.codec, terms.plan.privacy)
+
+
+def _stops_early(local: Local) -> bool:
+    """Whether `local` is for whole periods of samples, as in plans without rounds, and not for one batch."""
+    return local.stopping() is not None and local.epochs_wanted() > 1
