@@ -93,7 +93,7 @@ def _arguments(directory: Path, compiled: PreflightResult, count: int) -> Distil
         cloud="",
         dataset=str(directory / "data.npz"),
         held_out=None,
-        lines=(),
+        lineages=(),
         groups_named=0,
         models=tuple(_model(directory, place, compiled, number) for number in range(count)),
         local={"kind": "sgd"},

@@ -68,7 +68,7 @@ def keys_of(operator: OperatorClient) -> Keys:
     """The rows of a seeded platform that pages are shown of."""
     divided = operator.list("/groups/")[0]["federation"]
     pair = operator.get(f"/federations/{divided}/")["pair"]
-    first, second = operator.list("/versions/", pair=pair, role="device", line="", page_size=2)
+    first, second = operator.list("/versions/", pair=pair, role="device", lineage="", page_size=2)
     return Keys(
         device=_busiest(operator),
         federation=operator.list("/rounds/", state="open")[0]["federation"],

@@ -141,7 +141,7 @@ def test_two_behaviours_become_two_groups_and_a_poisoned_device_moves_nobody(
     group_of = {one["device_name"]: one["group_name"] for one in memberships}
     assert group_of["device-0"] == group_of["device-2"] != group_of["device-1"] == group_of["device-3"]
     in_use = {
-        version["line"]: version["id"]
+        version["lineage"]: version["id"]
         for version in site.operator.list("/versions/", pair=published.pair, role="device")
         if version["champion"]
     }
@@ -212,6 +212,6 @@ def test_a_merge_that_is_killed_while_it_teaches_goes_on_where_it_was_and_publis
 def versions(site: Site, pair: str) -> dict[str, list[dict[str, Any]]]:
     """The base's, by role."""
     return {
-        role: [one for one in site.operator.list("/versions/", pair=pair, role=role) if not one["line"]]
+        role: [one for one in site.operator.list("/versions/", pair=pair, role=role) if not one["lineage"]]
         for role in ("cloud", "device")
     }

@@ -12,7 +12,7 @@ from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
 
 BASE = ""
-"""The line of models that serves whoever has no group."""
+"""The lineage of models that serves whoever has no group."""
 
 
 class NoSoundModel(CoterieError):
@@ -23,7 +23,7 @@ class NoSoundModel(CoterieError):
     sentence = "None of the {models} devices' models gives finite outputs on the cloud data."
 
 
-class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Lineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The models of one group, or of all: paths of the parameters in use."""
 
     name: str
@@ -37,7 +37,7 @@ class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     update: StoredUpdate
     base: str
     """Path of the parameters that the update is a difference from."""
-    line: str
+    lineage: str
     """The group that the device belongs to."""
 
 
@@ -53,7 +53,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     """The cloud data: NPZ with x and y."""
     held_out: str | None
     """What candidates are measured with: NPZ with x and y."""
-    lines: tuple[Line, ...]
+    lineages: tuple[Lineage, ...]
     """The base and every group."""
     groups_named: int
     """How many groups have ever had a name."""
@@ -76,7 +76,7 @@ class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     accuracy: float | None
     """On the cloud data; None: its outputs are not finite."""
-    line: str
+    lineage: str
     """The group that it belongs to now."""
     kept: bool
     """Whether the base learned from it."""
@@ -91,8 +91,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Over the samples of each class; None where there are none."""
 
 
-class NewLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The candidates of one line, and how they compare with what was in use; qualities None without held-out data."""
+class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The candidates of one lineage, against what was in use; qualities are None without held-out data."""
 
     name: str
     cloud: BlobRef
@@ -114,7 +114,7 @@ class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Judgements stand in the order of the models."""
 
     judged: tuple[Judged, ...]
-    lines: tuple[NewLine, ...]
+    lineages: tuple[NewLineage, ...]
     """The base first."""
     silhouettes: dict[str, float]
     """By number of groups."""

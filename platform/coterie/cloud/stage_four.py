@@ -20,8 +20,8 @@ from coterie.cloud.distill_merge_job import (
     DistillMergeArguments,
     DistillMergeResult,
     Judged,
-    Line,
-    NewLine,
+    Lineage,
+    NewLineage,
     NoSoundModel,
     Quality,
 )
@@ -60,25 +60,25 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
     if not kept:
         raise NoSoundModel(models=len(models))
     sound = [index for index, accuracy in enumerate(outputs.accuracies) if not math.isnan(accuracy)]
-    grouping, names = _grouped(arguments, [models[index].line for index in sound], outputs, sound)
-    lines = {index: names[label] for index, label in zip(sound, grouping.labels, strict=True)}
+    grouping, names = _grouped(arguments, [models[index].lineage for index in sound], outputs, sound)
+    lineages = {index: names[label] for index, label in zip(sound, grouping.labels, strict=True)}
     workshop = _Workshop.open(arguments, merge, dataset, report)
     made = [workshop.renew(BASE, mean_output(outputs.probabilities, kept), models=len(kept))]
     for name in dict.fromkeys(name for name in names if name):
-        members = [index for index in sound if lines[index] == name]
+        members = [index for index in sound if lineages[index] == name]
         chosen = [members[place] for place in merge.kept([outputs.accuracies[index] for index in members])]
         made.append(workshop.renew(name, mean_output(outputs.probabilities, chosen), models=len(chosen)))
     judged = {
         order[index]: Judged(
             accuracy=None if math.isnan(accuracy) else accuracy,
-            line=lines.get(index, models[index].line),
+            lineage=lineages.get(index, models[index].lineage),
             kept=index in kept,
         )
         for index, accuracy in enumerate(outputs.accuracies)
     }
     return DistillMergeResult(
         judged=tuple(judged[index] for index in range(len(models))),
-        lines=tuple(made),
+        lineages=tuple(made),
         silhouettes={str(count): value for count, value in grouping.silhouettes.items()},
         distances=_by_name(grouping, names),
         reason=grouping.reason,
@@ -88,7 +88,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
 def _content(arguments: DistillMergeArguments, index: int) -> tuple[str, int, str, str]:
     """What orders models: nothing but what they are."""
     trained = arguments.models[index]
-    return trained.update.sha256, trained.update.samples, Path(trained.base).name, trained.line
+    return trained.update.sha256, trained.update.samples, Path(trained.base).name, trained.lineage
 
 
 def _grouped(
@@ -110,7 +110,7 @@ def _by_name(grouping: Grouping, names: Sequence[str]) -> dict[str, dict[str, fl
 
 
 class _Workshop(NamedTuple):
-    """What every line's new models are made with."""
+    """What every lineage's new models are made with."""
 
     arguments: DistillMergeArguments
     merge: DistillMerge
@@ -133,14 +133,14 @@ class _Workshop(NamedTuple):
         held_out = read_model_dataset(Path(arguments.held_out), model) if arguments.held_out else None
         return cls(arguments, merge, dataset, student, held_out, report)
 
-    def renew(self, name: str, wanted: Float32, *, models: int) -> NewLine:
-        """The line's next models, from those in use; a new group begins with the base's."""
+    def renew(self, name: str, wanted: Float32, *, models: int) -> NewLineage:
+        """The lineage's next models, from those in use; a new group begins with the base's."""
         arguments, merge = self.arguments, self.merge
         shown = name or "base"
-        line = next((line for line in arguments.lines if line.name == name), self._base())
+        lineage = next((lineage for lineage in arguments.lineages if lineage.name == name), self._base())
         seed = derive_seed(arguments.seed, "line", name)
         cloud = CloudProgram(load_upload(Path(arguments.cloud)))
-        cloud.load(Path(line.cloud).read_bytes())
+        cloud.load(Path(lineage.cloud).read_bytes())
         cloud_before = self._cloud_quality(cloud)
         taught = update_cloud(
             cloud,
@@ -153,7 +153,7 @@ class _Workshop(NamedTuple):
         )
         cloud.load(taught.state)
         course = Course.of(merge, seed=seed)
-        before = read_parameters(Path(line.device), arguments.model)
+        before = read_parameters(Path(lineage.device), arguments.model)
         compressed = compress(
             self.student,
             before,
@@ -165,7 +165,7 @@ class _Workshop(NamedTuple):
         )
         after = decode_tensors(compressed.state, expected=arguments.model.version)
         device = {key: tensor.astype(np.float32, copy=False) for key, tensor in after.items()}
-        return NewLine(
+        return NewLineage(
             name=name,
             cloud=_written(Path(arguments.output, f"{shown}.cloud"), taught.state),
             device=_written(Path(arguments.output, f"{shown}.device"), compressed.state),
@@ -180,8 +180,8 @@ class _Workshop(NamedTuple):
             cross_entropy_gap_after=self._cross_entropy_gap(device, wanted, seed),
         )
 
-    def _base(self) -> Line:
-        return next(line for line in self.arguments.lines if line.name == BASE)
+    def _base(self) -> Lineage:
+        return next(lineage for lineage in self.arguments.lineages if lineage.name == BASE)
 
     def _told(self, stage: str) -> ReportProgress:
         return lambda progress: self.report(Progress(stage, progress.done, progress.total, progress.values))

@@ -65,7 +65,7 @@ EXAMPLES: Mapping[str, object] = {
     "label_weight": 0.2,
     "labels": ["zero", "one", "two"],
     "learning_rate": 0.05,
-    "line": "group-1",
+    "lineage": "group-1",
     "loss_after": 0.31,
     "loss_before": 0.52,
     "max_body_bytes": 1073741824,

@@ -36,7 +36,7 @@ class GroupFilter(serializers.Serializer[None]):
 
 
 class GroupViewSet(ListedViewSet[Group]):
-    """Groups; the models of one are the versions of its pair whose line has its name."""
+    """Groups; the models of one are the versions of its pair whose lineage has its name."""
 
     queryset = Group.objects.prefetch_related("memberships")
     serializer_class = GroupSerializer

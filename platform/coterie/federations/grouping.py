@@ -17,18 +17,18 @@ def record_split(
     *,
     federation: Federation,
     round_number: int,
-    lines: Mapping[UUID, str],
+    lineages: Mapping[UUID, str],
     silhouettes: Mapping[str, float],
     distances: Mapping[str, Mapping[str, float]],
     reason: Reason,
     now: datetime,
 ) -> None:
-    """Keep the outcome of a split, and put each device of `lines` into the group of that name; blank is none.
+    """Keep the outcome of a split, and put each device of `lineages` into the group of that name; blank is none.
 
     Devices that took no part stay where they are; a group without members ends. Nothing happens if the round's split
     was recorded before. The caller holds the federation's row.
     """
-    names = sorted({name for name in lines.values() if name})
+    names = sorted({name for name in lineages.values() if name})
     _, is_new = Split.objects.get_or_create(
         federation=federation,
         round_number=round_number,
@@ -46,12 +46,12 @@ def record_split(
     groups = {name: _begun(federation, name, now) for name in names}
     current = {
         membership.device_id: membership
-        for membership in Membership.objects.filter(federation=federation, device__in=lines, until=None).select_related(
-            "group"
-        )
+        for membership in Membership.objects.filter(
+            federation=federation, device__in=lineages, until=None
+        ).select_related("group")
     }
     moved = []
-    for device, name in lines.items():
+    for device, name in lineages.items():
         before = current.get(device)
         if (before.group.name if before else "") == name:
             continue

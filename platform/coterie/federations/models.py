@@ -100,7 +100,7 @@ class Group(models.Model):
 
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=40)
-    """Also of its line of versions."""
+    """Also of its lineage."""
     since = models.DateTimeField()
     until = models.DateTimeField(null=True, blank=True)
     """When its last member left; none: it has members."""

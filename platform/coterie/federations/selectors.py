@@ -61,7 +61,7 @@ def followed_federation(device: Device) -> Federation | None:
     return next(iter(federations_by_device([device])[device.pk]), None)
 
 
-def lines_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
+def lineages_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
     """The group's name of each of `devices` that has one now; none under a plan without groups."""
     if not plan.groups.divides:
         return {}

@@ -31,7 +31,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     remembers = result.server_state is not None
     candidate = Candidate(
         parent=merge.base_version,
-        line=merge.base_version.line,
+        lineage=merge.base_version.lineage,
         parameters=keep_file(path=Path(arguments.output), now=now),
         server_state=keep_file(path=Path(arguments.state_output), now=now) if remembers else None,
         before=result.base,

@@ -18,8 +18,8 @@ class Candidate:
 
     parent: ModelVersion
     """The version that it was made from, of the same model."""
-    line: str
-    """Where it is to be a version: the parent's line, or that of a new group."""
+    lineage: str
+    """Where it is to be a version: the parent's lineage, or that of a new group."""
     parameters: Blob
     before: Quality | None = None
     """Of the parent on the held-out data; None: there is none."""
@@ -34,7 +34,7 @@ class Candidate:
 class FoundSplit:
     """How the devices fall into groups."""
 
-    lines: Mapping[UUID, str]
+    lineages: Mapping[UUID, str]
     """By device, the name of its group; blank: none."""
     silhouettes: Mapping[str, float]
     distances: Mapping[str, Mapping[str, float]]

@@ -15,8 +15,8 @@ from coterie.cloud.averaging_job import StoredUpdate
 from coterie.cloud.distill_merge_job import (
     DistillMergeArguments,
     DistillMergeResult,
-    Line,
-    NewLine,
+    Lineage,
+    NewLineage,
     TrainedModel,
 )
 from coterie.federations.selectors import current_groups
@@ -38,14 +38,14 @@ Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], D
 
 
 class Versions(NamedTuple):
-    """The versions of one line that a merge begins with."""
+    """The versions of one lineage that a merge begins with."""
 
     cloud: ModelVersion
     device: ModelVersion
 
 
 class Kept(NamedTuple):
-    """The parameters of one line that the job has made, in the registry."""
+    """The parameters of one lineage that the job has made, in the registry."""
 
     cloud: Blob
     device: Blob
@@ -68,21 +68,23 @@ def distil(
     distiller: Distiller,
 ) -> Outcome:
     """Do the job, or go on with it, and keep its files. Raises what the job raises."""
-    before = _lines(merge)
+    before = _lineages(merge)
     updates = list(merge.updates.select_related("base_version"))
     arguments = _arguments(merge, before, updates, directory)
     result = distiller(arguments, cancel, report)
     kept = {
-        line.name: Kept(
-            cloud=keep_file(path=Path(arguments.output, f"{line.name or 'base'}.cloud"), now=now),
-            device=keep_file(path=Path(arguments.output, f"{line.name or 'base'}.device"), now=now),
+        lineage.name: Kept(
+            cloud=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.cloud"), now=now),
+            device=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.device"), now=now),
         )
-        for line in result.lines
+        for lineage in result.lineages
     }
-    base, groups = result.lines[0], result.lines[1:]
+    base, groups = result.lineages[0], result.lineages[1:]
     return Outcome(
         base=_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)),
-        groups=tuple(candidate for line in groups for candidate in _candidates_of_group(line, before, kept[line.name])),
+        groups=tuple(
+            candidate for lineage in groups for candidate in _candidates_of_group(lineage, before, kept[lineage.name])
+        ),
         figures={**update_figures(merge), **_figures(base)},
         judged={update.pk: judged for update, judged in zip(updates, result.judged, strict=True)},
         split=_split(merge, updates, result),
@@ -90,54 +92,58 @@ def distil(
 
 
 def _candidates(
-    line: NewLine, before: Versions, kept: Kept, figures: Mapping[str, Metric]
+    lineage: NewLineage, before: Versions, kept: Kept, figures: Mapping[str, Metric]
 ) -> tuple[Candidate, Candidate]:
-    """Of the line's cloud model, then of its device model, whose metrics are given."""
-    cloud: dict[str, Metric] = {"models": line.models, "epochs": line.cloud_epochs, **by_class(line.cloud_after)}
-    if line.cloud_after is not None:
-        cloud |= {"accuracy": line.cloud_after.accuracy, "loss": line.cloud_after.loss}
+    """Of the lineage's cloud model, then of its device model, whose metrics are given."""
+    cloud: dict[str, Metric] = {
+        "models": lineage.models,
+        "epochs": lineage.cloud_epochs,
+        **by_class(lineage.cloud_after),
+    }
+    if lineage.cloud_after is not None:
+        cloud |= {"accuracy": lineage.cloud_after.accuracy, "loss": lineage.cloud_after.loss}
     return (
-        Candidate(before.cloud, line.name, kept.cloud, line.cloud_before, line.cloud_after, cloud),
-        Candidate(before.device, line.name, kept.device, line.device_before, line.device_after, figures),
+        Candidate(before.cloud, lineage.name, kept.cloud, lineage.cloud_before, lineage.cloud_after, cloud),
+        Candidate(before.device, lineage.name, kept.device, lineage.device_before, lineage.device_after, figures),
     )
 
 
-def _candidates_of_group(line: NewLine, before: Mapping[str, Versions], kept: Kept) -> tuple[Candidate, ...]:
+def _candidates_of_group(lineage: NewLineage, before: Mapping[str, Versions], kept: Kept) -> tuple[Candidate, ...]:
     """Those that speak for the group's members as well as what they had does; else it keeps what it had.
 
     Held-out data of all behaviours says nothing about one behaviour's model: it is judged by its members' outputs. A
     new group had the base's models, and keeps those as versions of its own.
     """
-    is_new = line.name not in before
-    had = before[BASE] if is_new else before[line.name]
-    fits = line.cross_entropy_gap_after <= line.cross_entropy_gap_before + ROUNDING
+    is_new = lineage.name not in before
+    had = before[BASE] if is_new else before[lineage.name]
+    fits = lineage.cross_entropy_gap_after <= lineage.cross_entropy_gap_before + ROUNDING
     if not fits and not is_new:
         return ()
-    gap = line.cross_entropy_gap_after if fits else line.cross_entropy_gap_before
+    gap = lineage.cross_entropy_gap_after if fits else lineage.cross_entropy_gap_before
     figures: dict[str, Metric] = {
-        "models": line.models,
-        "cross_entropy_gap_before": line.cross_entropy_gap_before,
+        "models": lineage.models,
+        "cross_entropy_gap_before": lineage.cross_entropy_gap_before,
         "cross_entropy_gap": gap,
     }
     if fits:
-        return _candidates(line, had, kept, {**figures, **by_class(line.device_after)})
-    as_before = msgspec.structs.replace(line, cloud_after=line.cloud_before, device_after=line.device_before)
+        return _candidates(lineage, had, kept, {**figures, **by_class(lineage.device_after)})
+    as_before = msgspec.structs.replace(lineage, cloud_after=lineage.cloud_before, device_after=lineage.device_before)
     unchanged = Kept(had.cloud.parameters, had.device.parameters)
-    return _candidates(as_before, had, unchanged, {**figures, **by_class(line.device_before)})
+    return _candidates(as_before, had, unchanged, {**figures, **by_class(lineage.device_before)})
 
 
 def _split(merge: Merge, updates: Sequence[Update], result: DistillMergeResult) -> FoundSplit | None:
     if not merge.parsed_plan().groups.divides:
         return None
     return FoundSplit(
-        lines={update.device_id: judged.line for update, judged in zip(updates, result.judged, strict=True)},
+        lineages={update.device_id: judged.lineage for update, judged in zip(updates, result.judged, strict=True)},
         silhouettes=result.silhouettes,
         distances=result.distances,
         reason=reasons.split(result.reason),
     )
 
 
-def _lines(merge: Merge) -> Mapping[str, Versions]:
+def _lineages(merge: Merge) -> Mapping[str, Versions]:
     """The versions in use now, of the base and of every group."""
     pair_id = merge.federation.pair_id
     names = [BASE, *current_groups(merge.federation).values_list("name", flat=True)]
@@ -170,8 +176,9 @@ def _arguments(
         dataset=blob(federation.cloud_data.blob_id),
         held_out=None if federation.held_out is None else blob(federation.held_out.blob_id),
         frozen=None if pair.frozen_id is None else blob(pair.frozen_id),
-        lines=tuple(
-            Line(name, blob(line.cloud.parameters_id), blob(line.device.parameters_id)) for name, line in before.items()
+        lineages=tuple(
+            Lineage(name, blob(lineage.cloud.parameters_id), blob(lineage.device.parameters_id))
+            for name, lineage in before.items()
         ),
         groups_named=federation.groups.count(),
         models=tuple(
@@ -183,7 +190,7 @@ def _arguments(
                     classes=tuple(update.classes),
                 ),
                 base=blob(update.base_version.parameters_id),
-                line=update.base_version.line,
+                lineage=update.base_version.lineage,
             )
             for update in updates
         ),
@@ -191,13 +198,15 @@ def _arguments(
         codec=plan["codec"],
         merge=plan["merge"],
         groups=plan["groups"],
-        checkpoints=str(checkpoints_of(merge.pk, begun_with=[str(v.pk) for line in before.values() for v in line])),
+        checkpoints=str(
+            checkpoints_of(merge.pk, begun_with=[str(v.pk) for lineage in before.values() for v in lineage])
+        ),
         output=str(output),
         seed=merge.seed,
     )
 
 
-def _figures(base: NewLine) -> dict[str, float]:
+def _figures(base: NewLineage) -> dict[str, float]:
     figures: dict[str, float] = {
         "kept": base.models,
         "cloud_epochs": base.cloud_epochs,

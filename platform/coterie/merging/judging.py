@@ -16,7 +16,7 @@ def why_not(candidates: Sequence[Candidate], *, tolerance: float) -> Reason | No
     """Why none of the base's candidates is published; None: they are. The caller holds the pair's row."""
     for candidate in candidates:
         parent = candidate.parent
-        if champion(parent.pair_id, Role(parent.role), parent.line) != parent:
+        if champion(parent.pair_id, Role(parent.role), parent.lineage) != parent:
             return reasons.BASE_MOVED
     for candidate in candidates:
         if candidate.before is None or candidate.after is None:

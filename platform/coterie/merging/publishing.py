@@ -61,11 +61,11 @@ def _record_judgements(outcome: Outcome) -> None:
 
 def _publish(candidate: Candidate, figures: Mapping[str, Metric], *, in_use: bool, now: datetime) -> ModelVersion:
     parent = candidate.parent
-    origin = ModelVersion.Origin.MERGE if parent.line == candidate.line else ModelVersion.Origin.SPLIT
+    origin = ModelVersion.Origin.MERGE if parent.lineage == candidate.lineage else ModelVersion.Origin.SPLIT
     return publish_version(
         pair_id=parent.pair_id,
         role=Role(parent.role),
-        line=candidate.line,
+        lineage=candidate.lineage,
         origin=origin,
         parent=parent,
         parameters=candidate.parameters,
@@ -80,7 +80,7 @@ def _split(federation: Federation, merge: Merge, split: FoundSplit, now: datetim
     record_split(
         federation=federation,
         round_number=merge.number,
-        lines=split.lines,
+        lineages=split.lineages,
         silhouettes=split.silhouettes,
         distances=split.distances,
         reason=split.reason,

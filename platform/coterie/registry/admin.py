@@ -19,7 +19,7 @@ class ModelPairAdmin(ReadOnlyAdmin):
 class ModelVersionAdmin(ReadOnlyAdmin):
     """Versions."""
 
-    list_display = ["pair", "line", "role", "number", "origin", "created_at"]
+    list_display = ["pair", "lineage", "role", "number", "origin", "created_at"]
     list_filter = ["role", "origin", "pair"]
 
 
@@ -27,7 +27,7 @@ class ModelVersionAdmin(ReadOnlyAdmin):
 class AliasAdmin(ReadOnlyAdmin):
     """Aliases."""
 
-    list_display = ["pair", "line", "role", "name", "version", "moved_at"]
+    list_display = ["pair", "lineage", "role", "name", "version", "moved_at"]
 
 
 @admin.register(Dataset)

@@ -89,7 +89,7 @@ def _is_kept(retention: Retention) -> Q:
     newer = ModelVersion.objects.filter(
         pair=OuterRef("pair"),
         role=OuterRef("role"),
-        line=OuterRef("line"),
+        lineage=OuterRef("lineage"),
         number__gte=OuterRef("number") + retention.latest,
     )
     found = Q(Exists(champions)) | Q(Exists(children)) | ~Q(Exists(newer)) | Q(number=1)

@@ -118,7 +118,7 @@ class Role(models.TextChoices):
 
 
 BASE = ""
-"""The line of versions that serves every device without a group; a group's line has the group's name."""
+"""The lineage that serves every device without a group; a group's lineage has the group's name."""
 
 
 Metric: TypeAlias = float | Sequence[float | None]
@@ -140,7 +140,7 @@ class ModelVersion(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="versions")
     role = models.CharField(max_length=10, choices=Role.choices)
-    line = models.CharField(max_length=40, blank=True, default=BASE)
+    lineage = models.CharField(max_length=40, blank=True, default=BASE)
     """The group that it serves; blank: the base."""
     number = models.PositiveIntegerField()
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
@@ -155,7 +155,7 @@ class ModelVersion(models.Model):
     class Meta:
         ordering = ["-created_at", "-number"]
         constraints = [
-            models.UniqueConstraint(fields=["pair", "role", "line", "number"], name="version_number_once"),
+            models.UniqueConstraint(fields=["pair", "role", "lineage", "number"], name="version_number_once"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="version_role_known"),
             models.CheckConstraint(
                 condition=Q(origin__in=["bootstrap", "distillation", "merge", "split"]), name="version_origin_known"
@@ -163,8 +163,8 @@ class ModelVersion(models.Model):
         ]
 
     def __str__(self) -> str:
-        line = f" {self.line}" if self.line else ""
-        return f"{self.pair}{line} {self.role} {self.number}"
+        lineage = f" {self.lineage}" if self.lineage else ""
+        return f"{self.pair}{lineage} {self.role} {self.number}"
 
     def save(
         self,
@@ -193,19 +193,19 @@ class Alias(models.Model):
 
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="aliases")
     role = models.CharField(max_length=10, choices=Role.choices)
-    line = models.CharField(max_length=40, blank=True, default=BASE)
+    lineage = models.CharField(max_length=40, blank=True, default=BASE)
     name = models.CharField(max_length=20, choices=Name.choices)
     version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="aliases")
     moved_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["pair", "role", "line", "name"]
+        ordering = ["pair", "role", "lineage", "name"]
         verbose_name_plural = "aliases"
-        constraints = [models.UniqueConstraint(fields=["pair", "role", "line", "name"], name="alias_once")]
+        constraints = [models.UniqueConstraint(fields=["pair", "role", "lineage", "name"], name="alias_once")]
 
     def __str__(self) -> str:
-        line = f" {self.line}" if self.line else ""
-        return f"{self.name} of {self.pair}{line} {self.role}"
+        lineage = f" {self.lineage}" if self.lineage else ""
+        return f"{self.name} of {self.pair}{lineage} {self.role}"
 
 
 class Withdrawal(models.Model):

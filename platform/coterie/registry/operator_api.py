@@ -26,7 +26,7 @@ from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
 from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
-from coterie.registry.selectors import lineage
+from coterie.registry.selectors import ancestry
 
 
 class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
@@ -54,7 +54,7 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "id",
             "pair",
             "role",
-            "line",
+            "lineage",
             "number",
             "parent",
             "origin",
@@ -163,7 +163,9 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
     """Where the champion goes."""
 
     role = serializers.ChoiceField(Role.choices, default=Role.DEVICE)
-    line = serializers.CharField(max_length=40, allow_blank=True, default=BASE, help_text="a group's name; blank: base")
+    lineage = serializers.CharField(
+        max_length=40, allow_blank=True, default=BASE, help_text="a group's name; blank: base"
+    )
     version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
 
 
@@ -221,7 +223,7 @@ class PairViewSet(ListedViewSet[ModelPair]):
             pair=pair,
             role=Role(wanted.validated_data["role"]),
             to=wanted.validated_data["version"],
-            line=wanted.validated_data["line"],
+            lineage=wanted.validated_data["lineage"],
             now=timezone.now(),
         )
         return Response(VersionSerializer(version).data)
@@ -232,7 +234,7 @@ class VersionFilter(serializers.Serializer[None]):
 
     pair = serializers.UUIDField(required=False)
     role = serializers.ChoiceField(Role.choices, required=False)
-    line = serializers.CharField(max_length=40, allow_blank=True, required=False)
+    lineage = serializers.CharField(max_length=40, allow_blank=True, required=False)
     origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
@@ -248,15 +250,15 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
     @action(detail=True, pagination_class=None)
     def lineage(self, _request: Request, pk: UUID) -> Response:
         """The version and its ancestors, youngest first."""
-        line = lineage(get_object_or_404(ModelVersion, pk=pk))
-        return Response(VersionSerializer(line, many=True).data)
+        lineage = ancestry(get_object_or_404(ModelVersion, pk=pk))
+        return Response(VersionSerializer(lineage, many=True).data)
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True)
     def archive(self, _request: Request, pk: UUID) -> FileResponse:
         """The version as a ZIP file: parameters and server state; of a device model also graphs and manifest."""
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
-        name = "-".join(filter(None, (version.pair.slug, version.line, version.role, str(version.number)))) + ".zip"
+        name = "-".join(filter(None, (version.pair.slug, version.lineage, version.role, str(version.number)))) + ".zip"
         return FileResponse(archive(version), as_attachment=True, filename=name)
 
 
@@ -330,4 +332,6 @@ def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
 
 def _champion_id(pair: ModelPair, role: Role) -> UUID | None:
     aliases = pair.aliases.all()  # filtered here, so that a list asks the database once
-    return next((a.version_id for a in aliases if (a.role, a.line, a.name) == (role, BASE, Alias.Name.CHAMPION)), None)
+    return next(
+        (a.version_id for a in aliases if (a.role, a.lineage, a.name) == (role, BASE, Alias.Name.CHAMPION)), None
+    )

@@ -32,17 +32,17 @@ from coterie_wire.version import PROTOCOL
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def champion(pair_id: UUID, role: Role, line: str = BASE) -> ModelVersion | None:
+def champion(pair_id: UUID, role: Role, lineage: str = BASE) -> ModelVersion | None:
     """The version in use; None before the first is published."""
     return ModelVersion.objects.filter(
-        aliases__pair=pair_id, aliases__role=role, aliases__line=line, aliases__name=Alias.Name.CHAMPION
+        aliases__pair=pair_id, aliases__role=role, aliases__lineage=lineage, aliases__name=Alias.Name.CHAMPION
     ).first()
 
 
 def champions(pair_ids: Collection[UUID], role: Role) -> Mapping[tuple[UUID, str], UUID]:
-    """The versions in use of several pairs, by pair and line."""
+    """The versions in use of several pairs, by pair and lineage."""
     aliases = Alias.objects.filter(pair__in=pair_ids, role=role, name=Alias.Name.CHAMPION).order_by()
-    return {(pair, line): version for pair, line, version in aliases.values_list("pair", "line", "version")}
+    return {(pair, lineage): version for pair, lineage, version in aliases.values_list("pair", "lineage", "version")}
 
 
 def misfit(pair: ModelPair, dataset: Dataset) -> str | None:
@@ -71,14 +71,14 @@ def _shown(tensors: Iterable[TensorSpec]) -> str:
     return ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in tensors)
 
 
-def lineage(version: ModelVersion) -> list[ModelVersion]:
+def ancestry(version: ModelVersion) -> list[ModelVersion]:
     """`version` and its ancestors, youngest first."""
     relatives = ModelVersion.objects.filter(pair=version.pair_id, role=version.role)
     family = {relative.id: relative for relative in relatives.select_related("parameters").prefetch_related("aliases")}
-    line = [family[version.id]]
-    while (parent := line[-1].parent_id) is not None:
-        line.append(family[parent])
-    return line
+    lineage = [family[version.id]]
+    while (parent := lineage[-1].parent_id) is not None:
+        lineage.append(family[parent])
+    return lineage
 
 
 def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:

@@ -44,7 +44,7 @@ from coterie.registry.models import (
     Withdrawal,
 )
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
-from coterie.registry.selectors import champion, lineage
+from coterie.registry.selectors import ancestry, champion
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
@@ -166,22 +166,24 @@ def publish_version(
     parameters: Blob,
     metrics: Mapping[str, Metric],
     now: datetime,
-    line: str = BASE,
+    lineage: str = BASE,
     server_state: Blob | None = None,
     in_use: bool = True,
 ) -> ModelVersion:
-    """Add the next version of a model and, where it is to be `in_use`, make it the champion of its line.
+    """Add the next version of a model and, where it is to be `in_use`, make it the champion of its lineage.
 
     Raises NotReady.
     """
     pair = ModelPair.objects.select_for_update().get(pk=pair_id)
     if pair.state != ModelPair.State.READY:
         raise NotReady(pair=pair.slug, state=pair.state)
-    newest = ModelVersion.objects.filter(pair=pair, role=role, line=line).aggregate(number=Max("number"))["number"]
+    newest = ModelVersion.objects.filter(pair=pair, role=role, lineage=lineage).aggregate(number=Max("number"))[
+        "number"
+    ]
     version = ModelVersion.objects.create(
         pair=pair,
         role=role,
-        line=line,
+        lineage=lineage,
         number=(newest or 0) + 1,
         parent=parent,
         origin=origin,
@@ -216,48 +218,48 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
     tell_consoles("registry")
     withdrawn = Withdrawal.objects.filter(version__pair=version.pair_id, version__role=version.role)
     if withdrawn.exists():
-        withdrawn.filter(version__in=lineage(version)).delete()
+        withdrawn.filter(version__in=ancestry(version)).delete()
     Alias.objects.update_or_create(
         pair_id=version.pair_id,
         role=version.role,
-        line=version.line,
+        lineage=version.lineage,
         name=Alias.Name.CHAMPION,
         defaults={"version": version, "moved_at": now},
     )
 
 
 def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
-    """The alias that moves: of the line of the version that is named, else of the line that is."""
+    """The alias that moves: of the lineage of the version that is named, else of the lineage that is."""
     aliases = Alias.objects.filter(
         pair=cast(ModelPair, arguments["pair"]), role=cast(Role, arguments["role"]), name=Alias.Name.CHAMPION
     )
     to = cast(UUID | None, arguments["to"])
     named = None if to is None else ModelVersion.objects.filter(pk=to).first()
-    return aliases.filter(line=arguments.get("line", BASE) if named is None else named.line).first()
+    return aliases.filter(lineage=arguments.get("lineage", BASE) if named is None else named.lineage).first()
 
 
 @audited("registry.roll_back", subject=_champion_alias)
-def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, line: str = BASE) -> ModelVersion:
-    """Move the champion of version `to`'s line to it; where None, the champion of `line` to its parent in that line.
+def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, lineage: str = BASE) -> ModelVersion:
+    """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its parent there.
 
     Devices give up own models that went on from versions between the two. Raises UnknownVersion,
     NothingToRollBackTo or VersionRemoved.
     """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
-        current = champion(pair.pk, role, line)
+        current = champion(pair.pk, role, lineage)
         version = current.parent if current is not None else None
-        if version is None or version.line != line:
+        if version is None or version.lineage != lineage:
             raise NothingToRollBackTo(pair=pair.slug)
     else:
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()
         if version is None:
             raise UnknownVersion(version=str(to))
     hold_version(version)
-    left = champion(pair.pk, role, version.line)
+    left = champion(pair.pk, role, version.lineage)
     move_champion(version=version, now=now)
     if left is not None and role == Role.DEVICE:
-        for former in set(lineage(left)) - set(lineage(version)):
+        for former in set(ancestry(left)) - set(ancestry(version)):
             withdraw_version(version=former, now=now)
     return version
 

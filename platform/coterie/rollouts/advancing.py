@@ -85,7 +85,7 @@ def is_outdated(rollout: Rollout) -> bool:
 
 
 def _in_use(rollout: Rollout) -> ModelVersion | None:
-    return champion(rollout.version.pair_id, Role.DEVICE, rollout.version.line)
+    return champion(rollout.version.pair_id, Role.DEVICE, rollout.version.lineage)
 
 
 def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:

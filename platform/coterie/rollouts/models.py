@@ -29,7 +29,7 @@ class Rollout(Stateful):
         MEASURING = "measuring"
         """Reports of the canary group, which holds the candidate."""
         PROMOTED = "promoted"
-        """The candidate is the champion of its line."""
+        """The candidate is the champion of its lineage."""
         ROLLED_BACK = "rolled_back"
         CANCELLED = "cancelled"
 

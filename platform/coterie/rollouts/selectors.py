@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import followed_federation, lines_of
+from coterie.federations.selectors import followed_federation, lineages_of
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices, with_tag
 from coterie.registry.models import BASE
@@ -47,5 +47,5 @@ def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
     by_tags = {tuple(device.tags): device for device in devices}
     following = {tags for tags, device in by_tags.items() if followed_federation(device) == federation}
     candidates = [device.pk for device in devices if tuple(device.tags) in following]
-    lines = lines_of(federation, candidates, plan=federation.parsed_plan())
-    return [pk for pk in candidates if lines.get(pk, BASE) == rollout.version.line]
+    lineages = lineages_of(federation, candidates, plan=federation.parsed_plan())
+    return [pk for pk in candidates if lineages.get(pk, BASE) == rollout.version.lineage]

@@ -47,7 +47,7 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
         raise NoFederation(pair=version.pair.slug)
     if active_rollout(federation) is not None:
         raise RolloutUnderWay(federation=federation.slug)
-    if champion(version.pair_id, Role.DEVICE, version.line) == version:
+    if champion(version.pair_id, Role.DEVICE, version.lineage) == version:
         raise AlreadyChampion(version=str(version.pk))
     hold_version(version)
     rollout = plan_rollout(federation=federation, version=version, terms=parsed, now=now)

@@ -21,7 +21,7 @@ def why_not_again(round_: Round) -> str | None:
         return "it was not abandoned over its merge"
     if round_.tidied_at is not None:
         return "its updates have been removed"
-    if champion(merge.base_version.pair_id, Role.DEVICE, merge.base_version.line) != merge.base_version:
+    if champion(merge.base_version.pair_id, Role.DEVICE, merge.base_version.lineage) != merge.base_version:
         return "another version is in use since, which its updates do not fit"
     later = Round.objects.filter(federation=round_.federation_id, state__in=Round.ACTIVE).first()
     if later is not None and later.state != Round.State.PLANNED:

@@ -10,7 +10,7 @@ from django.db.models import F
 from coterie.core.events import wake_devices
 from coterie.core.rows import insert_all
 from coterie.federations.models import Federation
-from coterie.federations.selectors import lines_of
+from coterie.federations.selectors import lineages_of
 from coterie.fleet.models import Device
 from coterie.registry.models import BASE, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -159,13 +159,13 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
     """Give devices a part in an open round; those that another federation has asked a moment ago are left out."""
     if not devices:
         return ()
-    lines = _Lines(round_, devices, now)
+    lineages = _Lineages(round_, devices, now)
     parts = [
         Assignment(
             round=round_,
             device_id=device,
-            base_version=lines.base_version(device),
-            teacher=lines.teacher(device),
+            base_version=lineages.base_version(device),
+            teacher=lineages.teacher(device),
             seed=derive_seed(round_.seed, "device", str(device)),
             offered_at=now,
             changed_at=now,
@@ -181,24 +181,24 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
     return asked
 
 
-class _Lines:
+class _Lineages:
     """Which versions the devices of a round begin with: their groups', or the base's."""
 
     def __init__(self, round_: Round, devices: Sequence[UUID], now: datetime) -> None:
         plan = round_.parsed_plan()
         assert round_.base_version is not None, "only an open round invites"
-        self._of = lines_of(round_.federation, devices, plan=plan)
+        self._of = lineages_of(round_.federation, devices, plan=plan)
         pair_id = round_.federation.pair_id
         self._device: dict[str, ModelVersion] = {BASE: round_.base_version}
         self._cloud: dict[str, ModelVersion] = {}
-        for line in {BASE, *self._of.values()}:
-            version = champion(pair_id, Role.DEVICE, line)
-            if line and version is not None:
-                self._device[line] = version
-            teacher = champion(pair_id, Role.CLOUD, line) if plan.local.needs_teacher() else None
+        for lineage in {BASE, *self._of.values()}:
+            version = champion(pair_id, Role.DEVICE, lineage)
+            if lineage and version is not None:
+                self._device[lineage] = version
+            teacher = champion(pair_id, Role.CLOUD, lineage) if plan.local.needs_teacher() else None
             if teacher is not None:
                 make_teacher(version=teacher, now=now)
-                self._cloud[line] = teacher
+                self._cloud[lineage] = teacher
 
     def base_version(self, device: UUID) -> ModelVersion:
         return self._device[self._of.get(device, BASE)]

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import federations_by_device, lines_of
+from coterie.federations.selectors import federations_by_device, lineages_of
 from coterie.fleet.models import Device
 from coterie.registry.models import BASE, Role
 from coterie.registry.selectors import champions
@@ -56,12 +56,12 @@ def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID
     parts = _parts(devices, rounds, now)
     trials = trials_of([device for device in devices if not device.pinned_version], all_followed)
     in_use = champions({federation.pair_id for federation in all_followed.values()}, Role.DEVICE)
-    lines = _lines(followed, all_followed)
+    lineages = _lineages(followed, all_followed)
     found = {}
     for device in devices:
         federation = followed.get(device.pk)
         trial = None if federation is None else trials.get((device.pk, federation.pk))
-        champion = None if federation is None else in_use.get((federation.pair_id, lines.get(device.pk, BASE)))
+        champion = None if federation is None else in_use.get((federation.pair_id, lineages.get(device.pk, BASE)))
         own = parts[device.pk]
         found[device.pk] = Surroundings(
             federations=federations[device.pk],
@@ -113,9 +113,9 @@ def _is_to_be_done(part: Assignment) -> bool:
     return part.state in Assignment.LIVE and part.round.state == Round.State.OPEN
 
 
-def _lines(followed: Mapping[UUID, Federation], all_followed: Mapping[UUID, Federation]) -> Mapping[UUID, str]:
+def _lineages(followed: Mapping[UUID, Federation], all_followed: Mapping[UUID, Federation]) -> Mapping[UUID, str]:
     found: dict[UUID, str] = {}
     for key, federation in all_followed.items():
         devices = [device for device, own in followed.items() if own.pk == key]
-        found.update(lines_of(federation, devices, plan=federation.parsed_plan()))
+        found.update(lineages_of(federation, devices, plan=federation.parsed_plan()))
     return found

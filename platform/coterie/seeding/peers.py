@@ -90,7 +90,7 @@ def _help_one_another(federation: Federation, members: Sequence[Device], random:
 
 
 def _divide(federation: Federation, members: Sequence[Device], random: Random) -> None:
-    """Splits of some rounds, the groups that came of the last, and a line of versions for each."""
+    """Splits of some rounds, the groups that came of the last, and a lineage for each."""
     rounds = list(Round.objects.filter(federation=federation, state="published").order_by("number"))
     if len(members) < 2 * len(SPLITS) or len(rounds) < len(SPLITS):
         return
@@ -112,7 +112,7 @@ def _divide(federation: Federation, members: Sequence[Device], random: Random) -
             for device in members[place :: len(names)]
         )
         for role in Role:
-            _line(round_, name, role, random)
+            _lineage(round_, name, role, random)
 
 
 def spread(count: int, size: int) -> Sequence[int]:
@@ -227,15 +227,15 @@ def _split(federation: Federation, round_: Round, names: list[str], random: Rand
     )
 
 
-def _line(round_: Round, name: str, role: Role, random: Random) -> None:
+def _lineage(round_: Round, name: str, role: Role, random: Random) -> None:
     """The first version of a group's model, from the base's."""
-    parents = ModelVersion.objects.filter(pair=round_.federation.pair, role=role, line="")
+    parents = ModelVersion.objects.filter(pair=round_.federation.pair, role=role, lineage="")
     parent = parents.filter(created_at__lte=round_.finished_at).latest("number")
     assert round_.finished_at is not None
     version = ModelVersion.objects.create(
         pair=parent.pair,
         role=role,
-        line=name,
+        lineage=name,
         number=1,
         parent=parent,
         origin=ModelVersion.Origin.SPLIT,
@@ -250,7 +250,7 @@ def _line(round_: Round, name: str, role: Role, random: Random) -> None:
     Alias.objects.create(
         pair=parent.pair,
         role=role,
-        line=name,
+        lineage=name,
         name=Alias.Name.CHAMPION,
         version=version,
         moved_at=round_.finished_at,

@@ -16,7 +16,7 @@ from coterie.cloud.averaging_job import StoredUpdate
 from coterie.cloud.distill_merge_job import (
     DistillMergeArguments,
     DistillMergeResult,
-    Line,
+    Lineage,
     NoSoundModel,
     TrainedModel,
 )
@@ -53,7 +53,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def trained(pair: Path, place: Path, behaviours: Sequence[tuple[int, ...]], *, line: str = "") -> list[TrainedModel]:
+def trained(pair: Path, place: Path, behaviours: Sequence[tuple[int, ...]], *, lineage: str = "") -> list[TrainedModel]:
     """Devices' models of these behaviours, each a little different from the next."""
     model = msgspec.json.decode((pair / "spec").read_bytes(), type=ModelSpec)
     base = read_parameters(pair / "device", model)
@@ -66,7 +66,7 @@ def trained(pair: Path, place: Path, behaviours: Sequence[tuple[int, ...]], *, l
         payload = Float32Codec().encode(update, seed=0).payload
         sha256 = hashlib.sha256(payload).hexdigest()
         (place / sha256).write_bytes(payload)
-        models.append(TrainedModel(StoredUpdate(str(place / sha256), sha256, 20), str(pair / "device"), line))
+        models.append(TrainedModel(StoredUpdate(str(place / sha256), sha256, 20), str(pair / "device"), lineage))
     return models
 
 
@@ -81,7 +81,7 @@ def arguments(pair: Path, place: Path, models: Sequence[TrainedModel], **changes
         dataset=str(pair / "data.npz"),
         held_out=str(pair / "data.npz"),
         frozen=None,
-        lines=(Line("", str(pair / "cloud"), str(pair / "device")),),
+        lineages=(Lineage("", str(pair / "cloud"), str(pair / "device")),),
         groups_named=0,
         models=tuple(models),
         local={"kind": "sgd"},
@@ -110,7 +110,7 @@ def place_in(directory: Path, name: str) -> Path:
 
 def test_the_cloud_model_learns_from_good_devices_and_the_device_model_from_it(pair: Path, tmp_path: Path) -> None:
     result = merge(pair, tmp_path, trained(pair, tmp_path, [GOOD] * 4))
-    (base,) = result.lines
+    (base,) = result.lineages
     assert base.cloud_before is not None and base.cloud_after is not None
     assert base.device_before is not None and base.device_after is not None
     assert base.cloud_after.accuracy > base.cloud_before.accuracy
@@ -134,7 +134,7 @@ def test_a_kill_at_any_moment_and_another_order_change_no_bit(pair: Path, tmp_pa
         with pytest.raises(KeyboardInterrupt):
             merge_by_distillation(arguments(pair, broken, models[::-1]), die)
     again = merge(pair, broken, models[::-1])
-    assert again.lines == whole.lines
+    assert again.lineages == whole.lineages
     assert again.judged == whole.judged[::-1]
 
 
@@ -142,7 +142,7 @@ def test_with_all_weight_on_the_labels_devices_do_not_matter(pair: Path, tmp_pat
     labels = {**MERGE, "lambda_c": 1}
     good = merge(pair, place_in(tmp_path, "good"), trained(pair, tmp_path, [GOOD]), merge=labels)
     turned = merge(pair, place_in(tmp_path, "turned"), trained(pair, tmp_path, [TURNED]), merge=labels)
-    assert good.lines[0].cloud == turned.lines[0].cloud
+    assert good.lineages[0].cloud == turned.lineages[0].cloud
 
 
 def test_a_poisoned_model_is_dropped(pair: Path, tmp_path: Path) -> None:
@@ -171,21 +171,23 @@ def test_two_behaviours_become_two_groups_that_keep_their_names(pair: Path, tmp_
     models = trained(pair, tmp_path, behaviours)
     affinity = {"kind": "affinity", "least_members": 2}
     split = merge(pair, place_in(tmp_path, "split"), models, groups=affinity, merge={**MERGE, "lambda_c": 0.1})
-    names = [judged.line for judged in split.judged]
+    names = [judged.lineage for judged in split.judged]
     assert len(set(names)) == 2 and names == names[:2] * 3
-    assert split.lines[0].name == "" and {line.name for line in split.lines[1:]} == set(names)
-    assert all(line.cross_entropy_gap_after < line.cross_entropy_gap_before for line in split.lines[1:])
-    own = Line(names[1], str(pair / "cloud"), str(pair / "device"))
-    former = [msgspec.structs.replace(model, line=names[1] if index % 2 else "") for index, model in enumerate(models)]
+    assert split.lineages[0].name == "" and {lineage.name for lineage in split.lineages[1:]} == set(names)
+    assert all(lineage.cross_entropy_gap_after < lineage.cross_entropy_gap_before for lineage in split.lineages[1:])
+    own = Lineage(names[1], str(pair / "cloud"), str(pair / "device"))
+    former = [
+        msgspec.structs.replace(model, lineage=names[1] if index % 2 else "") for index, model in enumerate(models)
+    ]
     again = merge(
         pair,
         place_in(tmp_path, "again"),
         former,
         groups=affinity,
-        lines=(Line("", own.cloud, own.device), own),
+        lineages=(Lineage("", own.cloud, own.device), own),
         groups_named=2,
     )
-    assert [judged.line for judged in again.judged] == ["group-3", names[1]] * 3
+    assert [judged.lineage for judged in again.judged] == ["group-3", names[1]] * 3
 
 
 def test_a_class_that_a_device_lacks_is_zero_in_its_output(pair: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from coterie.accounts.services import create_operator
 from coterie.child.errors import Crashed
 from coterie.child.job import Progress, ReportProgress
-from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, Judged, NewLine, Quality
+from coterie.cloud.distill_merge_job import DistillMergeArguments, DistillMergeResult, Judged, NewLineage, Quality
 from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import PlanDoesNotFit
@@ -77,14 +77,14 @@ def hold(fleet: Sequence[ScriptedDevice], *, at: float) -> Round:
 
 
 def finds(
-    lines: Sequence[str],
+    lineages: Sequence[str],
     *,
     kept: Sequence[bool] = (),
     accuracy: float = 0.9,
     cloud_accuracy: float = 0.9,
     better_for: Sequence[str] = (),
 ) -> Distiller:
-    """A job that finds the devices, in their order of enrolment, to be of these lines; all was 0.9 accurate before."""
+    """A job that finds the devices, in their order of enrolment, to be of these lineages; all was 0.9 accurate."""
 
     def distiller(
         arguments: DistillMergeArguments, cancel: threading.Event, report: ReportProgress
@@ -94,7 +94,7 @@ def finds(
         Path(arguments.checkpoints, "progress").touch()
         report(Progress("teaching", 1, 2))
 
-        def new(name: str) -> NewLine:
+        def new(name: str) -> NewLineage:
             blobs = {}
             for role in ("cloud", "device"):
                 content = f"{arguments.seed} {name} {role}".encode()
@@ -107,8 +107,8 @@ def finds(
                 "device_after": Quality(accuracy, 1.0),
             }
             cross_entropy_gap = 0.5 if name in better_for or not name else 1.5
-            counts = {"models": len(lines), "cloud_epochs": 3, "device_epochs": 4}
-            return NewLine(
+            counts = {"models": len(lineages), "cloud_epochs": 3, "device_epochs": 4}
+            return NewLineage(
                 name=name,
                 **blobs,
                 **counts,
@@ -118,15 +118,15 @@ def finds(
             )
 
         by_payload = {model.update.sha256: model for model in arguments.models}
-        assert len(by_payload) == len(arguments.models) == len(lines)
+        assert len(by_payload) == len(arguments.models) == len(lineages)
         devices = Update.objects.order_by("assignment__device__name").filter(assignment__round__state="merging")
         place = {update.sha256: index for index, update in enumerate(devices)}
         order = [place[model.update.sha256] for model in arguments.models]
         return DistillMergeResult(
-            judged=tuple(Judged(0.25 * index, lines[index], (kept or [True] * 9)[index]) for index in order),
-            lines=tuple(new(name) for name in ("", *sorted({line for line in lines if line}))),
+            judged=tuple(Judged(0.25 * index, lineages[index], (kept or [True] * 9)[index]) for index in order),
+            lineages=tuple(new(name) for name in ("", *sorted({lineage for lineage in lineages if lineage}))),
             silhouettes={"2": 0.5},
-            distances={"group-1": {"group-1": 0.1, "group-2": 0.8}} if "group-2" in lines else {},
+            distances={"group-1": {"group-1": 0.1, "group-2": 0.8}} if "group-2" in lineages else {},
             reason="as the test wants",
         )
 
@@ -147,7 +147,7 @@ def test_both_models_get_a_new_version_and_the_round_says_what_became_of_each_up
     for role in Role:
         version = champion(pair.pk, role)
         assert version is not None and version != before[role]
-        assert (version.parent, version.line, version.origin) == (before[role], "", "merge")
+        assert (version.parent, version.lineage, version.origin) == (before[role], "", "merge")
     assert round_.result_version == champion(pair.pk, Role.DEVICE)
     updates = Update.objects.order_by("assignment__device__name")
     assert [update.kept for update in updates] == [True, False, True, True]
@@ -181,7 +181,7 @@ def test_after_a_split_each_device_has_its_groups_model_and_a_new_device_the_bas
         assert version is not None
         assert manifest_version(device.check_in(later(5))) == str(version.pk)
         assert (version.origin, version.number) == ("split", 1)
-    assert Assignment.objects.filter(round__number=2, base_version__line="group-1").count() == 2
+    assert Assignment.objects.filter(round__number=2, base_version__lineage="group-1").count() == 2
     assert federation.groups.count() == 2
     fresh = ScriptedDevice(make_device("new"))
     base = in_use[""]
@@ -192,7 +192,7 @@ def test_groups_go_on_change_members_and_end(pair: ModelPair) -> None:
     _, fleet = opened(pair)
     merged(hold(fleet, at=0), finds(["group-1", "group-2", "group-1", "group-2"], better_for=["group-1"]))
     first = {name: champion(pair.pk, Role.DEVICE, name) for name in ("group-1", "group-2")}
-    base = ModelVersion.objects.get(pair=pair, role=Role.DEVICE, line="", number=1)
+    base = ModelVersion.objects.get(pair=pair, role=Role.DEVICE, lineage="", number=1)
     assert first["group-2"] is not None and first["group-2"].parameters == base.parameters, "no better, so as it was"
     merged(hold(fleet, at=10), finds(["group-1", "group-1", "group-1", ""], better_for=["group-1"]), at=13)
     second = champion(pair.pk, Role.DEVICE, "group-1")

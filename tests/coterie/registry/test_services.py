@@ -12,7 +12,7 @@ from coterie.registry.errors import (
     UnknownVersion,
 )
 from coterie.registry.models import ModelPair, ModelVersion, Role
-from coterie.registry.selectors import champion, device_blob, lineage, signed_manifest, withdrawn_versions
+from coterie.registry.selectors import ancestry, champion, device_blob, signed_manifest, withdrawn_versions
 from coterie.registry.services import move_champion, publish_version, roll_back, submit_pair
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.errors import WireError
@@ -58,7 +58,7 @@ class TestVersions:
     def test_know_their_ancestors(self) -> None:
         first = make_version(make_pair())
         second = child_of(first, b"second")
-        assert lineage(child_of(second, b"third"))[1:] == [second, first]
+        assert ancestry(child_of(second, b"third"))[1:] == [second, first]
 
 
 class TestChampion:

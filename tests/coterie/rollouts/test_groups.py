@@ -69,19 +69,19 @@ class Divided:
         return {name: [follow(device, now) for device in members] for name, members in self.groups.items()}
 
     def in_use(self) -> dict[str, ModelVersion | None]:
-        """The champion of each line."""
-        return {line: champion(self.pair.pk, Role.DEVICE, line) for line in ("", *NAMES)}
+        """The champion of each lineage."""
+        return {lineage: champion(self.pair.pk, Role.DEVICE, lineage) for lineage in ("", *NAMES)}
 
-    def _publish(self, parent: ModelVersion, line: str, *, in_use: bool) -> ModelVersion:
+    def _publish(self, parent: ModelVersion, lineage: str, *, in_use: bool) -> ModelVersion:
         return publish_version(
             pair_id=self.pair.pk,
             role=Role.DEVICE,
             origin=ModelVersion.Origin.SPLIT if in_use else ModelVersion.Origin.MERGE,
             parent=parent,
-            parameters=keep(f"{line} {in_use}".encode()),
+            parameters=keep(f"{lineage} {in_use}".encode()),
             metrics={},
             now=START,
-            line=line,
+            lineage=lineage,
             in_use=in_use,
         )
 

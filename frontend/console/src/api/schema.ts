@@ -489,7 +489,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Groups; the models of one are the versions of its pair whose line has its name. */
+        /** @description Groups; the models of one are the versions of its pair whose lineage has its name. */
         get: operations["groups_retrieve"];
         put?: never;
         post?: never;
@@ -2474,7 +2474,7 @@ export interface components {
              * @default
              * @example group-1
              */
-            line: string;
+            lineage: string;
             /** @default device */
             role: components["schemas"]["ModelRole"];
             /**
@@ -4235,7 +4235,7 @@ export interface components {
              * @default
              * @example group-1
              */
-            readonly line: string;
+            readonly lineage: string;
             /**
              * @example {
              *       "accuracy": 0.934,
@@ -7795,7 +7795,7 @@ export interface operations {
     versions_list: {
         parameters: {
             query?: {
-                line?: string;
+                lineage?: string;
                 /**
                  * @description * `bootstrap` - Bootstrap
                  *     * `distillation` - Distillation

@@ -106,10 +106,10 @@ function NoSplit({ federation }: { federation: Federation }) {
   return <Empty title="Not divided yet">The first round that publishes says whether one model serves all.</Empty>;
 }
 
-/** One group and its line of versions. */
+/** One group and its lineage. */
 function Card({ group, versions, onMembers }: { group: Group; versions: readonly Version[]; onMembers: () => void }) {
   const used = (role: Version["role"]) => {
-    const version = versions.find((one) => one.role === role && one.line === group.name && one.champion);
+    const version = versions.find((one) => one.role === role && one.lineage === group.name && one.champion);
     return version === undefined ? (
       "–"
     ) : (

@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { placesOf } from "./layout";
 import type { Version } from "./queries";
 
-function version(id: string, role: Version["role"], line = ""): Version {
-  return { id, role, line, number: 1 } as Version;
+function version(id: string, role: Version["role"], lineage = ""): Version {
+  return { id, role, lineage, number: 1 } as Version;
 }
 
 it("gives each model and group a line, and puts what came of something to its right", () => {

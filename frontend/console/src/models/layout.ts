@@ -27,5 +27,5 @@ export function placesOf(graph: Graph): readonly Place[] {
 }
 
 function lineOf(version: Version): string {
-  return `${version.role} ${version.line}`;
+  return `${version.role} ${version.lineage}`;
 }

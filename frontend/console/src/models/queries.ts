@@ -62,6 +62,6 @@ export function comparisonQuery(first: string, second: string) {
 
 /** As people call it: "cloud 2", "device 7", "device 3 of group-1". */
 export function nameOf(version: Version): string {
-  const line = version.line === "" ? "" : ` of ${version.line}`;
-  return `${version.role} ${version.number}${line}`;
+  const lineage = version.lineage === "" ? "" : ` of ${version.lineage}`;
+  return `${version.role} ${version.number}${lineage}`;
 }

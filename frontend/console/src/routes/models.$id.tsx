@@ -83,7 +83,7 @@ function PairPage() {
           call={(via) =>
             api.POST("/api/pairs/{id}/champion/", {
               params: { path: { id } },
-              body: { role: "device", line: "", version: null },
+              body: { role: "device", lineage: "", version: null },
               ...via,
             })
           }
@@ -205,13 +205,13 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
             label="Use this version"
             primary
             blocked={version.champion ? "It is in use." : undefined}
-            confirm={`Whoever follows this line gets ${nameOf(version)}; an open round on another base is abandoned.`}
+            confirm={`Whoever follows this lineage gets ${nameOf(version)}; an open round on another base is abandoned.`}
             done={`${nameOf(version)} is in use.`}
             changes={[PAIRS, VERSIONS]}
             call={(via) =>
               api.POST("/api/pairs/{id}/champion/", {
                 params: { path: { id: pair } },
-                body: { role: version.role, line: version.line, version: version.id },
+                body: { role: version.role, lineage: version.lineage, version: version.id },
                 ...via,
               })
             }

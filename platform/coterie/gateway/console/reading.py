@@ -289,7 +289,7 @@ def _result_of(round_: Round) -> str | None:
 
 def _champion(pair: ModelPair, role: Role) -> str | None:
     wanted = (role, BASE, Alias.Name.CHAMPION)
-    return next((str(a.version_id) for a in pair.aliases.all() if (a.role, a.line, a.name) == wanted), None)
+    return next((str(a.version_id) for a in pair.aliases.all() if (a.role, a.lineage, a.name) == wanted), None)
 
 
 def _reason(code: str, sentence: str) -> Reason | None:
