@@ -1,9 +1,9 @@
-"""Which kinds of a plan a device lacks."""
+"""Which kinds a device lacks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coterie_learning.device_plan import DevicePlan
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
 from coterie_learning.kind_names import DEVICE_SLOTS, KindNames
 from coterie_learning.kinds import FIRST_RELEASE, Kind
 
@@ -23,8 +23,13 @@ def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
     return [NeededKind(slot, kind.name, kind.since) for slot, kind in kinds.items()]
 
 
-def lacking_kinds(plan: DevicePlan, told: KindNames) -> Sequence[NeededKind]:
-    """Those of `plan` that a device lacks which has `told` its kinds; one that told none has those of agent 0.1."""
+def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
+    """Those of this source that a device lacks which has `told` its kinds; one that told none has those of 0.1."""
+    every = (
+        NeededKind(registry.slot, name, kind.since)
+        for registry in (LOCAL, CODEC, PRIVACY, HELP)
+        for name, kind in registry.kinds.items()
+    )
     if not told:
-        return [kind for kind in needed_kinds(plan) if kind.since != FIRST_RELEASE]
-    return [kind for kind in needed_kinds(plan) if kind.name not in told.get(kind.slot, ())]
+        return [kind for kind in every if kind.since != FIRST_RELEASE]
+    return [kind for kind in every if kind.name not in told.get(kind.slot, ())]

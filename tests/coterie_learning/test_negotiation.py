@@ -5,11 +5,10 @@ import pytest
 
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
 from coterie_learning.kind_names import DEVICE_SLOTS, own_kinds
-from coterie_learning.negotiation import NeededKind, lacking_kinds, needed_kinds
-from coterie_learning.plan import SLOTS, parse_plan, presets
+from coterie_learning.kinds import FIRST_RELEASE
+from coterie_learning.negotiation import NeededKind, kinds_lacked, needed_kinds
+from coterie_learning.plan import SLOTS, parse_plan
 from coterie_wire.messages import Capabilities, decode
-
-PLAN = parse_plan({"local": {"kind": "prox"}, "codec": {"kind": "float32"}}).device
 
 
 @pytest.mark.parametrize("slot", SLOTS)
@@ -29,17 +28,29 @@ def test_what_a_device_has_can_be_told() -> None:
     assert decode(Capabilities, msgspec.json.encode(told)) == told
 
 
-@pytest.mark.parametrize("name", presets())
-def test_this_source_lacks_nothing(name: str) -> None:
-    assert lacking_kinds(presets()[name].device, own_kinds()) == []
+def test_this_source_lacks_nothing() -> None:
+    assert kinds_lacked(own_kinds()) == []
 
 
 def test_who_tells_none_has_those_of_the_first_release() -> None:
-    assert lacking_kinds(PLAN, {}) == [kind for kind in needed_kinds(PLAN) if kind.since != "0.1"]
+    every = {name for registry in (LOCAL, CODEC, PRIVACY, HELP) for name in registry.kinds}
+    lacked = kinds_lacked({})
+    assert all(kind.since != FIRST_RELEASE for kind in lacked)
+    assert {"sgd", "int8", "clip", "cartel"} <= every - {kind.name for kind in lacked}
 
 
 def test_what_is_lacking_is_told_with_the_release_that_has_it() -> None:
-    told = {**own_kinds(), "codec": ("int8",), "local": ()}
-    assert lacking_kinds(PLAN, told) == [NeededKind("local", "prox", "0.1"), NeededKind("codec", "float32", "0.1")]
+    told = {**own_kinds(), "codec": tuple(name for name in own_kinds()["codec"] if name != "float32")}
+    assert kinds_lacked(told) == [NeededKind("codec", "float32", "0.1")]
     without_slot = {slot: names for slot, names in own_kinds().items() if slot != "help"}
-    assert lacking_kinds(PLAN, without_slot) == [NeededKind("help", "none", "0.1")]
+    assert {kind.slot for kind in kinds_lacked(without_slot)} == {"help"}
+
+
+def test_a_plan_needs_one_kind_for_each_slot() -> None:
+    plan = parse_plan({"local": {"kind": "prox"}, "codec": {"kind": "float32"}}).device
+    assert {kind.slot: kind.name for kind in needed_kinds(plan)} == {
+        "local": "prox",
+        "codec": "float32",
+        "privacy": "none",
+        "help": "none",
+    }

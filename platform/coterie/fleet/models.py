@@ -63,6 +63,8 @@ class Device(models.Model):
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)
     """Counts as present until then: a socket is no proof of life, a check-in is."""
     capabilities = models.JSONField(default=dict, blank=True)
+    lacks = models.TextField(default="", blank=True, editable=False)
+    """The kinds of plans that it lacks of those that the platform has, see `coterie.fleet.kinds`; blank: none."""
     conditions = models.JSONField(default=dict, blank=True)
     blockers = models.JSONField(default=list, blank=True)
     blocked_by = models.CharField(max_length=64, blank=True)

@@ -15,6 +15,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
 from coterie.core.rows import Row, update_each
+from coterie.fleet.kinds import words_of
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie_wire.messages import Capabilities, CheckIn
@@ -161,6 +162,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         enrolled_with=token,
         enrolled_at=now,
         capabilities=msgspec.to_builtins(capabilities),
+        lacks=words_of(capabilities),
         train_step_s=capabilities.train_step_s,
     )
     tell_consoles("fleet")
@@ -178,9 +180,17 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     if check_in.metadata is not None:
         device.metadata = msgspec.to_builtins(check_in.metadata)
     if check_in.capabilities is not None:
-        device.capabilities = msgspec.to_builtins(check_in.capabilities)
-        device.train_step_s = check_in.capabilities.train_step_s
+        told = _with_known_kinds(device, check_in.capabilities)
+        device.capabilities, device.lacks = msgspec.to_builtins(told), words_of(told)
+        device.train_step_s = told.train_step_s
     return CheckedIn(device, before, check_in)
+
+
+def _with_known_kinds(device: Device, told: Capabilities) -> Capabilities:
+    """What is `told`, with the kinds that are known of the same agent: each start it tells them a check-in later."""
+    if told.kinds or told.agent != device.capabilities.get("agent"):
+        return told
+    return msgspec.structs.replace(told, kinds=device.capabilities.get("kinds", {}))
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -196,7 +206,7 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
     _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
     told = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
-    _keep(("capabilities", "train_step_s"), told)
+    _keep(("capabilities", "lacks", "train_step_s"), told)
     if observe(checked_in, now=now):
         tell_consoles("fleet")
 

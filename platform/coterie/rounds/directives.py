@@ -10,6 +10,7 @@ from django.db import transaction
 
 from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
+from coterie.fleet.kinds import is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
@@ -68,6 +69,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             # A device is not told of the version that it should hold all the same.
             others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.wanted)
             directive = msgspec.structs.replace(directive, withdrawn=others)
+        if not is_of_first_release(device):
+            directive = msgspec.structs.replace(directive, ignores_unknown=True)
         expect_check_in(device=device, check_in_s=directive.check_in_s)
         directives.append(directive)
         if message.progress is not None:
@@ -99,7 +102,7 @@ def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -
         )
     if around.under_way:
         requirements = around.under_way[0].parsed_plan().requirements
-        wait = _why_not_invited(around.under_way[0], around, now)
+        wait = _why_not_invited(device, around.under_way[0], around, now)
     else:
         requirements = None
         wait = reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED
@@ -121,7 +124,7 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     if around.assignment is not None:
         return ()
     if around.under_way:
-        return tuple(_why_not_invited(federation, around, now) for federation in around.under_way)
+        return tuple(_why_not_invited(device, federation, around, now) for federation in around.under_way)
     return (reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED,)
 
 
@@ -143,6 +146,8 @@ def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignmen
     for federation in around.under_way:
         round_ = around.rounds.get(federation.pk)
         if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in around.parts:
+            continue
+        if lacked_by(device, round_.parsed_plan()):
             continue
         assignment = take_place(round_=round_, device=device, now=now)
         if assignment is not None:
@@ -177,8 +182,12 @@ def _first_reason(device: Device) -> Reason | None:
     return why[0] if why else None
 
 
-def _why_not_invited(federation: Federation, around: Surroundings, now: datetime) -> Reason:
+def _why_not_invited(device: Device, federation: Federation, around: Surroundings, now: datetime) -> Reason:
     round_ = around.rounds.get(federation.pk)
+    is_asked = round_ is not None and round_.pk in around.parts
+    lacked = () if is_asked else lacked_by(device, federation.parsed_plan())
+    if lacked:
+        return reasons.lacks_kinds(lacked)
     if round_ is None:
         if federation.state == Federation.State.PAUSED:
             return federation.reason() or reasons.PAUSED

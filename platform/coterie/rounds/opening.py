@@ -69,7 +69,7 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
     if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD) is None:
         return reasons.NO_CLOUD_MODEL
     needed = plan.pace.devices_needed()
-    if eligible_devices(federation, now=now).order_by()[:needed].count() >= needed:
+    if eligible_devices(federation, plan, now=now).order_by()[:needed].count() >= needed:
         return None
     said = round_.reason()
     is_fresh = round_.reason_at is not None and now - round_.reason_at < REASON_LASTS

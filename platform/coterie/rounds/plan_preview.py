@@ -41,9 +41,9 @@ def effects_of(federation: Federation, changes: list[PlanChange], plan: object, 
             else ", ".join(f"{change.field} {_told(change.before)} becomes {_told(change.after)}" for change in fields)
         )
         sentences.append(f"{WORDS[slot]}: {told}.")
-    pace = parse_plan(plan).pace
-    if pace.holds_rounds():
-        needed, ready = pace.devices_needed(), eligible_devices(federation, now=now).count()
+    given = parse_plan(plan)
+    if given.pace.holds_rounds():
+        needed, ready = given.pace.devices_needed(), eligible_devices(federation, given, now=now).count()
         sentences.append(f"A round needs {needed:,} devices to open; {ready:,} could be asked now.")
     return sentences
 

@@ -1,7 +1,8 @@
 """Why rounds and devices wait, and why rounds are abandoned: stable codes, and sentences made of counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from coterie_learning.negotiation import NeededKind
 from coterie_wire.conditions import Reason
 
 MAX_CHARACTERS = 400
@@ -43,6 +44,12 @@ def collecting(*, wanted: int, delivered: int, stages: Mapping[str, int]) -> Rea
 def rolling_out(number: int, sentence: str) -> Reason:
     """The next round begins with whatever version the roll-out leaves in use."""
     return Reason(ROLLING_OUT, f"waits until the roll-out of version {number} has ended: {sentence}"[:MAX_CHARACTERS])
+
+
+def lacks_kinds(lacked: Sequence[NeededKind]) -> Reason:
+    """The device's agent cannot do what the federation's plan asks of it."""
+    needs = ", ".join(f"agent {kind.since} for {kind.slot} {kind.name}" for kind in lacked)
+    return Reason("rounds.lacks_kinds", f"needs {needs}"[:MAX_CHARACTERS])
 
 
 def full(number: int) -> Reason:

@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
+from coterie.fleet.kinds import able_devices
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
@@ -15,6 +16,7 @@ from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
 from coterie_learning.pace import View
+from coterie_learning.plan import Plan
 from coterie_wire.conditions import Reason
 
 
@@ -24,16 +26,21 @@ def active_round(federation: Federation, *, lock: bool = False) -> Round | None:
     return (rounds.select_for_update(of=("self",)) if lock else rounds).first()
 
 
-def eligible_devices(federation: Federation, *, now: datetime) -> QuerySet[Device]:
-    """Members that could be invited now: ready, and with no assignment to work on."""
+def able_members(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
+    """Members that are ready and have all kinds that `plan` asks of devices."""
+    return able_devices(ready_members(federation, now=now), plan)
+
+
+def eligible_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
+    """Members that could be invited now to a round under `plan`: ready, able, and with no assignment to work on."""
     live = Assignment.objects.filter(device=OuterRef("pk"), state__in=Assignment.LIVE)
-    return ready_members(federation, now=now).filter(~Exists(live))
+    return able_members(federation, plan, now=now).filter(~Exists(live))
 
 
 def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
     """Eligible devices that have had no part in this round."""
     part = Assignment.objects.filter(device=OuterRef("pk"), round=round_)
-    return eligible_devices(round_.federation, now=now).filter(~Exists(part))
+    return eligible_devices(round_.federation, round_.parsed_plan(), now=now).filter(~Exists(part))
 
 
 def view_of(round_: Round, *, now: datetime) -> View:
@@ -54,10 +61,13 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
     for (how, code), count in totals_by_status(present, now=now).items():
         if how is not DeviceStatus.READY:
             others[reasons.what_keeps(code or how)] += count
-    eligible = eligible_devices(federation, now=now).count()
+    plan = federation.parsed_plan()
+    able = able_members(federation, plan, now=now).count()
+    eligible = eligible_devices(federation, plan, now=now).count()
     for what, count in (
         ("absent", members(federation).count() - present.count()),
-        ("busy with another federation", ready_members(federation, now=now).count() - eligible),
+        ("without a kind of the plan", ready_members(federation, now=now).count() - able),
+        ("busy with another federation", able - eligible),
     ):
         if count > 0:
             others[what] += count

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from coterie.federations.models import Federation
+from coterie.fleet.kinds import lacked_by
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
 from coterie.transfer.advancing import held_request
@@ -40,8 +41,9 @@ def duties_of(
 
     `asks_about` names the help request that it has not seen the end of.
     """
+    is_able = federation is not None and not lacked_by(device, federation.parsed_plan())
     return Duties(
-        standing=None if federation is None else standing_of(federation),
+        standing=standing_of(federation) if federation is not None and is_able else None,
         help=None if asks_about is None else news_of(device=device, request_id=asks_about, now=now),
         serve=None if waiting is None else _serve(waiting, now),
     )

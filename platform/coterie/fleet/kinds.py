@@ -1,0 +1,48 @@
+"""Which kinds of plans devices lack: kept as words, so that the database finds who has all that a plan needs."""
+
+from collections.abc import Sequence
+
+from django.db.models import Q, QuerySet
+
+from coterie.fleet.models import Device
+from coterie_learning.kinds import FIRST_RELEASE
+from coterie_learning.negotiation import NeededKind, kinds_lacked, needed_kinds
+from coterie_learning.plan import Plan
+from coterie_wire.messages import Capabilities
+
+SEPARATOR = " "
+
+
+def words_of(capabilities: Capabilities) -> str:
+    """The kinds of this platform that a device with `capabilities` lacks, as `Device.lacks` keeps them."""
+    words = sorted(_word(kind) for kind in kinds_lacked(capabilities.kinds))
+    return f"{SEPARATOR}{SEPARATOR.join(words)}{SEPARATOR}" if words else ""
+
+
+def able_devices(devices: QuerySet[Device], plan: Plan) -> QuerySet[Device]:
+    """Those of `devices` that have all kinds that `plan` asks of them."""
+    lacking = Q()
+    for kind in needed_kinds(plan.device):
+        lacking |= Q(lacks__contains=_as_kept(kind))
+    return devices.exclude(lacking)
+
+
+def lacked_by(device: Device, plan: Plan) -> Sequence[NeededKind]:
+    """The kinds that `plan` asks of devices and `device` lacks."""
+    if not device.lacks:
+        return ()
+    return [kind for kind in needed_kinds(plan.device) if _as_kept(kind) in device.lacks]
+
+
+def is_of_first_release(device: Device) -> bool:
+    """Whether its agent is of 0.1, which refuses fields that it does not know."""
+    agent = str(device.capabilities.get("agent", ""))
+    return agent == FIRST_RELEASE or agent.startswith(f"{FIRST_RELEASE}.")
+
+
+def _word(kind: NeededKind) -> str:
+    return f"{kind.slot}:{kind.name}"
+
+
+def _as_kept(kind: NeededKind) -> str:
+    return f"{SEPARATOR}{_word(kind)}{SEPARATOR}"
