@@ -42,9 +42,9 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("1 MiB model, int8", model_of(4, 256), Int8(), 50, (100, 1000), {}),
-    Case("100 MB model, int8", model_of(6, 2048), Int8(), 5, (10, 50), {}),
-    Case("100 MB model, float32", model_of(6, 2048), Float32Codec(), 5, (10, 50), {}),
+    Case("1 MiB model, int8", model_of(4, 256), Int8(), 50, (100, 1000), {100: (281, 65), 1000: (447, 67)}),
+    Case("100 MB model, int8", model_of(6, 2048), Int8(), 5, (10, 50), {10: (125, 771), 50: (355, 771)}),
+    Case("100 MB model, float32", model_of(6, 2048), Float32Codec(), 5, (10, 50), {10: (369, 763), 50: (596, 763)}),
 )
 
 

@@ -10,11 +10,12 @@ from django.conf import settings
 from django.db.models import Count, Max, Q, QuerySet
 
 from coterie.accounts.models import ApiToken
+from coterie.cloud.averaging_job import BlobDamaged
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.merging.models import Merge
+from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelPair
 from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
@@ -26,6 +27,8 @@ SILENT_AFTER = timedelta(days=1)
 WAITING_AFTER = timedelta(hours=1)
 """A round that waits for devices so long will not open by itself soon."""
 RECENT = timedelta(days=1)
+DAMAGED = "update.damaged"
+"""The fault of an update that is the disk's, not its device's."""
 ABANDONED_IN_A_ROW = 3
 EXPIRES_WITHIN = timedelta(days=7)
 DISK_FREE_BYTES = 2 << 30
@@ -284,6 +287,59 @@ def _rejected_updates(now: datetime) -> Iterator[Repair]:
         )
 
 
+def _distrusted_devices(now: datetime) -> Iterator[Repair]:
+    """Merges left out what a device sent: it would have decided them."""
+    faulty = Update.objects.filter(merge__finished_at__gte=now - RECENT).exclude(fault_code__in=["", DAMAGED])
+    rows = faulty.filter(device__state=Device.State.ENROLLED, device__paused_at=None).order_by("received_at")
+    for device in Device.objects.filter(pk__in=rows.values("device")):
+        updates = rows.filter(device=device).select_related("merge__federation")
+        last = updates.last()
+        assert last is not None and last.merge is not None, "it was found a moment ago"
+        yield Repair(
+            key=f"device_distrusted:{device.pk}",
+            code=last.fault_code,
+            severity="warning",
+            sentence=f"Merges left out {updates.count()} of {device}'s updates within a day, the last in round "
+            f"{last.merge.number} of {last.merge.federation.slug}: {last.fault_sentence}.",
+            advice="Pause it until you know why: rounds then ask it no more. Its data or its owner may be at fault.",
+            subject_kind="fleet.device",
+            subject_id=str(device.pk),
+            subject_name=str(device),
+            since=last.received_at,
+            remedies=(
+                Remedy("Pause it", "fleet.pause_device", "POST", f"/api/devices/{device.pk}/pause/"),
+                Remedy("See the device", "", "GET", f"/api/devices/{device.pk}/"),
+            ),
+        )
+
+
+def _damaged_files(now: datetime) -> Iterator[Repair]:
+    """Merges found files that are no longer what was stored: of updates, which cost these, or of a version."""
+    merges = Merge.objects.filter(finished_at__gte=now - RECENT).select_related("federation", "round")
+    updates = Update.objects.filter(merge__in=merges, fault_code=DAMAGED)
+    for code, found in (
+        (BlobDamaged.code, merges.filter(reason_code=BlobDamaged.code)),
+        (DAMAGED, merges.filter(pk__in=updates.values("merge"))),
+    ):
+        merge = found.order_by("finished_at").last()
+        if merge is None:
+            continue
+        lost = "; it was abandoned" if code == BlobDamaged.code else ", which left damaged updates out"
+        yield Repair(
+            key=f"files_damaged:{code}",
+            code=code,
+            severity="error",
+            sentence="Files on the disk are no longer what was stored, as was last found by the merge of round "
+            f"{merge.number} of {merge.federation.slug}{lost}.",
+            advice="Look into the disk's health. Restore the files, or roll back to a version whose files are sound.",
+            subject_kind="rounds.round",
+            subject_id=str(merge.round.pk),
+            subject_name=str(merge.round),
+            since=merge.finished_at,
+            remedies=(Remedy("See the pair's versions", "", "GET", f"/api/pairs/{merge.federation.pair_id}/"),),
+        )
+
+
 def _unconfined_jobs(_now: datetime) -> Iterator[Repair]:
     """The latest job looked at somebody's program without all that should confine it."""
     job = TrainingJob.objects.filter(started_at__isnull=False).select_related("pair").order_by("-started_at").first()
@@ -393,6 +449,8 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _troubled_merges,
     _mergeable_rounds,
     _rejected_updates,
+    _distrusted_devices,
+    _damaged_files,
     _unconfined_jobs,
     _silent_devices,
     _foreign_keys,

@@ -15,8 +15,8 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.fleet.services import EnrolledDevice, revoke_device
-from coterie.merging.models import Merge
+from coterie.fleet.services import EnrolledDevice, pause_device, revoke_device
+from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelPair
 from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import advance_federation
@@ -24,12 +24,14 @@ from coterie.rounds.models import Assignment, Round
 from tests.coterie.world import (
     START,
     fleet_of,
+    in_this_process,
     later,
     make_dataset,
     make_device,
     make_federation,
     make_pair,
     make_version,
+    merge_round,
 )
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +147,48 @@ def test_rejected_updates_are_counted_by_why(running: Federation) -> None:
     found = faults()["updates_rejected"]
     assert (found.code, "2 devices" in found.sentence) == ("update.not_finite", True)
     assert "updates_rejected" not in faults(25 * HOUR)
+
+
+def left_out(running: Federation, code: str) -> Device:
+    """The device of an update that a merge has left out."""
+    device, *_ = devices = fleet_of(2)
+    for one in devices:
+        one.check_in(START)
+    for number, one in enumerate(devices):
+        assignment = one.check_in(START).assignment
+        assert assignment is not None
+        one.deliver(assignment.assignment, START, seed=number)
+    advance_federation(federation_id=running.pk, now=later(1))
+    merge_round(Round.objects.get(state="merging"), clock=lambda: later(1), merger=in_this_process)
+    Update.objects.filter(device=device.row).update(fault_code=code, fault_sentence="its norm is 9000")
+    return device.row
+
+
+def test_a_device_whose_update_was_left_out_may_be_paused(running: Federation) -> None:
+    device = left_out(running, "update.outlier")
+    found = faults()["device_distrusted"]
+    assert found.subject_id == str(device.pk)
+    assert "its norm is 9000" in found.sentence
+    assert (found.remedies[0].action, found.remedies[0].path) == (
+        "fleet.pause_device",
+        f"/api/devices/{device.pk}/pause/",
+    )
+    pause_device(device=device, now=later(2))
+    assert "device_distrusted" not in faults()
+    assert "files_damaged" not in faults()
+
+
+def test_a_damaged_update_is_the_disks_fault(running: Federation) -> None:
+    left_out(running, "update.damaged")
+    assert "device_distrusted" not in faults()
+    assert faults()["files_damaged"].code == "update.damaged"
+
+
+def test_a_damaged_base_is_the_disks_fault(running: Federation) -> None:
+    left_out(running, "")
+    Merge.objects.update(reason_code="merge.blob_damaged")
+    assert "abandoned" in faults()["files_damaged"].sentence
+    assert "files_damaged" not in faults(25 * HOUR)
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "One device has"), (2, "2 devices have")])
