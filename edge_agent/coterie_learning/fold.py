@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean
+from coterie_learning.local import DELTA
 from coterie_learning.merge import Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.payloads import row_spans
@@ -67,19 +68,24 @@ def fold_parameters(
     base: Read,
     state: Remembered | None,
     *,
+    parts: Sequence[str] = (DELTA,),
     block: int | None = None,
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; numbers that it makes may be not finite.
 
-    `state` is what the merge that made `base` remembered; None, where no such merge did. `block` is how many parameters
-    are treated at once, which no bit depends on. Raises OSError or WireError
+    `state` is what the merge that made `base` remembered; None, where no such merge did. `parts` are those of the
+    updates. `block` is how many parameters are treated at once, which no bit depends on. Raises OSError or WireError
     ``tensors.malformed`` where an update can no longer be read.
     """
     aggregates, most = (_sums, BLOCK) if merge.reads == "sums" else (_columns, max(1, COLUMNS // len(updates)))
     for spans in blocks(specs, block or most):
         begun = {name: base(*span) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
-        aggregate = aggregates(merge, spans, updates)
+        aggregate = {
+            name if part == DELTA else f"{part}.{name}": found
+            for part in parts
+            for name, found in aggregates(merge, part, spans, updates).items()
+        }
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller looks for what is not finite
             finished = merge.finish(aggregate, begun, before)
             parameters = {name: tensor.astype(np.float32) for name, tensor in finished.parameters.items()}
@@ -100,6 +106,7 @@ def fold_in_memory(
     base: Tensors,
     state: ServerState | None,
     *,
+    parts: Sequence[str] = (DELTA,),
     block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model that is at hand, with all its blocks put together. Raises what that raises."""
@@ -110,7 +117,7 @@ def fold_in_memory(
     )
     notes = found.state.notes
     read = partial(_whole, base)
-    for part in fold_parameters(merge, specs, updates, read, remembered, block=block):
+    for part in fold_parameters(merge, specs, updates, read, remembered, parts=parts, block=block):
         notes = part.state.notes
         for name, span in part.spans.items():
             found.parameters[name].reshape(-1)[span.start : span.stop] = part.parameters[name]
@@ -156,7 +163,7 @@ def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span
         yield spans
 
 
-def _sums(_merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+def _sums(_merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
     """The weighted means of the updates."""
     totals = {name: np.zeros(span.stop - span.start, np.int64) for name, span in spans.items()}
     for begin in range(0, len(updates), TOGETHER):
@@ -166,9 +173,9 @@ def _sums(_merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) 
             for name, span in spans.items():
                 together: list[WeightedCodes] = []
                 for update, file in zip(group, opened, strict=True):
-                    coded = file.coded(*span)
+                    coded = file.coded(*span, part=part)
                     if coded is None:
-                        add_numbers(totals[name], file.numbers(*span), update.weight)
+                        add_numbers(totals[name], file.numbers(*span, part=part), update.weight)
                     else:
                         together.append(WeightedCodes(coded, update.weight))
                 if together:
@@ -177,13 +184,13 @@ def _sums(_merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) 
     return {name: mean(total, weight) for name, total in totals.items()}
 
 
-def _columns(merge: Merge, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
     """What the merge makes of the updates' numbers, sorted in each column, so that no order of updates is seen."""
     columns = {name: np.empty((len(updates), span.stop - span.start), np.float32) for name, span in spans.items()}
     for index, update in enumerate(updates):
         with update.open() as file:
             for name, span in spans.items():
-                columns[name][index] = file.numbers(*span) + np.float32(0)  # one zero, not two
+                columns[name][index] = file.numbers(*span, part=part) + np.float32(0)  # one zero, not two
     for numbers in columns.values():
         numbers.sort(axis=0)
     return {name: merge.combine(numbers) for name, numbers in columns.items()}

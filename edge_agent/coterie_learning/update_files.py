@@ -1,7 +1,7 @@
 """Uploaded updates, read a span of parameters at a time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,13 +9,13 @@ import numpy as np
 from coterie_learning.codec import Codec
 from coterie_learning.exact_sum import LARGEST
 from coterie_learning.heads import output_layer, update_specs
-from coterie_learning.local import Scope
+from coterie_learning.local import DELTA, Local
 from coterie_learning.payloads import Coded, Extent, Payload
 from coterie_learning.updates import split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
-from coterie_wire.tensor_files import Source
+from coterie_wire.tensor_files import Source, first_file
 from coterie_wire.tensors import Float32, Tensors, encoded_bytes
 
 
@@ -24,10 +24,10 @@ class Contents(NamedTuple):
 
     model: ModelSpec
     codec: Codec
-    scope: Scope
+    local: Local
 
     def open(self, source: Source, classes: Sequence[int]) -> "UpdateFile":
-        """The update in `source`, whose statistics are read and whose header is checked.
+        """The update in `source`, whose statistics are read and whose headers are checked.
 
         Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``,
         ``update.wrong_classes`` or ``update.not_finite``.
@@ -35,54 +35,70 @@ class Contents(NamedTuple):
         specs = gathered(self.model)
         begin = encoded_bytes(specs) if specs else 0
         statistics = split_update(source.read(0, begin), self.model).statistics
-        expected = update_specs(self.model, self.scope, classes)
-        payload = self.codec.open(source.after(begin), expected=expected)
-        return UpdateFile(self, payload, statistics, classes)
+        expected = update_specs(self.model, self.local.scope(), classes)
+        rest, payloads = source.part(begin, source.size_bytes), {}
+        for part in self.local.parts:
+            file = rest if part == self.local.parts[-1] else _first(rest)
+            rest = rest.part(file.size_bytes, rest.size_bytes)
+            payloads[part] = self.codec.open(file, expected=expected)
+        return UpdateFile(self, payloads, statistics, classes)
+
+
+def _first(source: Source) -> Source:
+    try:
+        return first_file(source)
+    except WireError as error:
+        raise WireError("update.malformed", error.detail) from error
 
 
 class UpdateFile:
     """An update that is open."""
 
-    def __init__(self, contents: Contents, payload: Payload, statistics: Tensors, classes: Sequence[int]) -> None:
+    def __init__(
+        self, contents: Contents, payloads: Mapping[str, Payload], statistics: Tensors, classes: Sequence[int]
+    ) -> None:
         self.statistics = statistics
         """As the device gathered them."""
-        self._contents, self._payload, self._classes = contents, payload, list(classes)
-        self._customised = output_layer(contents.model) if contents.scope.head == "seen" else ()
+        self._contents, self._payloads, self._classes = contents, payloads, list(classes)
+        self._customised = output_layer(contents.model) if contents.local.scope().head == "seen" else ()
 
     def extent(self) -> Extent:
-        """How large it is; looks at every number.
+        """How large it is, all its parts together; looks at every number.
 
         Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
         """
-        extent = self._payload.extent()
+        extents = [payload.extent() for payload in self._payloads.values()]
+        extent = Extent(max(one.bound for one in extents), math.hypot(*(one.norm for one in extents)))
         if extent.bound >= LARGEST:
             raise WireError("update.out_of_range", f"parameters differ by up to {extent.bound:g}, {LARGEST:g} or more")
         return extent
 
-    def coded(self, name: str, start: int, stop: int) -> Coded | None:
+    def coded(self, name: str, start: int, stop: int, *, part: str = DELTA) -> Coded | None:
         """Parameters [start, stop) of tensor `name` as integers times scales, where the codec has that and holds them.
 
         Raises OSError or WireError ``tensors.malformed``.
         """
-        if not self._contents.codec.summable or name not in self._payload.specs or name in self._customised:
+        payload = self._payloads[part]
+        if not self._contents.codec.summable or name not in payload.specs or name in self._customised:
             return None
-        return self._payload.coded(name, start, stop)
+        return payload.coded(name, start, stop)
 
-    def numbers(self, name: str, start: int, stop: int) -> Float32:
+    def numbers(self, name: str, start: int, stop: int, *, part: str = DELTA) -> Float32:
         """Parameters [start, stop) of tensor `name`, zero wherever nothing was trained.
 
         Raises OSError or WireError ``tensors.malformed``.
         """
-        if name not in self._payload.specs:
+        payload = self._payloads[part]
+        if name not in payload.specs:
             return np.zeros(stop - start, np.float32)
         if name in self._customised:
-            return self._placed(name)[start:stop]
-        return self._payload.numbers(name, start, stop)
+            return self._placed(payload, name)[start:stop]
+        return payload.numbers(name, start, stop)
 
-    def _placed(self, name: str) -> Float32:
+    def _placed(self, payload: Payload, name: str) -> Float32:
         """A tensor of the output layer, of which the update holds the rows of some classes."""
-        shape = self._payload.specs[name].shape
+        shape = payload.specs[name].shape
         whole = np.zeros((self._contents.model.classes, math.prod(shape[1:])), np.float32)
-        rows = self._payload.numbers(name, 0, math.prod(shape))
+        rows = payload.numbers(name, 0, math.prod(shape))
         whole[self._classes] = rows.reshape(len(self._classes), -1)
         return whole.reshape(-1)

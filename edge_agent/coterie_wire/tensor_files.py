@@ -21,6 +21,7 @@ from coterie_wire.tensors import (
     Array,
     Header,
     PlannedFile,
+    file_bytes,
     head_bytes,
     planned_file,
     read_header,
@@ -37,8 +38,8 @@ class Source(Protocol):
     def read(self, start: int, stop: int) -> bytes | memoryview:
         """Those from `start` up to `stop`, fewer only where the source ends before. Raises OSError."""
 
-    def after(self, begin: int) -> "Source":
-        """What comes at position `begin` and after."""
+    def part(self, begin: int, end: int) -> "Source":
+        """What comes from position `begin` up to `end`, as a source of its own."""
 
 
 class InMemory(NamedTuple):
@@ -53,8 +54,8 @@ class InMemory(NamedTuple):
     def read(self, start: int, stop: int) -> memoryview:
         return memoryview(self.data)[start:stop]
 
-    def after(self, begin: int) -> "InMemory":
-        return InMemory(memoryview(self.data)[begin:])
+    def part(self, begin: int, end: int) -> "InMemory":
+        return InMemory(memoryview(self.data)[begin:end])
 
 
 class OpenFile(NamedTuple):
@@ -67,8 +68,8 @@ class OpenFile(NamedTuple):
     def read(self, start: int, stop: int) -> bytes:
         return os.pread(self.descriptor, stop - start, self.begin + start)
 
-    def after(self, begin: int) -> "OpenFile":
-        return OpenFile(self.descriptor, self.size_bytes - begin, self.begin + begin)
+    def part(self, begin: int, end: int) -> "OpenFile":
+        return OpenFile(self.descriptor, end - begin, self.begin + begin)
 
 
 SMALL_BYTES = 1 << 20
@@ -117,8 +118,16 @@ class TensorFile(NamedTuple):
 
 def open_tensors(source: Source) -> TensorFile:
     """Raises OSError or WireError ``tensors.malformed``."""
-    head = source.read(0, head_bytes(source.read(0, 8), size_bytes=source.size_bytes))
-    return TensorFile(source, _header(bytes(head), source.size_bytes))
+    return TensorFile(source, _header(_head(source), source.size_bytes))
+
+
+def first_file(source: Source) -> Source:
+    """The tensor file that `source` begins with. Raises OSError or WireError ``tensors.malformed``."""
+    return source.part(0, file_bytes(_head(source), size_bytes=source.size_bytes))
+
+
+def _head(source: Source) -> bytes:
+    return bytes(source.read(0, head_bytes(source.read(0, 8), size_bytes=source.size_bytes)))
 
 
 @lru_cache(maxsize=8)

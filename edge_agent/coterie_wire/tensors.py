@@ -148,23 +148,24 @@ def read_header(data: bytes | memoryview, *, size_bytes: int | None = None) -> H
     )
 
 
-def file_bytes(data: bytes | memoryview) -> int:
+def file_bytes(data: bytes | memoryview, *, size_bytes: int | None = None) -> int:
     """The size of the tensor file that `data` begins with, by its header; `read_header` checks the rest.
+
+    Where `data` is but the head, `size_bytes` are all that there are.
 
     Raises WireError ``tensors.malformed``.
     """
-    body = 8 + int.from_bytes(data[:8], "little")
-    if not 8 < body <= min(len(data), 8 + MAX_HEADER_BYTES):
-        raise _malformed(f"a header of {body - 8} bytes in a file of {len(data)}; at most {MAX_HEADER_BYTES} are read")
+    there = len(data) if size_bytes is None else size_bytes
+    body = head_bytes(data, size_bytes=there)
     try:
         fields = from_json(data[8:body], dict[str, msgspec.Raw])
         ends = [from_json(field, _Entry).data_offsets[1] for name, field in fields.items() if name != METADATA]
     except UNREADABLE as error:
         raise _malformed(f"header: {error}") from error
-    size_bytes = body + max(ends, default=0)
-    if size_bytes > len(data):
-        raise _malformed(f"the tensors end at byte {size_bytes} of {len(data)}")
-    return size_bytes
+    end = body + max(ends, default=0)
+    if end > there:
+        raise _malformed(f"the tensors end at byte {end} of {there}")
+    return end
 
 
 def view_tensors(data: bytes | memoryview, header: Header, *, expected: tuple[TensorSpec, ...]) -> Mapping[str, Array]:

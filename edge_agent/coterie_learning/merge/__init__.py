@@ -65,5 +65,8 @@ class Merge(Kind, frozen=True):
         raise NotImplementedError
 
     def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
-        """The new parameters: `base` and the mean or combined update `aggregate`, if a kind does no more."""
+        """The new parameters: `base` and the mean or combined update `aggregate`, if a kind does no more.
+
+        Of what devices send besides (`Local.parts`), `aggregate` has the mean or combined number as ``PART.NAME``.
+        """
         return Finished({name: tensor + aggregate[name] for name, tensor in base.items()}, state)

@@ -54,7 +54,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     NotFinite or MalformedDataset.
     """
     merge, model = MERGE.parse(arguments.merge), arguments.model
-    contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope())
+    contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
     with ExitStack() as files:
         read = _reader(_verified(arguments.base, files), model)
         state = None
@@ -74,7 +74,13 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         samples = [update.samples for update in kept]
         merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)), statistics)
         counted = _counted(kept, contents, weights(merge.counted(samples)))
-        _write(arguments, merge, merged, fold_parameters(merge, model.parameters, counted, read, state), report)
+        _write(
+            arguments,
+            merge,
+            merged,
+            fold_parameters(merge, model.parameters, counted, read, state, parts=contents.local.parts),
+            report,
+        )
     output, state_output = Path(arguments.output), Path(arguments.state_output)
     base_quality, candidate_quality = _measured(arguments.held_out, model, (Path(arguments.base.path), output))
     return MergeResult(

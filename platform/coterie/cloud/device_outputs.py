@@ -56,7 +56,7 @@ def compute_outputs(
     accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
     session = open_session(Path(arguments.predict).read_bytes())
     frozen = read_frozen(arguments.frozen, arguments.model)
-    contents = Contents(arguments.model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local).scope())
+    contents = Contents(arguments.model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
     for index in range(len(accuracies), len(models)):
         parameters = rebuild(models[index], contents)
         probabilities = _probabilities(session, parameters, dataset, frozen)
@@ -82,7 +82,11 @@ def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:
     with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
         learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
     parameters = {**learned, **found.statistics}
-    return mask_unseen(parameters, output_layer(model), update.classes) if contents.scope.head == "seen" else parameters
+    return (
+        mask_unseen(parameters, output_layer(model), update.classes)
+        if contents.local.scope().head == "seen"
+        else parameters
+    )
 
 
 def _probabilities(

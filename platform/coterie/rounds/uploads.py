@@ -219,7 +219,7 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
 def _keep_verified(upload: Upload, assignment: Assignment) -> None:
     """Keep what has arrived if it is what the plan asks for; it is read as a stream, whatever its size."""
     plan = assignment.round.parsed_plan()
-    contents = Contents(_model(assignment), plan.codec, plan.local.scope())
+    contents = Contents(_model(assignment), plan.codec, plan.local)
     with UPLOADS.verified(assignment.pk, sha256=upload.sha256) as file:
         contents.open(OpenFile(file.fileno(), upload.size_bytes), upload.classes).extent()
         updates_of(assignment.round_id).put_verified(file, BlobRef(upload.sha256, upload.size_bytes))

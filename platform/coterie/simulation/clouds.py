@@ -65,7 +65,7 @@ class AveragingCloud:
 
     def __init__(self, plan: Plan, first: NeuralLearner) -> None:
         self._merge, self._version = plan.merge, Version(first)
-        self._contents = Contents(first.graphs.spec, plan.codec, plan.local.scope())
+        self._contents = Contents(first.graphs.spec, plan.codec, plan.local)
         self._state: ServerState | None = None
 
     def version_for(self, device: Device) -> Version:  # noqa: ARG002 - all devices share it
@@ -79,12 +79,14 @@ class AveragingCloud:
             return
         found = weights(merge.counted([deliveries[place].samples for place in kept]))
         counted = [Counted(opens[place], weight) for place, weight in zip(kept, found, strict=True)]
-        folded = fold_in_memory(merge, spec.parameters, counted, base.parameters, self._state)
+        folded = fold_in_memory(
+            merge, spec.parameters, counted, base.parameters, self._state, parts=self._contents.local.parts
+        )
         if all(np.isfinite(tensor).all() for tensor in folded.parameters.values()):
             self._version = Version(base.beginning_with(folded.parameters))
             self._state = folded.state
 
     @contextmanager
     def _opened(self, delivery: Delivery) -> Iterator[UpdateFile]:
-        classes = delivery.seen if self._contents.scope.head == "seen" else ()
+        classes = delivery.seen if self._contents.local.scope().head == "seen" else ()
         yield self._contents.open(InMemory(delivery.payload), classes)

@@ -8,7 +8,7 @@ from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import weights
 from coterie_learning.fold import Counted, Folded, fold_in_memory
-from coterie_learning.local import WHOLE
+from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge import Merge, ServerState
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -28,7 +28,7 @@ def folded(
     """The merge of `updates`, which have one sample each unless it is said."""
     specs = tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in base.items())
     model = ModelSpec.of_classifier(inputs=(), classes=3, batch_size=1, parameters=specs)
-    contents = Contents(model, codec or Float32Codec(), WHOLE)
+    contents = Contents(model, codec or Float32Codec(), Sgd())
     found = weights(merge.counted(samples or [1] * len(updates)))
     counted = [
         Counted(partial(_opened, contents, contents.codec.encode(update, seed=7).payload), weight)
