@@ -69,6 +69,7 @@ async def test_a_device_joins_checks_in_and_leaves(http: httpx.AsyncClient) -> N
         (b"\xff\xfe", 422, "wire.malformed"),
         (b"[" * 100_000, 422, "wire.malformed"),
         (b'{"protocol": 1}', 422, "wire.malformed"),
+        (json.dumps({**CHECK_IN, "version": 1}).encode(), 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "conditions": {"temperature_c": float("nan")}}).encode(), 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "version": "zero\0byte"}).encode(), 422, "wire.malformed"),
         (json.dumps({**CHECK_IN, "protocol": 99}).encode(), 422, "wire.protocol"),
@@ -128,12 +129,17 @@ async def test_unknown_addresses(
     assert_problem(await http.request(method, path, content=b"{}", headers=bearer), 404, code)
 
 
+async def test_a_field_that_is_not_known_is_passed_over(http: httpx.AsyncClient, bearer: dict[str, str]) -> None:
+    answer = await http.post("check-in", json={**CHECK_IN, "surprise": 1}, headers=bearer)
+    assert answer.status_code == 200
+
+
 async def test_check_ins_that_come_together_are_answered_together(
     http: httpx.AsyncClient, enrol: Callable[..., EnrolledDevice], now: datetime
 ) -> None:
     devices = await in_thread(lambda: [enrol() for _ in range(8)])
     await in_thread(lambda: revoke_device(device=devices[0].device, now=now))
-    bodies = [CHECK_IN, {"protocol": PROTOCOL}, *[CHECK_IN] * 6]
+    bodies = [CHECK_IN, {**CHECK_IN, "version": 1}, *[CHECK_IN] * 6]
 
     async def check_in(device: EnrolledDevice, body: object) -> httpx.Response:
         return await http.post("check-in", json=body, headers={"Authorization": f"Bearer {device.credential}"})
