@@ -50,6 +50,8 @@ def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
         torch.from_numpy(made_up(spec, SAMPLES, generator, ranges, filled=filled, flag=flag)) for spec in specs
     )
     made_of = f"made-up samples ({tell_ranges(cloud.signature.inputs, ranges)})"
+    for tensor in cloud.parameters.values():
+        tensor.grad = None
     try:
         output = cloud.train_logits(inputs)
         judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)

@@ -23,6 +23,19 @@ from coterie_wire.contract import at_length, filler
 from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
 
 TRIED_STEPS = 3
+aten = torch.ops.aten
+MASKS = {
+    aten.masked_fill.Scalar,
+    aten.masked_fill_.Scalar,
+    aten.masked_fill.Tensor,
+    aten.where.self,
+    aten.where.ScalarSelf,
+    aten.where.ScalarOther,
+    aten.where.Scalar,
+    aten.full.default,
+    aten.full_like.default,
+}
+"""Operators that write infinity where they are told to."""
 
 
 def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
@@ -124,7 +137,7 @@ def _why_not_finite(
 
 
 def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) -> str | None:
-    """The first operator of the model that gives what is not a number, else the first that gives what is infinite."""
+    """The operator of the model that first leaves the finite numbers."""
     finder = _Finder(program.graph_module)
     inputs = iter(batch.dataset.inputs.values())
     values: list[Tensor] = []
@@ -141,21 +154,23 @@ def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) 
             finder.run(*values)
     except REFUSALS:
         return None
-    return finder.no_number or finder.infinite
+    return finder.found
 
 
 class _Finder(Interpreter):
-    """Runs a program in PyTorch and remembers the first operators that give unusual numbers."""
+    """Runs a program in PyTorch and remembers the first operator that makes unusual numbers of usual ones.
 
-    no_number: str | None = None
-    infinite: str | None = None
+    What makes masks of minus infinity means to; then it is the first one after it that gives what is no number.
+    """
+
+    found: str | None = None
 
     def run_node(self, n: Node) -> object:
-        found = super().run_node(n)
-        if isinstance(found, Tensor) and found.is_floating_point() and n.op == "call_function":
-            told = f"what operator {n.target} in {place_of(n)} gives"
-            if self.no_number is None and bool(torch.isnan(found).any()):
-                self.no_number = told
-            if self.infinite is None and bool(torch.isinf(found).any()):
-                self.infinite = told
-        return found
+        given = super().run_node(n)
+        if self.found is None and n.op == "call_function" and isinstance(given, Tensor) and given.is_floating_point():
+            taken = [self.env[source] for source in n.all_input_nodes]
+            usual = all(bool(torch.isfinite(value).all()) for value in taken if isinstance(value, Tensor))
+            makes_infinite = usual and n.target not in MASKS and bool(torch.isinf(given).any())
+            if makes_infinite or bool(torch.isnan(given).any()):
+                self.found = f"what operator {n.target} in {place_of(n)} gives"
+        return given
