@@ -10,6 +10,7 @@ from coterie.core.events import wake_device
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.transfer import reasons
+from coterie.transfer.clock import follow_clock
 from coterie.transfer.jobs import ADVANCE
 from coterie.transfer.matching import find_helper
 from coterie.transfer.models import HelpRequest, Transfer
@@ -47,6 +48,7 @@ def sweep(*, now: datetime) -> None:
 
     What fails for one request holds up no other. Raises ExceptionGroup when all have had their turn.
     """
+    follow_clock(now=now)
     failures: list[Exception] = []
     for request_id in due_requests(now=now):
         try:

@@ -356,3 +356,18 @@ def test_who_may_send_nothing_over_its_network_is_not_asked(members: list[Member
     target.ask(1, later(1))
     sweep(now=later(1))
     assert (Transfer.objects.get().helper == helper.row) is asked
+
+
+def test_a_clock_that_is_set_back_lengthens_nothing(members: list[Member]) -> None:
+    target, *_ = members
+    target.ask(1, later(1))
+    sweep(now=later(1))
+    before = stands("matched", "transfer.telling")
+    transfer = Transfer.objects.get()
+    had = (before.due_at - later(1), transfer.due_at - later(1))
+    sweep(now=later(-3600))
+    request = HelpRequest.objects.get()
+    transfer.refresh_from_db()
+    assert (request.due_at - later(-3600), transfer.due_at - later(-3600)) == had
+    sweep(now=later(-3590))
+    assert HelpRequest.objects.get().due_at == request.due_at
