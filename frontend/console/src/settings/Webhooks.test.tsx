@@ -23,7 +23,7 @@ it("makes a webhook and shows its secret once", async () => {
   answers("post", "/api/webhooks/", async (request) => {
     sent.push(await request.json());
     hooks = [HOOK];
-    return { ...HOOK, secret: "cow_secret" };
+    return { ...HOOK, secret: "whsec_c2VjcmV0" };
   });
   await show(<Webhooks search={{}} onSearch={() => undefined} />);
   expect(await screen.findByText("No webhook yet")).toBeDefined();
@@ -35,7 +35,7 @@ it("makes a webhook and shows its secret once", async () => {
   await userEvent.click(await screen.findByRole("option", { name: "a job fails" }));
   await waitFor(() => expect(make.getAttribute("aria-disabled")).toBe("false"));
   await userEvent.click(make);
-  expect(await screen.findByText("cow_secret")).toBeDefined();
+  expect(await screen.findByText("whsec_c2VjcmV0")).toBeDefined();
   expect(sent).toEqual([{ name: HOOK.name, url: HOOK.url, events: HOOK.events }]);
   expect(await screen.findByText(HOOK.url)).toBeDefined();
 });
