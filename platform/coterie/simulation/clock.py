@@ -9,6 +9,10 @@ DAY_S = 24 * HOUR_S
 Deed = Callable[[], None]
 
 
+def _nothing() -> None:
+    """Nobody watches."""
+
+
 class Clock:
     """Nothing waits: time jumps from one deed to the next."""
 
@@ -22,9 +26,10 @@ class Clock:
         heapq.heappush(self._planned, (max(time_s, self.now_s), self._count, deed))
         self._count += 1
 
-    def run(self, *, until_s: float) -> None:
+    def run(self, *, until_s: float, after_each: Deed = _nothing) -> None:
         """Do everything planned for before `until_s`, and what those deeds plan for before it."""
         while self._planned and self._planned[0][0] < until_s:
             self.now_s, _, deed = heapq.heappop(self._planned)
             deed()
+            after_each()
         self.now_s = until_s

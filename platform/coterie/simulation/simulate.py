@@ -1,6 +1,6 @@
 """A plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from coterie.evaluation.datasets import Dataset
@@ -15,6 +15,7 @@ from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.local_training import LocalTraining
 from coterie.simulation.outcome import DeviceOutcome, Outcome, Recovery, accuracies, by_tick, summary
 from coterie.simulation.pooling import Pooling, Retraining, train_on
+from coterie.simulation.progress import Progress, Report
 from coterie.simulation.recovery import batches_to_recover
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
@@ -29,9 +30,6 @@ from coterie_wire.conditions import Requirements
 if TYPE_CHECKING:
     from coterie.simulation.cloud_model import CloudModel, Pair
     from coterie.simulation.distilling_cloud import DistillingCloud
-
-Report = Callable[[int, int], None]
-"""Told batches met by all devices, and how many there are."""
 
 
 class _Parts(NamedTuple):
@@ -57,7 +55,7 @@ def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: in
     parts = _parts(contender, world, first, local, cloud)
     for part in parts.every:
         part.begin()
-    _run(world, parts.every, report)
+    _run(world, parts, report)
     return _outcome(contender, world, parts)
 
 
@@ -158,21 +156,25 @@ def _merger(
     return distilling, distilling
 
 
-def _run(world: World, parts: Sequence[Part], report: Report) -> None:
+def _run(world: World, parts: _Parts, report: Report) -> None:
     """Every device meets its batch of a tick at the same moment, in the order of their numbers."""
     ticks = len(world.drawn.batches[0])
+    total_s = ticks * world.drawn.tick_s
+
+    def tell() -> None:
+        report(Progress(world.clock.now_s, total_s, len(parts.rounds.outcomes) if parts.rounds else 0))
 
     def meet(device: Device, batch: Dataset) -> None:
         predicted = device.meet(batch, world.clock.now_s)
         if len(batch.labels):
-            for part in parts:
+            for part in parts.every:
                 part.on_batch(device, batch, predicted.classes)
 
     for tick in range(ticks):
-        world.clock.run(until_s=(tick + 1) * world.drawn.tick_s)
+        world.clock.run(until_s=(tick + 1) * world.drawn.tick_s, after_each=tell)
         for device in world.devices:
             meet(device, world.drawn.batches[device.number][tick])
-        report(tick + 1, ticks)
+        tell()
 
 
 def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:

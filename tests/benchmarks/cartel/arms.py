@@ -9,6 +9,7 @@ import torch
 
 from coterie.simulation.contenders import read_contender
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import parse_plan, plan_document, presets
@@ -52,5 +53,5 @@ def _run(raw: bytes) -> bytes:
         contender = parse_plan(plan)
     else:
         contender = read_contender(arm.plan)
-    outcome = simulate(contender, parsed, devices=parsed.devices, seed=arm.seed, report=lambda done, total: None)
+    outcome = simulate(contender, parsed, devices=parsed.devices, seed=arm.seed, report=unreported)
     return msgspec.json.encode(outcome)

@@ -17,6 +17,7 @@ import msgspec
 
 from coterie.simulation.contenders import parse_contender
 from coterie.simulation.outcome import Accuracy, Outcome, summary
+from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import parse_scenario, read_toml, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from tests.benchmarks.report import Figure
@@ -85,7 +86,7 @@ def _run(scenario: Scenario, contender: Contender, seed: int) -> Run:
         parsed,
         devices=parsed.devices,
         seed=seed,
-        report=lambda _done, _total: None,
+        report=unreported,
     )
     return _figures(outcome, groups=int(str(raw["stream"]["groups"])))
 

@@ -2,6 +2,7 @@
 
 from coterie.simulation.contenders import Contender
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.progress import unreported
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import parse_plan
@@ -31,4 +32,4 @@ def scenario(**changes: object) -> Scenario:
 def run(contender: Contender | dict[str, object], scenario_: Scenario | None = None, *, seed: int = 0) -> Outcome:
     plan = parse_plan(contender) if isinstance(contender, dict) else contender
     chosen = scenario_ or scenario()
-    return simulate(plan, chosen, devices=chosen.devices, seed=seed, report=lambda done, total: None)
+    return simulate(plan, chosen, devices=chosen.devices, seed=seed, report=unreported)

@@ -1,17 +1,21 @@
 """``coterie simulate``: what a plan would do to a fleet, on this machine, in simulated time."""
 
 import signal
+import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
 from coterie.core.errors import CoterieError
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.errors import MissingPackage
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.progress import Lines
 from coterie.simulation.scenario import read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table
@@ -80,15 +84,19 @@ class Command(BaseCommand):
 
 def _simulate(plan: str, scenario: str, devices: int | None, seed: int) -> Outcome:
     contender, setting = read_contender(plan), read_scenario(scenario)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"{plan} on {scenario}", total=None)
+    name, devices = f"{plan} on {scenario}", devices or setting.devices
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return simulate(contender, setting, devices=devices, seed=seed, report=Lines(name, sys.stderr, time.monotonic))
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
         return simulate(
             contender,
             setting,
-            devices=devices or setting.devices,
+            devices=devices,
             seed=seed,
-            report=lambda done, total: progress.update(task, completed=done, total=total),
+            report=lambda progress: bar.update(task, completed=progress.share),
         )
 
 
