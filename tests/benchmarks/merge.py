@@ -1,6 +1,6 @@
 """Merges: how quickly stored updates are merged, and in how much memory."""
 
-import resource
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from coterie.child.memory import peak_memory_bytes
 from coterie.cloud.averaging_job import MergeArguments, StoredBlob, StoredUpdate
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
@@ -112,6 +113,7 @@ def _in_fresh_process(case: Case, directory: Path, updates: list[StoredUpdate]) 
         output=str(directory / "output"),
         state_output=str(directory / "state"),
     )
+    os.environ["OMP_NUM_THREADS"] = "1"  # as the children of the platform have it
     with get_context("spawn").Pool(1) as pool:
         return pool.apply(_merge, (msgspec.json.encode(arguments),))
 
@@ -123,4 +125,4 @@ def _merge(encoded: bytes) -> Merged:
     started = time.process_time()
     merge_stored(arguments, lambda _progress: None)
     seconds = time.process_time() - started
-    return Merged(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return Merged(seconds, peak_memory_bytes() / (1 << 20))

@@ -82,11 +82,9 @@ def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:
     with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
         learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
     parameters = {**learned, **found.statistics}
-    return (
-        mask_unseen(parameters, output_layer(model), update.classes)
-        if contents.local.scope().head == "seen"
-        else parameters
-    )
+    if contents.local.scope().head == "all":
+        return parameters
+    return mask_unseen(parameters, output_layer(model), update.classes)
 
 
 def _probabilities(
