@@ -42,7 +42,7 @@ function Glossary() {
             <Table verticalSpacing="sm">
               <Table.Thead>
                 <Table.Tr>
-                  <Table.Th w={200}>Word</Table.Th>
+                  <Table.Th w="clamp(7rem, 22%, 13rem)">Word</Table.Th>
                   <Table.Th>Meaning</Table.Th>
                 </Table.Tr>
               </Table.Thead>
