@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+from coterie_agent.cli import main
 from coterie_agent.errors import MEANINGS, Exit
 from tests.coterie_agent.bundles import samples
 from tests.coterie_agent.fake_platform import PLAN, TOKEN, FakePlatform
@@ -158,6 +159,17 @@ def test_a_used_token_and_a_second_join(home: Path, platform: FakePlatform, tmp_
     assert ask(home, "join", platform.url, TOKEN)[0] == Exit.ALREADY_JOINED
     status, failure = ask(tmp_path / "other", "join", platform.url, "used")
     assert (status, failure["code"]) == (Exit.REFUSED, "fleet.token_invalid")
+
+
+@pytest.mark.parametrize(
+    ("url", "warns"), [("http://nowhere.invalid", True), ("https://nowhere.invalid", False), ("http://[::1]:1", False)]
+)
+def test_joining_without_encryption_warns_before_the_token_leaves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, warns: bool
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--home", str(tmp_path / "agent"), "join", url, TOKEN])
+    assert ("is not encrypted" in capsys.readouterr().err) == warns
 
 
 def test_unknown_settings_are_refused(home: Path) -> None:

@@ -1,7 +1,9 @@
 """``coterie-agent join URL TOKEN``: enrol this device and pin the platform's key."""
 
 import socket
+import sys
 from datetime import date
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,12 +18,19 @@ from coterie_agent.store.opened import open_store
 from coterie_wire.messages import Enrol, Enrolled
 from coterie_wire.version import PROTOCOL
 
+UNENCRYPTED = (
+    "warning: {url} is not encrypted: whoever is on the way reads the token, this device's credential and its updates, "
+    "and can change what the platform says; ask for an https address\n"
+)
+
 
 class Joined(msgspec.Struct, frozen=True):
     device: str
     name: str
     url: str
     home: str
+    encrypted: bool
+    """Whether others on the way are kept from reading; a platform on this machine needs no encryption."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -36,6 +45,9 @@ def run(arguments: Arguments) -> Output:
         if known is not None:
             detail = f"this device is {known.name} of {known.url} already; to change that, run: coterie-agent leave"
             raise AgentError("agent.already_joined", detail, exit_code=Exit.ALREADY_JOINED)
+        encrypted = _is_encrypted(url)
+        if not encrypted:
+            sys.stderr.write(UNENCRYPTED.format(url=url))  # at once: an answer may be long in coming
         link = HttpLink(
             url,
             credential=None,
@@ -50,13 +62,23 @@ def run(arguments: Arguments) -> Output:
             write_private(home.config, TEMPLATE.encode())
         lock.release()
     return Output(
-        Joined(device=enrolled.device, name=name, url=url, home=str(home.root)),
+        Joined(device=enrolled.device, name=name, url=url, home=str(home.root), encrypted=encrypted),
         [
             f"joined {url} as {name} ({enrolled.device})",
             f"settings: {home.config}",
             "next: coterie-agent ingest FILE, then coterie-agent run",
         ],
     )
+
+
+def _is_encrypted(url: str) -> bool:
+    """Whether nobody else is on the way: TLS, or a way that does not leave the machine."""
+    split = urlsplit(url)
+    host = split.hostname or ""
+    try:
+        return split.scheme == "https" or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _checked(url: str) -> str:
