@@ -1,7 +1,7 @@
 """Every list of the REST API as CSV: all rows that the query asks for, streamed."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
 from django.http import StreamingHttpResponse
@@ -31,16 +31,21 @@ class _Echo:
         return text
 
 
-def csv_response(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> StreamingHttpResponse:
-    """A download of `rows`, a column for each of `columns`; lists and objects are JSON in their cell."""
+def csv_response(
+    name: str, columns: Sequence[str], parts: AsyncIterator[Sequence[Mapping[str, object]]]
+) -> StreamingHttpResponse:
+    """A download of the rows of all `parts`, a column for each of `columns`; lists and objects are JSON in their cell.
 
-    def lines() -> Iterator[str]:
+    A part is asked for when the one before was sent, so that memory holds one, however slowly the client reads.
+    """
+
+    async def texts() -> AsyncIterator[str]:
         writer = csv.writer(_Echo())
         yield writer.writerow(columns)
-        for row in rows:
-            yield writer.writerow([_cell(row[column]) for column in columns])
+        async for rows in parts:
+            yield "".join(writer.writerow([_cell(row[column]) for column in columns]) for row in rows)
 
-    response = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(texts(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 

@@ -4,9 +4,13 @@ import csv
 from io import StringIO
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.http import StreamingHttpResponse
 from rest_framework.test import APIClient
 
+from coterie.accounts.models import Operator
 from coterie.accounts.services import create_operator
+from tests.coterie.downloads import downloaded
 from tests.coterie.world import make_device
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +21,24 @@ def test_as_csv_the_whole_list_comes_and_nothing_in_it_is_a_formula(api: APIClie
     create_operator(username="-1+cmd")
     answer = api.get("/api/operators/?format=csv&page_size=1&sort=-username")
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    rows = list(csv.DictReader(StringIO(answer.getvalue().decode())))
+    rows = list(csv.DictReader(StringIO(downloaded(answer).decode())))
     assert [row["username"] for row in rows] == ["bob", "ada", "'-1+cmd"]
+
+
+def test_a_table_is_read_in_parts_as_the_client_takes_them(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.core.listing.CSV_ROWS_AT_ONCE", 2)
+    for name in ("bob", "cyd", "dan", "eve"):
+        create_operator(username=name)
+    answer = api.get("/api/operators/?format=csv&sort=username")
+    assert isinstance(answer, StreamingHttpResponse)
+
+    async def read() -> list[int]:
+        parts = aiter(answer)
+        lines = [(await anext(parts)).count(b"\n"), (await anext(parts)).count(b"\n")]
+        await Operator.objects.filter(username="cyd").adelete()
+        return [*lines, *[part.count(b"\n") async for part in parts]]
+
+    assert async_to_sync(read)() == [1, 2, 1, 1], "the columns, two rows, one that is left of two, one"
 
 
 def test_every_word_of_a_search_must_occur(api: APIClient) -> None:

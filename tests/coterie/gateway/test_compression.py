@@ -6,6 +6,7 @@ import json
 import pytest
 from rest_framework.test import APIClient
 
+from tests.coterie.downloads import downloaded
 from tests.coterie.world import make_device
 
 pytestmark = pytest.mark.django_db
@@ -31,4 +32,4 @@ def test_a_list_travels_compressed(api: APIClient) -> None:
 def test_a_download_stays_as_it_is(api: APIClient) -> None:
     table = api.get("/api/devices/", {"format": "csv"}, headers={"Accept-Encoding": "gzip"})
     assert not table.has_header("Content-Encoding")
-    assert b"".join(table.streaming_content).count(b"\n") == DEVICES + 1
+    assert downloaded(table).count(b"\n") == DEVICES + 1
