@@ -146,9 +146,8 @@ def url(seeded: Seeded, settings: dict[str, str], tmp_path_factory: pytest.TempP
     """Of a web process, once the tables are there."""
     with ExitStack() as running:
         listener = running.enter_context(socket.create_server(("127.0.0.1", 0)))
-        options = ("--ws", "websockets-sansio", "--log-level", "warning", "--fd", str(listener.fileno()))
         web = Processes(settings, tmp_path_factory.mktemp("web"), running)
-        web.start("uvicorn", "coterie.config.asgi:application", *options, pass_fds=(listener.fileno(),))
+        web.start("coterie", "serve", "--fd", str(listener.fileno()), pass_fds=(listener.fileno(),))
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 

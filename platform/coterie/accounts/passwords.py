@@ -8,6 +8,7 @@ from django.core.cache import cache
 from django.http import HttpRequest
 
 from coterie.accounts.models import Operator
+from coterie.core.counting import count_up
 from coterie.core.errors import CoterieError, ErrorKind
 
 WRONG_ALLOWED = 10
@@ -36,9 +37,8 @@ class PasswordBackend(ModelBackend):
     ) -> Operator | None:
         """The operator, or None. Raises TooManyAttempts."""
         key = f"password-attempts:{_origin(request)}"
-        cache.add(key, 0, WINDOW_S)
         # An attempt counts until it has succeeded, or many at once would all get in before the first has failed.
-        if cache.incr(key) > WRONG_ALLOWED:
+        if count_up(key, within_s=WINDOW_S) > WRONG_ALLOWED:
             raise TooManyAttempts(wait_s=WINDOW_S)
         operator = super().authenticate(request, username=username, password=password, **kwargs)
         if operator is not None:

@@ -20,6 +20,7 @@ SECTIONS = {
     },
     "Run a platform on this machine": {
         "up": "coterie.cli.local:up",
+        "serve": "coterie.cli.local:serve",
         "migrate": "coterie.cli.local:migrate",
         "token": "coterie.cli.local:token",
         "sign-in-link": "coterie.cli.local:sign_in_link",

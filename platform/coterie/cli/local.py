@@ -42,6 +42,25 @@ def _run_up(arguments: tuple[str, ...]) -> None:
     main(arguments, prog="coterie up")
 
 
+@click.command(context_settings=PASSED_ON, short_help="Run one web process of a platform in scaled mode.")
+@STATE
+@ARGUMENTS
+@told
+def serve(state: Path | None, arguments: tuple[str, ...]) -> None:
+    """Run one web process of a platform in scaled mode; Celery's processes run beside it."""
+    if ASKS_FOR_HELP & set(arguments):
+        with passing_state(state):
+            _run_serve(arguments)
+    make_state(state)
+    _run_serve(arguments)
+
+
+def _run_serve(arguments: tuple[str, ...]) -> None:
+    from coterie.config.serve import main
+
+    main(arguments, prog="coterie serve")
+
+
 @click.command("compile", context_settings=PASSED_ON, short_help="Check a model without a platform.")
 @ARGUMENTS
 @told

@@ -1,20 +1,22 @@
-"""The ASGI application of both modes: the device API in front of Django."""
+"""The ASGI application of both modes: the door, with the device API and Django behind it."""
 
-import gc
 import os
 
-from django.core.asgi import get_asgi_application
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
-site = get_asgi_application()
+
+from coterie.gateway.site import make_site
+
+site = make_site()
 
 from django.conf import settings  # noqa: E402
 
 from coterie.config.schema import refuse_newer  # noqa: E402
 from coterie.gateway.asgi import in_front_of  # noqa: E402 - its models need Django set up
+from coterie.gateway.door.entrance import Entrance  # noqa: E402
+from coterie.gateway.door.proxies import Proxies  # noqa: E402
+
+PROXIES = Proxies(settings.TRUSTED_PROXIES, https_outside=settings.PUBLIC_HTTPS)
 
 if not settings.EMBEDDED:  # where the server looks before it changes the tables
     refuse_newer()
-# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
-gc.set_threshold(50_000, 50, 100)
-application = in_front_of(site)
+application = in_front_of(Entrance(site, spool=settings.SPOOL, spool_bytes=settings.SPOOL_BYTES), PROXIES)

@@ -37,6 +37,7 @@ def postgresql(url: str) -> Mapping[str, object]:
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 0,
-        # The gateway's threads keep eight; the rest serve the site's requests and Celery's tasks.
-        "OPTIONS": {"pool": {"min_size": 1, "max_size": 20, "timeout": 20}},
+        # The gateway keeps eight; the rest serve the site's requests and Celery's tasks. Whoever waits longer for
+        # one is told that the database is away, and it is asked whether it is.
+        "OPTIONS": {"connect_timeout": 5, "pool": {"min_size": 1, "max_size": 20, "timeout": 5}},
     }

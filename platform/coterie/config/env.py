@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from msgspec import Meta
 from coterie_wire.structs import from_values
 
 PREFIX = "COTERIE_"
-LISTS = {"allowed_hosts", "webhook_hosts", "oidc_administrators", "oidc_operators", "oidc_viewers"}
+LISTS = {"allowed_hosts", "trusted_proxies", "webhook_hosts", "oidc_administrators", "oidc_operators", "oidc_viewers"}
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
@@ -34,10 +35,22 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Scaled: seed of the Ed25519 key that signs manifests, 64 hexadecimal digits. Embedded makes one and keeps it."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Names under which clients reach the platform, separated by commas."""
+    public_url: str = ""
+    """Where people and devices reach the platform, as ``https://fleet.example``: sign-in links begin with it, its host
+    is allowed, and where it is https cookies travel over TLS alone."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, by commas."""
+    spool: Path | None = None
+    """Directory in which large uploads lie while they come; by default one among the system's temporary files."""
+    spool_bytes: Annotated[int, Meta(ge=1 << 20)] = 6 << 30
+    """What uploads under way may take there in each process; one takes twice its size."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
-    requests_per_minute: int = 1200
-    """What the REST API answers to one person or token; to one address four times as much."""
+    requests_per_minute: Annotated[int, Meta(ge=1)] = 1200
+    """What the REST API answers to one person or token; to one address, in each process, four times as
+    much, pages included."""
+    device_requests_per_minute: Annotated[int, Meta(ge=1)] = 600
+    """What the device API answers to one device in each process, over HTTP and sockets together."""
     check_ins_per_second: Annotated[int, Meta(ge=1)] = 200
     """Of idle devices, over all processes; a fleet that would send more is asked to check in less often."""
     keep_versions: Annotated[int, Meta(ge=0)] = 20
@@ -77,8 +90,19 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
             )
+        env._check_addresses()
         env._check_provider()
         return env
+
+    def _check_addresses(self) -> None:
+        place = urlsplit(self.public_url)
+        if self.public_url and (place.scheme not in ("http", "https") or not place.hostname or place.path.strip("/")):
+            raise msgspec.ValidationError("COTERIE_PUBLIC_URL must look like https://fleet.example")
+        for network in self.trusted_proxies:
+            try:
+                ip_network(network)
+            except ValueError as error:
+                raise msgspec.ValidationError(f"COTERIE_TRUSTED_PROXIES: {error}") from error
 
     def _check_provider(self) -> None:
         if not self.oidc_issuer:

@@ -17,6 +17,7 @@ from types import FrameType
 
 import django
 import uvicorn
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -24,19 +25,19 @@ from django.db.migrations.executor import MigrationExecutor
 from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.schema import NewerSchema, refuse_newer
 from coterie.config.server_options import REFUSED, ServerOptions
+from coterie.config.serving import BoundedServer, server_config, settle_garbage
 from coterie.core.secret import write_secret
-from coterie_wire.messages import MAX_MESSAGE_BYTES
+from coterie.gateway.door.spool import remove_directory
 from coterie_wire.structs import from_json
 
 logger = logging.getLogger(__name__)
 
 ORPHANED = 3
 PASSWORD_FILE = "first-password"  # noqa: S105 - its name
-CLOSE_CONNECTIONS_S = 2
 FINISH_TASKS_S = 3.0
 
 
-class Server(uvicorn.Server):
+class Server(BoundedServer):
     """Uvicorn that tells when it answers."""
 
     def __init__(self, config: uvicorn.Config, options: ServerOptions, lifeline: socket.socket) -> None:
@@ -60,31 +61,21 @@ def main() -> None:
     options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
+    django.setup()  # which finds the system's own temporary directory first
     _use_own_temporary(Path(options.state) / "temporary")
-    django.setup()
     _prepare(options)
     if not _serve(options, lifeline):
         # Tasks that still run would hold the exit up. Their rows say that they run, and the sweep takes them up again.
+        remove_directory(settings.SPOOL)
         os._exit(0)
 
 
 def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     """True when everything has come to its end, False when tasks still run."""
-    from coterie.config.asgi import application
     from coterie.config.celery import app
     from coterie.config.embedded_worker import EmbeddedWorker
 
-    config = uvicorn.Config(
-        application,
-        lifespan="off",  # uvicorn swallows what fails in its shutdown; the worker starts and stops around it instead
-        ws="websockets-sansio",
-        ws_max_size=2 * MAX_MESSAGE_BYTES,
-        ws_per_message_deflate=False,  # it doubles the memory of a socket, and messages are small
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
-    )
+    config = server_config()
     server = Server(config, options, lifeline)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -94,9 +85,7 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
         signal.signal(number, stop)
     worker = EmbeddedWorker(app)
     worker.start()
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+    settle_garbage()
     try:
         asyncio.run(server.serve([socket.socket(fileno=options.listener_fd)]))
     finally:

@@ -1,6 +1,8 @@
 """Django settings; everything that differs between the two modes is decided here, from `Env`."""
 
+import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from coterie import gateway
 from coterie.config.beat import every
@@ -8,6 +10,7 @@ from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
 from coterie.config.single_sign_on import provider_of
 from coterie.core.secret import load_or_make
+from coterie.gateway.door.spool import default_root
 
 ENV = Env.read()
 EMBEDDED = ENV.mode == "embedded"
@@ -17,7 +20,10 @@ STATE.mkdir(mode=0o700, parents=True, exist_ok=True)
 SECRET_KEY = ENV.secret_key or load_or_make(STATE / "secret-key", size_bytes=48).hex()
 SIGNING_KEY = ENV.signing_key
 DEBUG = ENV.debug
-ALLOWED_HOSTS = list(ENV.allowed_hosts)
+PUBLIC_URL = ENV.public_url.rstrip("/")
+PUBLIC_HTTPS = PUBLIC_URL.startswith("https:")
+TRUSTED_PROXIES = ENV.trusted_proxies
+ALLOWED_HOSTS = [*ENV.allowed_hosts, *filter(None, [urlsplit(PUBLIC_URL).hostname])]
 ROOT_URLCONF = "coterie.config.urls"
 ASGI_APPLICATION = "coterie.config.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -58,9 +64,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "coterie.gateway.rate_limit.PerAddress",
     "django.middleware.security.SecurityMiddleware",
     "coterie.gateway.page_security.ContentSecurityPolicy",
+    "coterie.gateway.page_security.SecureCookies",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "coterie.gateway.compression.CompressedJson",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -99,10 +105,13 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 WEBHOOK_HOSTS = ENV.webhook_hosts
 REQUESTS_PER_MINUTE = ENV.requests_per_minute
+DEVICE_REQUESTS_PER_MINUTE = ENV.device_requests_per_minute
 CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
 SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_HTTPS  # and whenever a request came over TLS, see SecureCookies
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 
 STATIC_URL = "/static/"
@@ -128,11 +137,14 @@ STORAGES = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20  # bytes
-FILE_UPLOAD_TEMP_DIR = None
+SPOOL = (ENV.spool.absolute() if ENV.spool else default_root(STATE)) / str(os.getpid())  # its server makes it
+SPOOL_BYTES = ENV.spool_bytes
+FILE_UPLOAD_TEMP_DIR = SPOOL
+SILENCED_SYSTEM_CHECKS = ["files.E001"]  # only servers need it, and no command shall leave a directory behind
 
 _LOCAL_CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 _REDIS_CACHE = {
-    "BACKEND": "django.core.cache.backends.redis.RedisCache",
+    "BACKEND": "coterie.gateway.shared_cache.SharedCache",
     "LOCATION": ENV.redis_url,
     "KEY_PREFIX": "coterie",
 }
@@ -145,7 +157,7 @@ CACHES = {
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "coterie.gateway.channel_layer.ThreadSafeChannelLayer"}
     if EMBEDDED
-    else {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [ENV.redis_url]}}
+    else {"BACKEND": "coterie.gateway.relayed_layer.RelayedChannelLayer", "CONFIG": {"url": ENV.redis_url}}
 }
 
 CELERY_BROKER_URL = "memory://embedded" if EMBEDDED else ENV.redis_url
@@ -237,6 +249,9 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        # What is wrong with a request its sender is told; who does it again and again, the door logs once.
+        "django.request": {"level": "ERROR"},
+        "django.security": {"level": "ERROR"},
         "coterie": {"level": "INFO"},
     },
 }

@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from coterie.gateway.console_page import console
 from coterie.gateway.rest_errors import NoSuchAddress
 
+handler500 = "coterie.gateway.pages.server_error"
 urlpatterns = [
     path("", include("coterie.gateway.urls")),
     *([path("", include("coterie.accounts.single_sign_on_urls"))] if settings.SINGLE_SIGN_ON else []),

@@ -1,34 +1,42 @@
 """The device API as raw ASGI in front of Django: bodies stream, and thousands of sockets stay cheap."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from coterie.gateway.blobs import send_blob, send_portion
 from coterie.gateway.console.socket import PATH, serve_console
 from coterie.gateway.device_socket import serve_socket
+from coterie.gateway.door.body import Receive
+from coterie.gateway.door.devices import GATE
+from coterie.gateway.door.proxies import Proxies
 from coterie.gateway.http import (
     Application,
     Disconnected,
-    Receive,
     Request,
     Scope,
     Send,
     UnknownAddress,
     reply_with_problem,
 )
-from coterie.gateway.messages import answer_request
+from coterie.gateway.messages import ENROL, answer_request
+from coterie.gateway.outage import check_database
 from coterie.gateway.uploads import PORTIONS, UPDATES, receive_upload
 
 ROOT = "/device/v1/"
+ENROL_PATH = ROOT + ENROL
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
 
-def in_front_of(site: Application) -> Application:
-    """The device API where it answers, and `site` everywhere else."""
+def in_front_of(site: Application, proxies: Proxies | None = None) -> Application:
+    """The device API where it answers, and `site` everywhere else; whence a request comes, `proxies` may tell."""
+    trusted = Proxies() if proxies is None else proxies
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return
+        _set_origin(scope, trusted)
         if scope["type"] == "websocket":
             await SOCKETS.get(scope["path"], _close)(scope, receive, send)
-        elif scope["type"] == "http" and scope["path"].startswith(ROOT):
+        elif scope["path"].startswith(ROOT):
             await _answer(Request(scope, receive), send)
         else:
             await site(scope, receive, send)
@@ -36,8 +44,20 @@ def in_front_of(site: Application) -> Application:
     return application
 
 
+def _set_origin(scope: Scope, proxies: Proxies) -> None:
+    """Have everything behind see the client that a trusted proxy names."""
+    client = scope.get("client")
+    if client is None:
+        return
+    secure = {"http": "http", "ws": "http", "https": "https", "wss": "https"}[scope["scheme"]]
+    origin = proxies.origin(client[0], secure, dict(scope["headers"]))
+    scope["client"] = (origin.address, client[1] if origin.address == client[0] else 0)
+    scope["scheme"] = origin.scheme if scope["type"] == "http" else origin.scheme.replace("http", "ws")
+
+
 async def _answer(request: Request, send: Send) -> None:
     try:
+        check_database()
         await _dispatch(request, send)
     except Disconnected:
         return
@@ -46,19 +66,31 @@ async def _answer(request: Request, send: Send) -> None:
 
 
 async def _dispatch(request: Request, send: Send) -> None:
+    answer = _answerer(request, send)
+    if answer is None:
+        raise UnknownAddress(method=request.method, path=request.path)
+    if request.path == ENROL_PATH:
+        with GATE.guessing(request.address):
+            await answer()
+    else:
+        async with GATE.admitted(request.credential(), request.address, body_bytes=request.body_bytes):
+            await answer()
+
+
+def _answerer(request: Request, send: Send) -> Callable[[], Awaitable[None]] | None:
+    """What answers at the request's address, where something does."""
     match request.method, request.path.removeprefix(ROOT).split("/"):
         case "POST", [name]:
-            await answer_request(name, request, send)
+            return lambda: answer_request(name, request, send)
         case "GET" | "HEAD", ["blobs", sha256]:
-            await send_blob(sha256, request, send)
+            return lambda: send_blob(sha256, request, send)
         case "PATCH", ["uploads", assignment]:
-            await receive_upload(UPDATES, assignment, request, send)
+            return lambda: receive_upload(UPDATES, assignment, request, send)
         case "GET" | "HEAD", ["portions", transfer]:
-            await send_portion(transfer, request, send)
+            return lambda: send_portion(transfer, request, send)
         case "PATCH", ["portions", transfer]:
-            await receive_upload(PORTIONS, transfer, request, send)
-        case _:
-            raise UnknownAddress(method=request.method, path=request.path)
+            return lambda: receive_upload(PORTIONS, transfer, request, send)
+    return None
 
 
 async def _close(_scope: Scope, receive: Receive, send: Send) -> None:

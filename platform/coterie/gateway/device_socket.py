@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 import msgspec
@@ -10,8 +11,11 @@ from coterie.core.errors import CoterieError
 from coterie.core.events import DROP, WAKE
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.connected import Inbox, connected_devices
-from coterie.gateway.http import Event, Receive, Scope, Send, bearer, reply_with_problem
+from coterie.gateway.door.body import Event, Receive
+from coterie.gateway.door.devices import GATE
+from coterie.gateway.http import Scope, Send, bearer, client_address, reply_with_problem
 from coterie.gateway.messages import answer
+from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
 from coterie_wire.errors import WireError
@@ -26,27 +30,28 @@ WAKE_FRAME: Final = msgspec.json.encode(Wake()).decode()
 async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one socket until it closes, or the device's credential ends."""
     await receive()  # websocket.connect
-    try:
-        credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
-        device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
-    except CoterieError as error:
-        await deny(scope, send, error)
-        return
-    inbox = await connected_devices().join(device_id)
-    try:
-        # Only now would a revocation reach us, so one that came between is looked for here.
-        await in_thread(lambda: device_of_credential(credential))
-        await send({"type": "websocket.accept"})
-        await first_of(_answer_frames(receive, send, credential), _pass_on_hints(inbox, send, credential))
-    except CoterieError as error:
-        await deny(scope, send, error)
-    except OSError:
-        pass  # the device went while something was sent to it; it comes back and asks for its state
-    finally:
-        await connected_devices().leave(device_id, inbox)
+    address = client_address(scope)
+    async with AsyncExitStack() as stack:
+        try:
+            check_database()
+            credential = bearer(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
+            with GATE.guessing(address):
+                device_id = await in_thread(lambda: str(device_of_credential(credential).pk))
+            stack.enter_context(GATE.socket(device_id, address))
+            inbox = await connected_devices().join(device_id)
+            stack.push_async_callback(connected_devices().leave, device_id, inbox)
+            # Only now would a revocation reach us, so one that came between is looked for here.
+            await in_thread(lambda: device_of_credential(credential))
+        except Exception as error:  # noqa: BLE001 - an outermost loop: every error is rendered, unforeseen ones logged
+            await deny(scope, send, error)
+            return
+        with suppress(OSError):  # the device goes while something is sent to it; it comes back and asks for its state
+            await send({"type": "websocket.accept"})
+            answering = _answer_frames(receive, send, credential, address)
+            await first_of(answering, _pass_on_hints(inbox, send, credential))
 
 
-async def _answer_frames(receive: Receive, send: Send, credential: str) -> None:
+async def _answer_frames(receive: Receive, send: Send, credential: str, address: str) -> None:
     """One after the other: a device that sends faster than it is answered is held back by its own connection."""
     while True:
         event = await receive()
@@ -58,8 +63,18 @@ async def _answer_frames(receive: Receive, send: Send, credential: str) -> None:
         except WireError as error:
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
-        answered = await _answer_frame(frame, credential)
+        answered = await _answered(frame, credential, address)
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
+
+
+async def _answered(frame: RequestFrame, credential: str, address: str) -> PlatformFrame:
+    try:
+        check_database()
+        GATE.count(credential, address)
+    except CoterieError as error:
+        return Refusal(id=frame.id, problem=problem_of(error))
+    async with GATE.turn(credential):
+        return await _answer_frame(frame, credential)
 
 
 async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
@@ -80,6 +95,8 @@ async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:
             except CoterieError as error:
                 await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
                 return
+            except UNANSWERED as error:  # it is looked up for each message, too
+                problem_of(error)
 
 
 async def first_of(*works: Coroutine[None, None, None]) -> None:
@@ -95,10 +112,10 @@ async def first_of(*works: Coroutine[None, None, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def deny(scope: Scope, send: Send, error: CoterieError) -> None:
+async def deny(scope: Scope, send: Send, error: Exception) -> None:
     """Refuse the handshake with the problem as its response, where the server can; else by the close code."""
     if "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": POLICY, "reason": error.code})
+        await send({"type": "websocket.close", "code": POLICY, "reason": problem_of(error).code})
         return
 
     async def send_denial(event: Event) -> None:

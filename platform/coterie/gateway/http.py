@@ -1,6 +1,5 @@
 """One HTTP request of a device: reading it within bounds, answering it, rendering what goes wrong."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -8,19 +7,20 @@ from typing import Any
 import msgspec
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.gateway.door.body import BodyReader, Event, Receive
+from coterie.gateway.door.limits import LIMITS, Limits
 from coterie.gateway.problems import CONTENT_TYPE, problem_of
 from coterie_wire.errors import WireError
+from coterie_wire.messages import Problem
 
 # Any: ASGI's events are untyped dictionaries by specification.
 Scope = dict[str, Any]
-Event = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON = "application/json"
-SILENCE_S = 20.0
-"""Longest gap in a body: a device that lost its network leaves a connection that never ends by itself."""
+RETRY_AFTER_S = 5
+"""Where an error does not say itself how long it lasts."""
 
 
 class UnknownAddress(CoterieError):
@@ -39,14 +39,6 @@ class CredentialMissing(CoterieError):
     sentence = "Send the device's credential in the header: Authorization: Bearer CREDENTIAL."
 
 
-class BodyStalled(CoterieError):
-    """The body does not go on."""
-
-    code = "gateway.body_stalled"
-    kind = ErrorKind.UNAVAILABLE
-    sentence = "Nothing of the body came for {silence_s:g} s; ask how far it came and go on from there."
-
-
 class Disconnected(Exception):
     """The other side has gone in the middle of its request; there is nobody to answer."""
 
@@ -54,12 +46,12 @@ class Disconnected(Exception):
 class Request:
     """A request's head and the stream of its body."""
 
-    def __init__(self, scope: Scope, receive: Receive, *, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, scope: Scope, receive: Receive, *, limits: Limits = LIMITS) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self._headers: Mapping[bytes, bytes] = dict(scope["headers"])
-        self._receive = receive
-        self._silence_s = silence_s
+        self._reader = BodyReader(receive, limits)
+        self.address = client_address(scope)
 
     def header(self, name: str) -> str | None:
         """A header's value; `name` in small letters."""
@@ -70,8 +62,18 @@ class Request:
         """The bearer's credential. Raises CredentialMissing."""
         return bearer(self.header("authorization"))
 
+    @property
+    def body_bytes(self) -> int | None:
+        """As declared; None where a body of unknown length may come."""
+        declared = self.header("content-length")
+        if declared is not None and declared.isdecimal():
+            return int(declared[:19])
+        return 0 if self.header("transfer-encoding") is None else None
+
     async def body(self, *, limit_bytes: int) -> bytes:
-        """The whole body. Raises WireError ``wire.too_large`` as soon as it is longer, BodyStalled or Disconnected."""
+        """The whole body. Raises WireError ``wire.too_large`` as soon as it is longer, and what `chunks` raises."""
+        if (self.body_bytes or 0) > limit_bytes:
+            raise WireError("wire.too_large", f"the body is longer than {limit_bytes} bytes")
         parts: list[bytes] = []
         size_bytes = 0
         async for part in self.chunks():
@@ -82,17 +84,20 @@ class Request:
         return b"".join(parts)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises BodyStalled or Disconnected."""
+        """The body as it arrives. Raises BodyStalled, BodySlow or Disconnected."""
         more = True
         while more:
-            try:
-                event = await asyncio.wait_for(self._receive(), self._silence_s)
-            except TimeoutError as error:
-                raise BodyStalled(silence_s=self._silence_s) from error
+            event = await self._reader.next()
             if event["type"] == "http.disconnect":
                 raise Disconnected
             yield event.get("body", b"")
             more = event.get("more_body", False)
+
+
+def client_address(scope: Scope) -> str:
+    """Where a request or a socket comes from; blank: a local one."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def bearer(authorization: str | None) -> str:
@@ -126,12 +131,20 @@ async def start_reply(send: Send, *, status: HTTPStatus, headers: Mapping[str, s
     await send({"type": "http.response.start", "status": status.value, "headers": pairs})
 
 
+def retry_after(problem: Problem) -> Mapping[str, str]:
+    """The header that says when another attempt makes sense, where one does later."""
+    if problem.status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        return {}
+    return {"retry-after": str(problem.fields.get("wait_s", RETRY_AFTER_S))}
+
+
 async def reply_with_problem(send: Send, error: Exception) -> None:
     """Tell the other side what was wrong, and close the connection: the rest of a refused body is of no use."""
     problem = problem_of(error)
     headers = {"connection": "close"}
     if problem.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
+    headers |= retry_after(problem)
     await reply(
         send,
         msgspec.json.encode(problem),

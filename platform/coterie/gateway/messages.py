@@ -12,6 +12,7 @@ from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential, devices_of_credentials
 from coterie.gateway.batching import Answer, Asked, batches
+from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import in_thread
 from coterie.rollouts import device_api as rollouts
@@ -36,7 +37,7 @@ class UnknownMessage(CoterieError):
 
 async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
-    body = await request.body(limit_bytes=MAX_MESSAGE_BYTES)
+    body = await request.body(limit_bytes=LIMITS.body_bytes if name == ENROL else MAX_MESSAGE_BYTES)
     if name == ENROL:
         await reply(send, await in_thread(lambda: _enrol(body)))
     else:

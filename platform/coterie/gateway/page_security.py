@@ -26,3 +26,18 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", DOCS if request.path == "/api/docs/" else PAGES)
         return response
+
+
+class SecureCookies:
+    """Middleware: what came over TLS gets no cookie that a browser would send without."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer, each cookie marked."""
+        response = self.get_response(request)
+        if request.is_secure():
+            for cookie in response.cookies.values():
+                cookie["secure"] = True
+        return response

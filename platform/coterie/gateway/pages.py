@@ -1,25 +1,50 @@
 """Pages for people: the state of the fleet, and whether the platform is up."""
 
+import sys
+
+import msgspec
 from django.contrib.auth.decorators import login_required
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
+from django.views.defaults import server_error as default_server_error
 
+from coterie.core.away import AWAY, REDIS
 from coterie.core.pulse import is_late
 from coterie.gateway.console_page import console, is_built
+from coterie.gateway.http import retry_after
+from coterie.gateway.outage import UNANSWERED
 from coterie.gateway.overview import overview
+from coterie.gateway.problems import CONTENT_TYPE, problem_of
 
 
 @require_safe
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not."""
+    """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not.
+
+    `without` says what the platform does without meanwhile.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
-    if is_late(timezone.now()):
+    late = is_late(timezone.now())  # which asks the cache, so that an answer of 200 tells of Redis, too
+    without = AWAY.sentences()
+    if late and REDIS not in AWAY:  # where the pulse is kept
         return JsonResponse({"status": "periodic work is not being sent: is Celery's beat running?"}, status=503)
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "degraded" if without else "ok", "without": without})
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """What is answered where a page fails: that the database is away, or that the log says how."""
+    error = sys.exc_info()[1]
+    if isinstance(error, UNANSWERED):
+        told = problem_of(error)
+        response = HttpResponse(msgspec.json.encode(told), status=told.status, content_type=CONTENT_TYPE)
+        for name, value in retry_after(told).items():
+            response[name] = value
+        return response
+    return default_server_error(request)
 
 
 @require_safe

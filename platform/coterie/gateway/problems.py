@@ -6,6 +6,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.gateway.outage import UNANSWERED, WATCH, database_away
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
 
@@ -38,6 +39,9 @@ def problem_of(error: Exception) -> Problem:
         return problem(error.code, STATUS[error.kind], str(error), error.fields)
     if isinstance(error, WireError):
         return problem(error.code, WIRE_STATUS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY), error.detail)
+    if isinstance(error, UNANSWERED):
+        WATCH.suspect()
+        return problem_of(database_away())
     logger.error("a request failed", exc_info=error)
     return problem("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "The platform failed; its log says how.")
 

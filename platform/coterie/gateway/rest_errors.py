@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView, set_rollback
 
 from coterie.core.errors import CoterieError
+from coterie.gateway.http import retry_after
 from coterie.gateway.problems import CONTENT_TYPE, problem, problem_of
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
@@ -45,8 +46,8 @@ def problem_response(error: Exception, _context: Mapping[str, object]) -> HttpRe
     set_rollback()
     answer = _problem(error)
     response = HttpResponse(msgspec.json.encode(answer), status=answer.status, content_type=CONTENT_TYPE)
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        response["Retry-After"] = str(answer.fields["wait_s"])
+    for name, value in retry_after(answer).items():
+        response[name] = value
     challenge = getattr(error, "auth_header", None)
     if challenge is not None:
         response["WWW-Authenticate"] = challenge

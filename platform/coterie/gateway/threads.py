@@ -5,11 +5,14 @@ its last connection closes.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from django.db import connection
+
+from coterie.gateway.outage import WATCH
 
 T = TypeVar("T")
 
@@ -27,7 +30,18 @@ async def blocking(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_pool, work)
 
 
+class _Kept(threading.local):
+    suspicions = 0
+    """What `WATCH` counted when this thread's connection was last known to be good."""
+
+
+_kept = _Kept()
+
+
 def _with_kept_connection(work: Callable[[], T]) -> T:
+    if _kept.suspicions != WATCH.suspicions:  # another's connection was broken, so this one may be
+        _kept.suspicions = WATCH.suspicions
+        connection.close()
     try:
         return work()
     finally:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import UUID
 
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.http import FileResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -323,6 +323,9 @@ class DatasetViewSet(ListedViewSet[Dataset]):
 @contextmanager
 def _on_disk(uploaded: "UploadedFile[bytes]") -> Iterator[Path]:
     """The uploaded file as one with a path, as long as the block lasts."""
+    if isinstance(uploaded, TemporaryUploadedFile):
+        yield Path(uploaded.temporary_file_path())
+        return
     with tempfile.NamedTemporaryFile(prefix="coterie-upload-") as file:
         for chunk in uploaded.chunks():
             file.write(chunk)

@@ -12,6 +12,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from coterie.accounts.models import ApiToken
 from coterie.cloud.averaging_job import BlobDamaged
 from coterie.cloud_training.models import TrainingJob
+from coterie.core.away import AWAY
 from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
@@ -438,6 +439,22 @@ def _full_disk(_now: datetime) -> Iterator[Repair]:
         )
 
 
+def _servers_away(_now: datetime) -> Iterator[Repair]:
+    """The platform does without a server that it should have."""
+    for server, sentence in AWAY.sentences().items():
+        yield Repair(
+            key=f"server_away:{server}",
+            code="repairs.server_away",
+            severity="error",
+            sentence=f"{sentence}.",
+            advice="Start it again; the platform notices by itself.",
+            subject_kind="",
+            subject_id="",
+            subject_name=server,
+            since=None,
+        )
+
+
 FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _failed_jobs,
     _rejected_pairs,
@@ -456,6 +473,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _foreign_keys,
     _expiring_tokens,
     _full_disk,
+    _servers_away,
 )
 
 

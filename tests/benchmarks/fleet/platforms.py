@@ -110,9 +110,7 @@ def _scaled(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
 
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=2048))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        options = ("--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--log-level", "warning")
-        fd = str(listener.fileno())
-        start("uvicorn", "coterie.config.asgi:application", *options, "--fd", fd, pass_fds=(listener.fileno(),))
+        start("coterie", "serve", "--fd", str(listener.fileno()), pass_fds=(listener.fileno(),))
         start(*CELERY, "worker", "--pool", "threads", "--concurrency", "4")
         start(*CELERY, "beat", "--schedule", str(directory / "schedule"))
         eventually(lambda: _answers(url))

@@ -7,7 +7,9 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from coterie.gateway.http import BodyStalled, Request
+from coterie.gateway.door.body import BodyStalled
+from coterie.gateway.door.limits import Limits
+from coterie.gateway.http import Request
 from coterie.gateway.threads import in_thread
 from coterie.gateway.uploads import UPDATES, receive_upload
 from coterie.merging.models import Update
@@ -123,7 +125,7 @@ async def test_what_came_before_the_device_fell_silent_is_kept(offered: Offered,
     async def send(event: object) -> None:
         raise AssertionError(f"the caller renders the error, not {event}")
 
-    request = Request(scope, parts.get, silence_s=0.01)
+    request = Request(scope, parts.get, limits=Limits(body_silence_s=0.01))
     with pytest.raises(BodyStalled):
         await receive_upload(UPDATES, offered.url.removeprefix("uploads/"), request, send)
     rest = await http.patch(offered.url, content=offered.payload[64:], headers=at(64))

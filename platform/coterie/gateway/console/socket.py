@@ -1,28 +1,22 @@
 """One console's socket: who it is, what it knows already, and then frames until it goes."""
 
 import asyncio
-from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
-from importlib import import_module
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
-from django.conf import settings
-from django.contrib.auth import get_user
-from django.http import HttpRequest
-from django.utils import timezone
 
-from coterie.accounts.models import Operator
-from coterie.accounts.permissions import actor_of
-from coterie.accounts.selectors import live_token
-from coterie.core.acting import Actor, NobodyActs, OperatorRole, Scope
+from coterie.core.acting import Actor, OperatorRole, Scope
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.gateway.console.frames import ClientFrame, Hello, Watch
 from coterie.gateway.console.hub import Listener, hub
+from coterie.gateway.credentials import operator_behind
 from coterie.gateway.device_socket import deny, first_of
-from coterie.gateway.http import Receive, Send, bearer
+from coterie.gateway.door.body import Receive
 from coterie.gateway.http import Scope as AsgiScope
+from coterie.gateway.http import Send
+from coterie.gateway.outage import UNANSWERED, check_database
+from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
@@ -35,7 +29,6 @@ HELLO_S: Final = 10.0
 """A console says at once what it knows."""
 ASK_AGAIN_S: Final = 10.0
 """How soon a socket ends after its session or token."""
-SESSIONS = import_module(settings.SESSION_ENGINE)
 
 
 class ForeignOrigin(CoterieError):
@@ -51,8 +44,9 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
     await receive()  # websocket.connect
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     try:
+        check_database()
         await in_thread(lambda: who_listens(headers))
-    except CoterieError as error:
+    except Exception as error:  # noqa: BLE001 - the outermost loop: every error is rendered, the unforeseen ones logged
         await deny(scope, send, error)
         return
     await send({"type": "websocket.accept"})
@@ -70,6 +64,8 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "wire.malformed"})
     except TimeoutError:
         await send({"type": "websocket.close", "code": BAD_FRAME, "reason": "gateway.hello_expected"})
+    except UNANSWERED as error:
+        await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": problem_of(error).code})
     except (OSError, _Hung):
         pass  # it went; it comes back and says what it knows
     finally:
@@ -79,28 +75,11 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
 
 def who_listens(headers: "dict[str, str]") -> Actor:
     """The operator or token of a handshake, who may read. Raises ApiTokenInvalid, NobodyActs, ScopeNeeded or others."""
-    if "authorization" in headers:
-        token = live_token(bearer(headers["authorization"]), now=timezone.now())
-        actor = actor_of(token.operator, token)
-    else:
+    if "authorization" not in headers:
         _check_origin(headers)
-        actor = actor_of(_signed_in(headers.get("cookie", "")))
+    actor = operator_behind(headers)
     actor.require(OperatorRole.VIEWER, Scope.READ)
     return actor
-
-
-def _signed_in(cookies: str) -> Operator:
-    jar: SimpleCookie = SimpleCookie()
-    with suppress(CookieError):
-        jar.load(cookies)
-    if settings.SESSION_COOKIE_NAME not in jar:
-        raise NobodyActs
-    request = HttpRequest()
-    request.session = SESSIONS.SessionStore(jar[settings.SESSION_COOKIE_NAME].value)
-    operator = get_user(request)
-    if not isinstance(operator, Operator):
-        raise NobodyActs
-    return operator
 
 
 def _check_origin(headers: "dict[str, str]") -> None:

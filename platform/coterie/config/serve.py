@@ -1,0 +1,37 @@
+"""``coterie serve``: one web process of scaled mode."""
+
+import argparse
+import socket
+import sys
+from collections.abc import Sequence
+
+import django
+from django.conf import settings
+
+from coterie.config.exclusive import bind
+
+
+def main(arguments: Sequence[str], *, prog: str) -> None:
+    """Serve until a signal ends it."""
+    given = _parser(prog).parse_args(arguments)
+    if settings.EMBEDDED:
+        sys.exit(f"{prog}: this is scaled mode's; embedded mode is one command: coterie up")
+    django.setup()
+    from coterie.config.serving import BoundedServer, server_config, settle_garbage
+
+    try:
+        listener = socket.socket(fileno=given.fd) if given.fd is not None else bind(given.host, given.port)
+    except OSError as error:
+        sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
+    server = BoundedServer(server_config())
+    settle_garbage()
+    server.run([listener])
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    """Where to listen."""
+    parser = argparse.ArgumentParser(prog=prog, description="Run one web process of a platform in scaled mode.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="(default: %(default)s)")
+    parser.add_argument("--fd", type=int, metavar="NUMBER", help="a listening socket that is open already, instead")
+    return parser

@@ -1,0 +1,81 @@
+"""How the server of either mode is set up: uvicorn with protocols that keep within bounds."""
+
+import asyncio
+import atexit
+import errno
+import gc
+import socket
+from typing import Any, cast
+
+import uvicorn
+from django.conf import settings
+
+from coterie.gateway.door.connections import Connections, raise_descriptor_limit
+from coterie.gateway.door.limits import LIMITS
+from coterie.gateway.door.offences import OFFENCES
+from coterie.gateway.door.protocol import guarded
+from coterie.gateway.door.socket_protocol import guarded_sockets
+from coterie.gateway.door.spool import make_directory, remove_directory
+from coterie_wire.messages import MAX_MESSAGE_BYTES
+
+CLOSE_CONNECTIONS_S = 2
+# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
+GC_THRESHOLDS = (50_000, 50, 100)
+
+
+class BoundedServer(uvicorn.Server):
+    """Uvicorn on a loop that tells once when the system has no descriptor left for another connection."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer requests."""
+        asyncio.get_running_loop().set_exception_handler(tell_of_failure)
+        await super().startup(sockets)
+
+
+def tell_of_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # Any: as asyncio declares it
+    """Log what failed in the loop.
+
+    asyncio accepts as many connections at once as may wait, before any is counted, and logs each that has no descriptor
+    with a traceback; it tries again a second later.
+    """
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        OFFENCES.tell("", "gateway.no_descriptors")
+    else:
+        loop.default_exception_handler(context)
+
+
+def server_config() -> uvicorn.Config:
+    """The platform on uvicorn.
+
+    Makes this process's spool, which goes with it, and lets the process open as many files as the system allows. Raises
+    OSError where the spool cannot be made.
+    """
+    make_directory(settings.SPOOL)
+    atexit.register(remove_directory, settings.SPOOL)
+
+    from coterie.config.asgi import PROXIES, application
+
+    connections = Connections(LIMITS, descriptors=raise_descriptor_limit(), exempt=PROXIES)
+    return uvicorn.Config(
+        application,
+        # Any: what uvicorn declares a class it only calls.
+        http=cast(Any, guarded(connections, LIMITS)),
+        ws=cast(Any, guarded_sockets(connections, LIMITS)),
+        lifespan="off",  # uvicorn swallows what fails in its shutdown; what starts and stops does so around it instead
+        ws_max_size=2 * MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # it doubles the memory of a socket, and messages are small
+        proxy_headers=False,  # it would believe everybody on this machine; the door asks whom the operator trusts
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
+    )
+
+
+def settle_garbage() -> None:
+    """Leave what is loaded by now out of collections, and make them rare."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()

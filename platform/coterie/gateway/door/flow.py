@@ -1,0 +1,74 @@
+"""What a connection is sent, and whether its other side takes it; one that does not is cut off."""
+
+import asyncio
+import fcntl
+import struct
+import termios
+from asyncio import TimerHandle
+from collections.abc import Callable
+from contextlib import suppress
+
+from coterie.gateway.door.limits import Limits
+
+
+class WatchedTransport:
+    """What an answer is written to: the part of a transport that uvicorn's request cycle uses.
+
+    While something waits to be sent it must move at `Limits.least_bytes_per_s`; after a close, too.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        transport: asyncio.Transport,
+        limits: Limits,
+        hang_up: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._transport = transport
+        self._hang_up = hang_up
+        self._patience_s = limits.patience_s
+        self._least_bytes = int(limits.patience_s * limits.least_bytes_per_s)
+        self._written_bytes = 0
+        self._timer: TimerHandle | None = None
+
+    def write(self, data: bytes) -> None:
+        """Send `data` when the other side takes it."""
+        self._written_bytes += len(data)
+        self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether nothing more is sent."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """End the connection once everything has been sent, as the protocol does it."""
+        self._hang_up()
+
+    def watch(self) -> None:
+        """Look from now on; a watch that is on goes on."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._patience_s, self._look, self._taken_bytes())
+
+    def relax(self) -> None:
+        """Everything has been taken, or nobody is there any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self, before_bytes: int) -> None:
+        taken = self._taken_bytes()
+        if taken < self._written_bytes and taken - before_bytes < self._least_bytes:
+            self._timer = None
+            self._transport.abort()
+        else:
+            self._timer = self._loop.call_later(self._patience_s, self._look, taken)
+
+    def _taken_bytes(self) -> int:
+        """Without what the transport holds, and the system's own buffer: that one takes in large steps."""
+        queued = 0
+        socket = self._transport.get_extra_info("socket")
+        if socket is not None:
+            with suppress(OSError, ValueError):  # closed, or a system that does not tell
+                queued = struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
+        return self._written_bytes - self._transport.get_write_buffer_size() - queued

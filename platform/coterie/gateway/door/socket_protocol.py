@@ -1,0 +1,94 @@
+"""Uvicorn's WebSocket protocol within bounds: what waits to be answered, and who does not read."""
+
+from asyncio import BaseTransport
+from collections.abc import Callable
+from functools import partial
+
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+
+from coterie.gateway.door.connections import Connections, Ticket
+from coterie.gateway.door.limits import Limits
+from coterie.gateway.door.offences import OFFENCES
+from coterie.gateway.door.protocol import Given
+
+
+def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., GuardedSocket]":
+    """What uvicorn takes for its WebSocket protocol."""
+    return partial(GuardedSocket, connections=connections, limits=limits)
+
+
+class GuardedSocket(WebSocketsSansIOProtocol):
+    """One socket. An accepted one has shown a credential and no longer counts against its address."""
+
+    def __init__(self, *, connections: Connections, limits: Limits, **given: Given) -> None:
+        super().__init__(**given)
+        self._all = connections
+        self._limits = limits
+        self._ticket: Ticket | None = None
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """Count it."""
+        super().connection_made(transport)
+        self._ticket = self._all.enter(self.client[0] if self.client else "")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        super().connection_lost(exc)
+        if self._ticket is not None:
+            self._ticket.give_back()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send what the application says."""
+        await super().send(message)
+        if message["type"] == "websocket.accept" and self._ticket is not None:
+            self._ticket.prove()
+        elif message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True  # uvicorn takes a refused handshake for a forgotten one, and logs it
+        elif self.close_timer is not None:  # a close would wait for who reads nothing
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        """Read nothing of who does not read: each ping is answered, and answers would pile up."""
+        super().pause_writing()
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Read again."""
+        super().resume_writing()
+        if not self.read_paused and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """The next event; also what came while nothing is read."""
+        event = await self.queue.get()
+        if self.read_paused and self.queue.empty():
+            self.read_paused = False
+            if self.writable.is_set():
+                self.transport.resume_reading()
+        return event
+
+    def send_receive_event_to_app(self) -> None:
+        """Queue a message, within bounds."""
+        if not self.handshake_complete or self.queue.qsize() >= self._limits.socket_frames:
+            self._abort()
+        else:
+            super().send_receive_event_to_app()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a part of a message: their bytes are bounded, and so is their number, for a part may be empty."""
+        if len(self.frames) >= self._limits.fragments:
+            self._abort()
+        else:
+            super().handle_cont(event)
+
+    def _abort(self) -> None:
+        OFFENCES.tell(self.client[0] if self.client else "", "gateway.too_many_frames")
+        self.transport.abort()
+
+    def keepalive_timeout(self) -> None:
+        """Who answers no ping takes nothing either: what was still to be sent is dropped."""
+        super().keepalive_timeout()
+        self.transport.abort()

@@ -1,0 +1,84 @@
+"""Where large bodies lie while they come: apart from the platform's state, within a quota, gone with the process."""
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from coterie.core.errors import CoterieError, ErrorKind
+
+LOOK_EVERY_BYTES = 16 << 20
+KEEP_FREE_BYTES = 256 << 20
+
+
+class SpoolFull(CoterieError):
+    """What is being uploaded at once fills the room that there is for it."""
+
+    code = "gateway.spool_full"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "There is no room for another upload now; try again when those under way have ended."
+
+
+class Quota:
+    """Bytes of all bodies of this process. Used on the event loop's thread alone."""
+
+    def __init__(self, limit_bytes: int, directory: Path) -> None:
+        self._limit = limit_bytes
+        self._directory = directory
+        self._taken = 0
+        self._unlooked = 0
+
+    def take(self, size_bytes: int) -> None:
+        """Take room for so many bytes. Raises SpoolFull."""
+        if self._taken + size_bytes > self._limit:
+            raise SpoolFull
+        self._unlooked += size_bytes
+        if self._unlooked > LOOK_EVERY_BYTES:
+            self._unlooked = 0
+            if shutil.disk_usage(self._directory).free < KEEP_FREE_BYTES:
+                raise SpoolFull
+        self._taken += size_bytes
+
+    def give_back(self, size_bytes: int) -> None:
+        """The bytes have gone."""
+        self._taken -= size_bytes
+
+
+def make_directory(directory: Path) -> None:
+    """This process's own directory; those of processes that have gone are removed.
+
+    Raises OSError where its parent is somebody else's, who could read or replace what lies there.
+    """
+    parent = directory.parent
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
+        raise PermissionError(f"{parent} belongs to somebody else; name another directory in COTERIE_SPOOL")
+    for old in parent.iterdir():
+        if not (old.name.isdecimal() and _runs(int(old.name))):
+            shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is somebody's
+    return True
+
+
+def remove_directory(directory: Path) -> None:
+    """With the process that has ended."""
+    shutil.rmtree(directory, ignore_errors=True)
+    with suppress(OSError):  # other processes' are there
+        directory.parent.rmdir()
+
+
+def default_root(state: Path) -> Path:
+    """Beside other temporary files of the system: a directory for each user and state."""
+    name = "-".join(part for part in state.parts if part.strip("/"))[-80:]
+    return Path(tempfile.gettempdir(), f"coterie-spool-{os.geteuid()}-{name}")

@@ -1,0 +1,102 @@
+"""A database that does not answer: noticed once, then every request is told at once, until a probe is answered."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from coterie.core.away import AWAY, DATABASE
+from coterie.core.errors import CoterieError, ErrorKind
+
+PROBE_S = 1.0
+CONNECT_S = 2
+"""libpq takes whole seconds, and 2 at least."""
+UNANSWERED = (OperationalError, InterfaceError)
+
+
+@runtime_checkable
+class Pooled(Protocol):
+    """A database of Django's that keeps connections."""
+
+    def close_pool(self) -> None:
+        """Close them; the next one opens anew."""
+
+
+class DatabaseAway(CoterieError):
+    """Fields: wait_s."""
+
+    code = "gateway.database_away"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "The platform's database does not answer; nothing was lost, try again in {wait_s} s."
+
+
+def database_away() -> DatabaseAway:
+    """What a request is told while the database is away."""
+    return DatabaseAway(wait_s=5)
+
+
+def check_database() -> None:
+    """Raises DatabaseAway while it is known to be."""
+    if DATABASE in AWAY:
+        raise database_away()
+
+
+class Watch:
+    """Asks the database anew when a request failed at it, on a thread that ends when it answers."""
+
+    def __init__(self, probe: Callable[[], None]) -> None:
+        self._probe = probe
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.suspicions = 0
+        """How often connections turned out to be broken: those from before the last time may be, too."""
+
+    def suspect(self) -> None:
+        """A request failed at the database: find out whether the next one would."""
+        with self._lock:
+            self.suspicions += 1
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._watch, name="database-watch", daemon=True)
+                self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the database answers, where somebody suspected that it does not."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._answers():
+            AWAY.gone(DATABASE)
+            time.sleep(PROBE_S)
+        AWAY.back(DATABASE)
+
+    def _answers(self) -> bool:
+        try:
+            self._probe()
+        except DatabaseError:
+            return False
+        return True
+
+
+def probe_database() -> None:
+    """One question on a connection of its own. Raises DatabaseError; forgets pooled connections after an outage."""
+    used = connections[DEFAULT_DB_ALIAS]
+    options = {name: value for name, value in used.settings_dict["OPTIONS"].items() if name != "pool"}
+    if used.vendor == "postgresql":
+        options["connect_timeout"] = CONNECT_S
+    apart: BaseDatabaseWrapper = type(used)({**used.settings_dict, "OPTIONS": options}, DEFAULT_DB_ALIAS)
+    try:
+        with apart.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    finally:
+        apart.close()
+    if DATABASE in AWAY and isinstance(used, Pooled):
+        used.close_pool()  # it would go on waiting before it connects again
+    used.close()
+
+
+WATCH = Watch(probe_database)
+"""Of this process."""

@@ -1,0 +1,102 @@
+"""Groups of sockets across processes: each process keeps its own, and Redis carries what is sent to a group.
+
+Where Redis does not answer, hints reach the sockets of their own process alone, and no socket is refused for it.
+"""
+
+import asyncio
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import msgspec
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from coterie.core.away import AWAY, REDIS
+from coterie.gateway.channel_layer import Event, ThreadSafeChannelLayer
+from coterie_wire.structs import from_json
+
+CONNECT_S = 2.0
+AGAIN_S = 1.0
+HEARTBEAT_S = 5.0
+UNREACHABLE = (RedisError, OSError)
+
+
+class RelayedChannelLayer(ThreadSafeChannelLayer):
+    """Publishes to Redis, and hears there what its own groups are sent."""
+
+    def __init__(self, url: str, capacity: int = 100, **options: object) -> None:
+        super().__init__(capacity=capacity, **options)
+        self._url = url
+        # Redis's topics know no databases, and two platforms may share a server.
+        self._prefix = f"coterie{urlsplit(url).path}:"
+        self._publisher = Redis.from_url(url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S)
+        self._follower: asyncio.Task[None] | None = None
+        self._heard: PubSub | None = None
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """Let `channel` hear what any process sends to `group`."""
+        new = group not in self.groups
+        await super().group_add(group, channel)
+        if self._follower is None or self._follower.done():
+            self._follower = asyncio.create_task(self._follow())
+        elif new:
+            await self._tell("subscribe", group)
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        """Undo `group_add`."""
+        await super().group_discard(group, channel)
+        if group not in self.groups:
+            await self._tell("unsubscribe", group)
+
+    async def group_send(self, group: str, message: Event) -> None:
+        """Send to every process's channels of `group`; to this one's where Redis does not answer."""
+        self.require_valid_group_name(group)
+        if AWAY.worth_asking(REDIS):
+            try:
+                # Hints are sent on a loop of their own, which may wait, also when the interpreter is ending.
+                self._publisher.publish(self._prefix + group, msgspec.json.encode(message))
+            except UNREACHABLE:
+                AWAY.gone(REDIS)
+            else:
+                return
+        await super().group_send(group, message)
+
+    async def flush(self) -> None:
+        """Forget all channels and groups."""
+        if self._follower is not None:
+            self._follower.cancel()
+            self._follower = None
+        await super().flush()
+
+    async def _tell(self, what: str, group: str) -> None:
+        heard = self._heard
+        if heard is not None:
+            with suppress(*UNREACHABLE):  # the follower notices, and begins with all groups
+                await getattr(heard, what)(self._prefix + group)
+
+    async def _follow(self) -> None:
+        """Hear of this process's groups as long as it lives."""
+        while True:
+            try:
+                await self._hear()
+            except UNREACHABLE:
+                AWAY.gone(REDIS)
+            finally:
+                self._heard = None
+            await asyncio.sleep(AGAIN_S)
+
+    async def _hear(self) -> None:
+        client = AsyncRedis.from_url(
+            self._url, socket_connect_timeout=CONNECT_S, health_check_interval=HEARTBEAT_S, retry=None
+        )
+        async with client, client.pubsub() as heard:
+            await heard.subscribe(self._prefix, *(self._prefix + group for group in list(self.groups)))
+            self._heard = heard
+            AWAY.back(REDIS)
+            while True:
+                message = await heard.get_message(ignore_subscribe_messages=True, timeout=HEARTBEAT_S)
+                if message is not None:
+                    group = message["channel"].decode().removeprefix(self._prefix)
+                    await super().group_send(group, from_json(message["data"], dict[str, object]))

@@ -1,0 +1,25 @@
+"""Connections for which there is no descriptor do not fill the log."""
+
+import asyncio
+import errno
+import logging
+
+import pytest
+
+from coterie.config.serving import tell_of_failure
+from coterie.gateway.door import offences
+from coterie.gateway.door.offences import Offences
+
+
+async def test_missing_descriptors_are_told_of_once_and_other_failures_each_time(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.config.serving.OFFENCES", Offences())
+    loop = asyncio.get_running_loop()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(1000):
+            tell_of_failure(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "too many open files")})
+        assert [record.name for record in caplog.records] == [offences.__name__]
+        tell_of_failure(loop, {"message": "something else", "exception": ValueError("x")})
+        tell_of_failure(loop, {"message": "something else", "exception": ValueError("x")})
+    assert [record.name for record in caplog.records[1:]] == ["asyncio", "asyncio"]

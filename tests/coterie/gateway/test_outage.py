@@ -1,0 +1,84 @@
+"""A database that goes is noticed by the first who misses it, and its return by the platform itself."""
+
+import threading
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+
+from coterie.core.away import AWAY, DATABASE, REDIS, Away
+from coterie.core.pulse import record_pulse
+from coterie.gateway import outage
+from coterie.gateway.outage import Watch, probe_database
+from coterie.gateway.problems import problem_of
+
+WAIT_S = 10.0
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_one_asks_at_a_time_whether_a_server_is_back() -> None:
+    clock = Clock()
+    away = Away(clock)
+    assert away.worth_asking(REDIS)
+    away.gone(REDIS)
+    assert [REDIS in away, away.worth_asking(REDIS), list(away.sentences())] == [True, False, [REDIS]]
+    clock.now = 2.0
+    assert [away.worth_asking(REDIS), away.worth_asking(REDIS)] == [True, False]
+    away.back(REDIS)
+    assert (away.worth_asking(REDIS), away.sentences()) == (True, {})
+
+
+def test_a_watch_ends_the_outage_when_the_database_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "PROBE_S", 0.0)
+    asked, may_answer, answered = threading.Event(), threading.Event(), threading.Event()
+
+    def probe() -> None:
+        if not may_answer.is_set():
+            asked.set()
+            raise OperationalError("gone")
+        answered.set()
+
+    watch = Watch(probe)
+    try:
+        watch.suspect()
+        watch.suspect()
+        assert asked.wait(WAIT_S)
+        may_answer.set()
+        assert answered.wait(WAIT_S)
+        watch.join()
+        assert DATABASE not in AWAY
+    finally:
+        may_answer.set()
+        AWAY.back(DATABASE)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_of_the_tests_answers() -> None:
+    probe_database()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_misses_the_database_is_told_to_come_back() -> None:
+    problem = problem_of(OperationalError("server closed the connection unexpectedly"))
+    outage.WATCH.join()
+    assert (problem.status, problem.code) == (503, "gateway.database_away")
+    assert DATABASE not in AWAY, "a probe found it there"
+
+
+@pytest.mark.django_db
+def test_healthz_tells_what_the_platform_does_without() -> None:
+    record_pulse(timezone.now())
+    AWAY.gone(REDIS)
+    try:
+        told = Client().get("/healthz").json()
+    finally:
+        AWAY.back(REDIS)
+    assert told["status"] == "degraded"
+    assert "Redis does not answer" in told["without"][REDIS]
