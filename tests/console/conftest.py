@@ -63,6 +63,7 @@ def _let_in(operator: OperatorClient, name: str, *, role: str) -> None:
     url = str(operator.http.base_url).removesuffix("/api/")
     with httpx.Client(base_url=url, follow_redirects=True) as browser:
         browser.get(link)
+        browser.post(link, data={"csrfmiddlewaretoken": browser.cookies["csrftoken"]})
         headers = {"X-CSRFToken": browser.cookies["csrftoken"]}
         answer = browser.post("/api/session/password/", json={"current": "", "new": PASSWORD}, headers=headers)
         assert answer.status_code == 204, answer.text

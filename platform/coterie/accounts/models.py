@@ -37,6 +37,9 @@ class Operator(AbstractUser):
     sign_on_subject = models.CharField(max_length=500, null=True, blank=True, unique=True)
     """Issuer and subject by which an OpenID Connect provider knows the person; none: it does not."""
 
+    links_used = models.PositiveIntegerField(default=0, editable=False)
+    """Sign-in links that were used; one link names the number that it is made at, and so works once."""
+
     objects: ClassVar[OperatorManager] = OperatorManager()
 
     class Meta(AbstractUser.Meta):

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.utils.http import urlsafe_base64_decode
 
 from coterie.accounts.models import ApiToken, Operator
@@ -34,6 +35,17 @@ class OperatorUnknown(CoterieError):
     sentence = "There is no operator {username!r}."
 
 
+class SignInLinks(PasswordResetTokenGenerator):
+    """Proofs that a link was made for an operator: any sign-in ends them, a new password does, and time."""
+
+    def _make_hash_value(self, user: AbstractBaseUser, timestamp: int) -> str:
+        assert isinstance(user, Operator)
+        return f"{super()._make_hash_value(user, timestamp)}{user.links_used}"
+
+
+SIGN_IN_LINKS = SignInLinks()
+
+
 class SignInLinkInvalid(CoterieError):
     """The link was used, is too old, or never was one."""
 
@@ -51,12 +63,12 @@ def operator_named(username: str) -> Operator:
 
 
 def operator_of_sign_in(link: str) -> Operator:
-    """Who the last part of a sign-in path stands for. Raises SignInLinkInvalid."""
+    """Who the last part of a sign-in path stands for; looking spends nothing. Raises SignInLinkInvalid."""
     who, _, token = link.partition(".")
     try:
         operator = Operator.objects.filter(pk=int(urlsafe_base64_decode(who)), is_active=True).first()
     except ValueError:
         operator = None
-    if operator is None or not default_token_generator.check_token(operator, token):
+    if operator is None or not SIGN_IN_LINKS.check_token(operator, token):
         raise SignInLinkInvalid
     return operator

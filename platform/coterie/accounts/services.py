@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.contrib.auth.password_validation import validate_password
-from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.http import urlsafe_base64_encode
 
 from coterie.accounts.models import ApiToken, Operator, SavedFilter
+from coterie.accounts.selectors import SIGN_IN_LINKS, SignInLinkInvalid, operator_of_sign_in
 from coterie.audit.recording import audited, check_permitted, record
 from coterie.core.acting import OperatorRole, Scope, ScopeNeeded, TokenExpires, current_actor
 from coterie.core.credentials import hash_secret, new_secret
@@ -241,7 +241,17 @@ def issue_sign_in_link(*, operator: Operator) -> str:
     return sign_in_path(operator=operator)
 
 
+def spend_sign_in_link(link: str) -> Operator:
+    """Who the link was made for, who is signed in now; of many who use it at once one is. Raises SignInLinkInvalid."""
+    operator = operator_of_sign_in(link)
+    unspent = Operator.objects.filter(pk=operator.pk, links_used=operator.links_used)
+    if not unspent.update(links_used=F("links_used") + 1):
+        raise SignInLinkInvalid
+    operator.refresh_from_db()
+    return operator
+
+
 def sign_in_path(*, operator: Operator) -> str:
     """Path that signs `operator` in once; signing in by any means ends it, and so do a new password and time."""
     who = urlsafe_base64_encode(str(operator.pk).encode())
-    return f"/sign-in/{who}.{default_token_generator.make_token(operator)}/"
+    return f"/sign-in/{who}.{SIGN_IN_LINKS.make_token(operator)}/"

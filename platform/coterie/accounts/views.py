@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
 from coterie.accounts.passwords import CAME_BY_LINK, TooManyAttempts
 from coterie.accounts.selectors import SignInLinkInvalid, operator_of_sign_in
+from coterie.accounts.services import spend_sign_in_link
 
 
 class SignIn(LoginView):
@@ -33,14 +34,21 @@ class SignIn(LoginView):
 
 
 @never_cache
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_by_link(request: HttpRequest, link: str) -> HttpResponse:
-    """Sign in whom `link` was made for and show ``next``, an address here, or the fleet."""
+    """A page with a button, which signs in whom `link` was made for and shows ``next``, an address here, or the fleet.
+
+    Only the button spends the link: programs that look where links in mail and chats lead do not press it.
+    """
     try:
-        operator = operator_of_sign_in(link)
+        if request.method != "POST":
+            operator = operator_of_sign_in(link)
+            shown = {"operator": operator, "next": request.GET.get("next", "")}
+            return render(request, "accounts/sign_in_by_link.html", shown)
+        operator = spend_sign_in_link(link)
     except SignInLinkInvalid as error:
         return render(request, "accounts/sign_in_link_invalid.html", {"error": error}, status=410)
     login(request, operator)
     request.session[CAME_BY_LINK] = True
-    wanted = request.GET.get("next", "")
+    wanted = request.POST.get("next", "")
     return redirect(wanted if url_has_allowed_host_and_scheme(wanted, allowed_hosts=None) else "home")

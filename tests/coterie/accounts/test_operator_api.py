@@ -70,7 +70,7 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
 def test_the_command_prints_a_link_that_signs_in(ada: NewOperator) -> None:
     call_command("sign_in_link", "ada", stdout=(out := StringIO()))
     client = APIClient()
-    assert client.get(out.getvalue().strip()).status_code == 302
+    assert client.post(out.getvalue().strip()).status_code == 302
     assert client.get("/").status_code == 200
 
 

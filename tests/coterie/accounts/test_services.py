@@ -77,7 +77,7 @@ class TestSignInLink:
     def test_signs_in_once(self, operator: Operator) -> None:
         path = sign_in_path(operator=operator)
         client = Client()
-        assert client.get(path).headers["Location"] == "/"
+        assert client.post(path).headers["Location"] == "/"
         assert client.session["_auth_user_id"] == str(operator.pk)
         again = Client().get(path)
         assert again.status_code == 410

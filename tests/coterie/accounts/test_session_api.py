@@ -1,14 +1,23 @@
 """A browser signs in, learns what it may do, and signs out; people are let in and shut out."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import Operator
-from coterie.accounts.services import create_operator
+from coterie.accounts.services import create_operator, sign_in_path
 from coterie.audit.models import Entry
 from coterie.core.acting import OperatorRole
 
 pytestmark = pytest.mark.django_db
+
+
+RACERS = 6
 
 
 class Browser(APIClient):
@@ -85,7 +94,7 @@ def test_a_new_password_ends_the_other_sessions() -> None:
 def test_lets_a_person_in_and_shuts_him_out(api: APIClient) -> None:
     made = api.post("/api/operators/", {"username": "bob", "role": "operator", "email": "bob@example.org"}).json()
     guest = APIClient()
-    assert guest.get(made["sign_in_path"]).status_code == 302
+    assert guest.post(made["sign_in_path"]).status_code == 302
     assert guest.get("/api/devices/").status_code == 200
     assert api.patch(f"/api/operators/{made['id']}/", {"is_active": False}).json()["is_active"] is False
     assert guest.get("/api/devices/").status_code == 401
@@ -98,7 +107,12 @@ def test_who_has_forgotten_the_password_chooses_another_by_a_link(api: APIClient
     bob, _ = create_operator(username="bob")
     path = api.post(f"/api/operators/{bob.pk}/sign-in-link/").json()["sign_in_path"]
     browser = Browser()
-    assert browser.get(f"{path}?next=/settings%3Ftab%3Dpassword").headers["Location"] == "/settings?tab=password"
+    page = browser.get(f"{path}?next=/settings%3Ftab%3Dpassword").content.decode()
+    assert 'name="next" value="/settings?tab=password"' in page
+    assert "Sign in as bob" in page
+    browser.take_token()
+    arrived = browser.post(path, {"next": "/settings?tab=password"}, format="multipart")
+    assert arrived.headers["Location"] == "/settings?tab=password"
     browser.take_token()
     assert browser.post("/api/session/password/", {"new": "correct horse battery"}).status_code == 204
     again = browser.post("/api/session/password/", {"new": "another horse battery"})
@@ -107,7 +121,38 @@ def test_who_has_forgotten_the_password_chooses_another_by_a_link(api: APIClient
 
 def test_a_sign_in_link_leads_to_no_other_site(api: APIClient) -> None:
     path = api.post("/api/operators/", {"username": "bob", "role": "viewer"}).json()["sign_in_path"]
-    assert APIClient().get(f"{path}?next=https://elsewhere.example/").headers["Location"] == "/"
+    body = {"next": "https://elsewhere.example/"}
+    assert APIClient().post(path, body, format="multipart").headers["Location"] == "/"
+
+
+def test_only_the_button_spends_a_sign_in_link(api: APIClient) -> None:
+    path = api.post("/api/operators/", {"username": "bob", "role": "viewer"}).json()["sign_in_path"]
+    guest = APIClient()
+    assert [guest.head(path).status_code, guest.get(path).status_code, guest.get(path).status_code] == [200] * 3
+    assert guest.get("/api/devices/").status_code == 401
+    assert guest.post(path).status_code == 302
+    assert guest.get("/api/devices/").status_code == 200
+    assert [APIClient().get(path).status_code, APIClient().post(path).status_code] == [410, 410]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_use_a_link_at_once_get_one_session() -> None:
+    bob, _ = create_operator(username="bob")
+    bob.last_login = timezone.now()  # within the second of another sign-in, too
+    bob.save(update_fields=["last_login"])
+    path = sign_in_path(operator=bob)
+    together = Barrier(RACERS)
+
+    def use(_: int) -> int:
+        together.wait()
+        try:
+            return Client().post(path).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(RACERS) as pool:
+        answers = sorted(pool.map(use, range(RACERS)))
+    assert answers == [302, *[410] * (RACERS - 1)]
 
 
 def test_the_last_administrator_stays_one(api: APIClient) -> None:
