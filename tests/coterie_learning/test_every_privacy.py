@@ -1,4 +1,4 @@
-"""Every kind of slot `privacy`, on the device: what leaves has the shape of the update, is finite, and follows the seed."""
+"""Every kind of slot `privacy`, on the device: what leaves has the update's shape, is finite, and follows the seed."""
 
 import numpy as np
 import pytest
