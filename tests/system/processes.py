@@ -52,8 +52,9 @@ def kill_with_children(process: psutil.Process) -> None:
 class Platform:
     """``coterie up`` on one state directory, started as often as it is killed."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, **settings: str) -> None:
         self.state = state
+        self._settings = settings
         self.url = ""
         self._log = state.with_name(f"{state.name}.log")
         self._told = state.with_name(f"{state.name}.told")
@@ -66,7 +67,9 @@ class Platform:
         readies = len(self.told(Ready))
         command = [sys.executable, "manage.py", "up", "--state", str(self.state), "--port", port, "--json"]
         with self._log.open("ab") as log, self._told.open("ab") as told:
-            self._process = subprocess.Popen(command, env=environment(), stdout=told, stderr=log, cwd=ROOT)
+            self._process = subprocess.Popen(
+                command, env=environment(**self._settings), stdout=told, stderr=log, cwd=ROOT
+            )
         return self._ready(readies)
 
     def told(self, kind: type[A]) -> list[A]:

@@ -22,6 +22,8 @@ from tests.system.seed import Seeded
 
 POSTGRESQL = "postgresql://postgres:postgres@127.0.0.1:5432"
 REDIS = "redis://127.0.0.1:6379"
+PACING = {"check_ins_per_second": "1"}
+"""The devices stay present, however long it takes to play them all."""
 CELERY = ("celery", "-A", "coterie.config.celery")
 
 
@@ -72,7 +74,7 @@ def _populated(directory: Path, devices: int, awake: int, **settings: str) -> Se
 def _embedded(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
     state = directory / "state"
     seeded = _populated(directory / "seed", devices, awake, state=str(state))
-    platform = Platform(state)
+    platform = Platform(state, **PACING)
     platform.start()
     server = psutil.Process(platform.told(Ready)[-1].server_pid)
     try:
@@ -92,6 +94,7 @@ def _scaled(directory: Path, *, devices: int, awake: int) -> Iterator[Running]:
             "redis_url": stack.enter_context(_broker()),
             "secret_key": secrets.token_hex(32),
             "signing_key": secrets.token_hex(32),
+            **PACING,
         }
         seeded = _populated(directory / "seed", devices, awake, **settings)
         with psycopg.connect(settings["database_url"], autocommit=True) as database:

@@ -24,6 +24,7 @@ def populate(*, devices: int, awake: int) -> None:
     from django.utils import timezone
 
     from coterie.core.credentials import hash_secret
+    from coterie.fleet.counting import count_devices
     from coterie.fleet.models import Device
 
     now = timezone.now()
@@ -42,6 +43,7 @@ def populate(*, devices: int, awake: int) -> None:
         ),
         batch_size=2_000,
     )
+    count_devices(now=now)
 
 
 def main(directory: Path, devices: int, awake: int) -> None:
