@@ -15,8 +15,9 @@ from coterie.core.errors import CoterieError
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.errors import MissingPackage
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.own_work import own_scenario
 from coterie.simulation.progress import Lines
-from coterie.simulation.scenario import read_scenario, shipped_scenarios
+from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table
 from coterie_wire.errors import WireError
@@ -39,6 +40,10 @@ class Command(BaseCommand):
         """What to run, and where to put what it finds."""
         parser.add_argument("plan", nargs="?", metavar="PLAN", help="a preset's name, or a TOML file with a plan")
         parser.add_argument("--scenario", metavar="S", help="a shipped scenario's name, or a TOML file")
+        parser.add_argument("--pair", type=Path, metavar="DEVICE.pt2", help="a device model of your own, with --data")
+        parser.add_argument(
+            "--data", type=Path, metavar="SAMPLES.npz", help="samples: x or inputs by name, y, and whose each is (user)"
+        )
         parser.add_argument("--devices", type=int, metavar="N", help="virtual devices (default: the scenario's)")
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="decides everything that is drawn")
         parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
@@ -50,6 +55,8 @@ class Command(BaseCommand):
         *,
         plan: str | None,
         scenario: str | None,
+        pair: Path | None,
+        data: Path | None,
         devices: int | None,
         seed: int,
         json: Path | None,
@@ -62,13 +69,14 @@ class Command(BaseCommand):
         if list:
             console.print(shipped_table(shipped_contenders(), shipped_scenarios()))
             return
-        _check(plan=plan, scenario=scenario, devices=devices, seed=seed, outputs=(json, plot))
-        assert plan is not None and scenario is not None
+        _check(plan=plan, scenario=scenario, own=(pair, data), devices=devices, seed=seed, outputs=(json, plot))
+        assert plan is not None
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             if plot is not None and find_spec("matplotlib") is None:
                 raise MissingPackage(package="matplotlib", purpose="plots")
-            outcome = _simulate(plan, scenario, devices, seed)
+            setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
+            outcome = _simulate(plan, setting, devices, seed)
             console.print(outcome_table(plan, outcome))
             if json is not None:
                 json.write_bytes(outcome.json())
@@ -82,9 +90,9 @@ class Command(BaseCommand):
             raise CommandError(f"{error} [{error.code}]") from error
 
 
-def _simulate(plan: str, scenario: str, devices: int | None, seed: int) -> Outcome:
-    contender, setting = read_contender(plan), read_scenario(scenario)
-    name, devices = f"{plan} on {scenario}", devices or setting.devices
+def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int) -> Outcome:
+    contender = read_contender(plan)
+    name, devices = f"{plan} on {setting.title}", devices or setting.devices
     console = Console(stderr=True)
     if not console.is_terminal:
         return simulate(contender, setting, devices=devices, seed=seed, report=Lines(name, sys.stderr, time.monotonic))
@@ -101,10 +109,22 @@ def _simulate(plan: str, scenario: str, devices: int | None, seed: int) -> Outco
 
 
 def _check(
-    *, plan: str | None, scenario: str | None, devices: int | None, seed: int, outputs: tuple[Path | None, ...]
+    *,
+    plan: str | None,
+    scenario: str | None,
+    own: tuple[Path | None, Path | None],
+    devices: int | None,
+    seed: int,
+    outputs: tuple[Path | None, ...],
 ) -> None:
-    if plan is None or scenario is None:
+    pair, data = own
+    if plan is None or (scenario is None and pair is None and data is None):
         raise CommandError("say what to run: coterie simulate PLAN --scenario S; --list shows what is shipped")
+    if (pair is None) != (data is None) or (pair is not None and scenario is not None):
+        raise CommandError("a model and samples of your own go together, without a scenario: --pair M.pt2 --data S.npz")
+    for path in own:
+        if path is not None and not path.is_file():
+            raise CommandError(f"there is no file {path}")
     if devices is not None and not 1 <= devices <= MOST_DEVICES:
         raise CommandError(f"--devices goes from 1 to {MOST_DEVICES}")
     if seed < 0:

@@ -1,0 +1,64 @@
+"""A device model of one's own, as ``torch.export.save`` writes it."""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import UNSET, Meta
+
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.learner import Task
+from coterie.simulation.learners import LearnerKind
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.on_device import Graphs
+from coterie_learning.local import Local
+from coterie_wire.bundle import ModelSpec
+
+if TYPE_CHECKING:
+    from coterie.compile.compiled import CompiledModel
+
+
+class Pair(LearnerKind, frozen=True, tag="pair"):
+    """A classifier, compiled as the platform does it without a recipe; it begins with the parameters in the file."""
+
+    file: Annotated[str, Meta(min_length=1, description="the exported device model")]
+    batch_size: Annotated[int, Meta(ge=1, le=4096, description="samples in an optimisation step")] = 32
+
+    def begin(self, task: Task, local: Local, *, seed: int) -> NeuralLearner:  # noqa: ARG002 - the file has parameters
+        compiled = compiled_pair(Path(self.file), self.batch_size)
+        spec = compiled.spec
+        here, there = ({one.name: one.shape for one in inputs} for inputs in (spec.inputs, task.inputs))
+        if here != there:
+            raise DoesNotFit(detail=f"the model takes {_named(here)}, the samples are {_named(there)}")
+        if task.classes != spec.classes:
+            raise DoesNotFit(detail=f"the model tells {spec.classes} classes apart, the samples have {task.classes}")
+        graphs = Graphs.of(spec, train_step=compiled.train_step, predict=compiled.predict)
+        first = compiled.parameters
+        return NeuralLearner(graphs, local, parameters=first, first=first, received=first)
+
+
+@cache
+def compiled_pair(path: Path, batch_size: int) -> "CompiledModel":
+    """The graphs of the model at `path`. Raises DoesNotFit, or what loading and compiling raise."""
+    from coterie.compile.compiled import compile_model  # only now: PyTorch takes seconds to import
+    from coterie.compile.upload import load_upload
+
+    compiled = compile_model(load_upload(path), batch_size=batch_size)
+    problem = _problem(compiled.spec)
+    if problem is not None:
+        raise DoesNotFit(detail=f"simulations do not take {path.name} yet: {problem}")
+    return compiled
+
+
+def _problem(spec: ModelSpec) -> str | None:
+    if spec.task != "classes" or spec.length is not UNSET:
+        return "they simulate classifiers of samples that have one shape"
+    if spec.statistics or spec.frozen:
+        return "they simulate models without running statistics, all of whose parameters are trained"
+    if any(tensor.dtype != "float32" for tensor in spec.inputs):
+        return "its inputs are not all float32"
+    return None
+
+
+def _named(shapes: dict[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())

@@ -1,0 +1,31 @@
+"""A scenario of a device model and samples of one's own, in its smallest form."""
+
+from pathlib import Path
+
+import msgspec
+
+from coterie.simulation.learners.pair import Pair, compiled_pair
+from coterie.simulation.scenario import Scenario, parse_scenario
+from coterie.simulation.streams.users import Users
+
+WINDOW = 1000
+"""Batches that a device keeps."""
+
+
+def own_scenario(pair: Path, data: Path) -> Scenario:
+    """Each user of `data` is a device with the model `pair`.
+
+    Raises DoesNotFit or MalformedFile, and what loading and compiling the model raise.
+    """
+    learner = Pair(file=str(pair))
+    spec = compiled_pair(pair, learner.batch_size).spec
+    only = spec.inputs[0].name if len(spec.inputs) == 1 else "x"
+    stream = Users(file=str(data), input=only, classes=spec.classes)
+    raw = {
+        "title": f"{pair.name} on {data.name}",
+        "devices": stream.users(),
+        "window": WINDOW,
+        "stream": msgspec.to_builtins(stream),
+        "learner": msgspec.to_builtins(learner),
+    }
+    return parse_scenario(raw, path=str(data))

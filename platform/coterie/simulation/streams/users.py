@@ -1,0 +1,79 @@
+"""Samples of one's own: those of each user, in the order of the file, are what one device meets."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from coterie.evaluation.datasets import MAX_BYTES, Dataset
+from coterie.simulation.errors import DoesNotFit, MalformedFile
+from coterie.simulation.learner import Task
+from coterie.simulation.streams import Drawn, Stream
+from coterie_wire.archives import Numbers, read_arrays
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.errors import WireError
+
+LABELS = "y"
+
+
+class Users(Stream, frozen=True, tag="users"):
+    """Arrays of an NPZ file: classes as ``y``, whose sample it is, and the inputs by name, or the only one as ``x``."""
+
+    file: Annotated[str, Meta(min_length=1, description="the NPZ file")]
+    user: Annotated[str, Meta(min_length=1, description="the array that says whose each sample is, whole numbers")] = (
+        "user"
+    )
+    input: Annotated[str, Meta(min_length=1, description="what the model calls the input that the file calls x")] = "x"
+    classes: Annotated[int, Meta(ge=0, le=1_000_000, description="classes there are; 0: as many as occur")] = 0
+    batch_size: Annotated[int, Meta(ge=1, le=10_000, description="samples that a device meets at a time")] = 32
+    batch_s: Annotated[float, Meta(gt=0, le=1e9, description="seconds from one batch to the next")] = 60.0
+
+    def draw(self, *, devices: int, seed: int) -> Drawn:  # noqa: ARG002 - nothing is drawn
+        arrays = self._arrays()
+        labels, users = arrays[LABELS].astype(np.int64), arrays[self.user]
+        found = np.unique(users)
+        if devices > len(found):
+            raise DoesNotFit(detail=f"{self.file} has samples of {len(found)} users, {devices} devices are asked for")
+        inputs = {
+            self.input if name == "x" else name: array.astype(np.float32)
+            for name, array in arrays.items()
+            if name not in (LABELS, self.user)
+        }
+        whole = Dataset(inputs, labels)
+        by_user = [whole.take(np.flatnonzero(users == user)) for user in found[:devices]]
+        ticks = max(-(-len(one.labels) // self.batch_size) for one in by_user)
+        return Drawn(
+            task=Task(
+                tuple(TensorSpec(name, "float32", array.shape[1:]) for name, array in inputs.items()),
+                self.classes or int(labels.max()) + 1,
+            ),
+            tick_s=self.batch_s,
+            cloud=whole.take(slice(0, 0)),
+            batches=tuple(
+                tuple(one.take(slice(tick * self.batch_size, (tick + 1) * self.batch_size)) for tick in range(ticks))
+                for one in by_user
+            ),
+        )
+
+    def users(self) -> int:
+        """How many there are. Raises MalformedFile."""
+        return len(np.unique(self._arrays()[self.user]))
+
+    def _arrays(self) -> Mapping[str, Numbers]:
+        try:
+            arrays = read_arrays(Path(self.file), max_bytes=MAX_BYTES)
+        except WireError as error:
+            raise MalformedFile(path=self.file, detail=error.detail) from error
+        for name in (LABELS, self.user):
+            if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
+                raise MalformedFile(path=self.file, detail=f"it has no array {name} of whole numbers, one a sample")
+        if len(arrays) < 3 or len({len(array) for array in arrays.values()}) != 1 or not len(arrays[LABELS]):
+            raise MalformedFile(path=self.file, detail="its arrays must be of the same length, one of them an input")
+        labels = arrays[LABELS]
+        if labels.min() < 0 or (self.classes and labels.max() >= self.classes):
+            raise MalformedFile(
+                path=self.file, detail=f"its classes go from {labels.min()} to {labels.max()}, of {self.classes}"
+            )
+        return arrays

@@ -1,0 +1,129 @@
+"""A device model and samples of one's own in a simulation."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from django.core.management import CommandError, call_command
+from torch import nn
+
+from coterie.compile.program import export_module
+from coterie.simulation.outcome import Outcome
+
+FEATURES, CLASSES, USERS, EACH = 6, 3, 4, 70
+PLAN = """
+[local]
+kind = "sgd"
+epochs = 2
+learning_rate = 0.1
+[pace]
+kind = "sync"
+target_updates = 3
+min_updates = 2
+deadline_s = 50
+pause_s = 20
+[requirements]
+charging = false
+"""
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return str(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Write:
+    def write(*layers: nn.Module) -> Path:
+        torch.manual_seed(0)
+        module = nn.Sequential(*(layers or (nn.Linear(FEATURES, 8), nn.ReLU(), nn.Linear(8, CLASSES))))
+        path = tmp_path / "device.pt2"
+        torch.export.save(export_module(module, (torch.zeros(2, FEATURES),)), path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Write:
+    def write(**changed: np.ndarray) -> Path:
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, CLASSES, USERS * EACH)
+        x = (np.eye(FEATURES)[y] * 3 + rng.normal(0, 0.5, (len(y), FEATURES))).astype(np.float32)
+        arrays = {"x": x, "y": y, "user": np.arange(len(y)) % USERS, **changed}
+        path = tmp_path / "samples.npz"
+        np.savez(path, **{name: array for name, array in arrays.items() if len(array)})
+        return path
+
+    return write
+
+
+def simulated(plan: str, pair: Path, data: Path, **more: object) -> Outcome:
+    found = data.parent / "found.json"
+    call_command("simulate", plan, pair=pair, data=data, json=found, **more)
+    return msgspec.json.decode(found.read_bytes(), type=Outcome)
+
+
+def test_each_user_is_a_device_and_learns_with_the_others(plan: str, pair: Write, data: Write) -> None:
+    outcome = simulated(plan, pair(), data())
+    assert [sum(device.samples) for device in outcome.devices] == [EACH] * USERS
+    assert outcome.accuracy_by_tick[0] is not None and outcome.accuracy_by_tick[-1] is not None
+    assert outcome.accuracy_by_tick[-1] > max(0.8, outcome.accuracy_by_tick[0])
+    assert {round_.outcome for round_ in outcome.rounds} == {"merged"}
+    assert outcome.scenario == "device.pt2 on samples.npz"
+
+
+def test_fewer_devices_are_the_first_users(plan: str, pair: Write, data: Write) -> None:
+    assert len(simulated(plan, pair(), data(), devices=3).devices) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({"user": np.zeros(0)}, "no array user of whole numbers"),
+        ({"user": np.linspace(0, 1, USERS * EACH)}, "no array user of whole numbers"),
+        ({"y": np.full(USERS * EACH, CLASSES)}, "classes go from 3 to 3, of 3"),
+        ({"x": np.zeros((USERS * EACH, 5), np.float32)}, r"takes .* \[6\], the samples are .* \[5\]"),
+        ({"x": np.zeros((9, FEATURES), np.float32)}, "of the same length"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(
+    plan: str, pair: Write, data: Write, changed: dict[str, np.ndarray], wrong: str
+) -> None:
+    with pytest.raises(CommandError, match=wrong):
+        call_command("simulate", plan, pair=pair(), data=data(**changed))
+
+
+def test_more_devices_than_users_are_refused(plan: str, pair: Write, data: Write) -> None:
+    with pytest.raises(CommandError, match="samples of 4 users, 5 devices"):
+        call_command("simulate", plan, pair=pair(), data=data(), devices=5)
+
+
+def test_models_that_cannot_be_merged_here_are_refused(plan: str, pair: Write, data: Write) -> None:
+    normed = pair(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.Linear(8, CLASSES))
+    with pytest.raises(CommandError, match="without running statistics"):
+        call_command("simulate", plan, pair=normed, data=data())
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"pair": "device.pt2"}, "go together"),
+        ({"data": "samples.npz"}, "go together"),
+        ({"pair": "device.pt2", "data": "samples.npz", "scenario": "places"}, "without a scenario"),
+        ({"pair": "device.pt2", "data": "none.npz"}, "no file"),
+    ],
+)
+def test_what_goes_together_is_said(
+    plan: str, pair: Write, data: Write, tmp_path: Path, options: dict[str, str], wrong: str
+) -> None:
+    pair(), data()
+    given = {name: value if name == "scenario" else tmp_path / value for name, value in options.items()}
+    with pytest.raises(CommandError, match=wrong):
+        call_command("simulate", plan, **given)
