@@ -5,19 +5,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie_learning.plan import ROLLOUT
-from coterie_learning.rollout import Rollout, Standing
+from coterie_learning.rollout import CanaryEvidence, Rollout
 
 STAGED = {name: kind for name, kind in ROLLOUT.kinds.items() if kind().is_staged()}
 every_kind = pytest.mark.parametrize("kind", STAGED.values(), ids=list(STAGED))
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> Standing:
+def standings(draw: st.DrawFn) -> CanaryEvidence:
     """How any group may stand."""
     group = draw(st.integers(1, 200))
     reports = draw(st.integers(0, group))
     faults = draw(st.integers(0, reports))
-    return Standing(group, reports, faults, draw(st.floats(-1, 1)), draw(st.floats(0, 1e6)))
+    return CanaryEvidence(group, reports, faults, draw(st.floats(-1, 1)), draw(st.floats(0, 1e6)))
 
 
 @every_kind
@@ -32,7 +32,7 @@ def test_the_group_is_one_of_those_that_are_there_and_can_report_enough(kind: ty
 @every_kind
 @given(standing=standings())
 @settings(max_examples=200)
-def test_it_ends_in_time_and_says_the_same_of_the_same(kind: type[Rollout], standing: Standing) -> None:
+def test_it_ends_in_time_and_says_the_same_of_the_same(kind: type[Rollout], standing: CanaryEvidence) -> None:
     rollout = kind()
     assert rollout.verdict(standing) == rollout.verdict(standing)
     assert rollout.verdict(standing._replace(elapsed_s=rollout.patience_s())) != "wait"
@@ -41,7 +41,7 @@ def test_it_ends_in_time_and_says_the_same_of_the_same(kind: type[Rollout], stan
 @every_kind
 @given(standing=standings())
 @settings(max_examples=200)
-def test_only_what_enough_devices_could_use_is_promoted(kind: type[Rollout], standing: Standing) -> None:
+def test_only_what_enough_devices_could_use_is_promoted(kind: type[Rollout], standing: CanaryEvidence) -> None:
     rollout = kind()
     unusable = standing._replace(faults=standing.reports)
     assert rollout.verdict(unusable) != "promote"
@@ -54,7 +54,7 @@ def test_only_what_enough_devices_could_use_is_promoted(kind: type[Rollout], sta
 @every_kind
 @given(standing=standings(), more=st.floats(0, 1))
 @settings(max_examples=200)
-def test_more_errors_never_help(kind: type[Rollout], standing: Standing, more: float) -> None:
+def test_more_errors_never_help(kind: type[Rollout], standing: CanaryEvidence, more: float) -> None:
     rollout = kind()
     if rollout.verdict(standing) != "promote":
         assert rollout.verdict(standing._replace(excess=standing.excess + more)) != "promote"
