@@ -27,6 +27,7 @@ SECTIONS = {
         "createsuperuser": "coterie.cli.local:createsuperuser",
         "changepassword": "coterie.cli.local:changepassword",
         "change-role": "coterie.cli.local:change_role",
+        "collect-blobs": "coterie.cli.local:collect_blobs",
         "seed-fleet": "coterie.cli.local:seed_fleet",
     },
     "Speak to a running platform": {

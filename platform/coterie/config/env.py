@@ -53,7 +53,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """What the device API answers to one device in each process, over HTTP and sockets together."""
     check_ins_per_second: Annotated[int, Meta(ge=1)] = 200
     """Of idle devices, over all processes; a fleet that would send more is asked to check in less often."""
-    keep_versions: Annotated[int, Meta(ge=0)] = 20
+    keep_versions: Annotated[int, Meta(ge=0)] = 100
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50
     """Versions whose number is a multiple of it keep theirs, too, as milestones; 0: no others do."""

@@ -1,4 +1,4 @@
-"""``manage.py collect_blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
+"""``coterie collect-blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
