@@ -118,6 +118,6 @@ sign_in_link = _administering("sign-in-link", "Print a link that signs an operat
 createsuperuser = _administering("createsuperuser", "Make an administrator.")
 changepassword = _administering("changepassword", "Give an operator another password.")
 change_role = _administering("change-role", "Give an operator another role.")
-collect_blobs = _administering("collect-blobs", "Remove the bytes of versions and files that nothing needs; --dry-run tells.")
+collect_blobs = _administering("collect-blobs", "Remove files that nothing needs.")
 seed_fleet = _beginning("seed-fleet", "Fill an empty platform with a fleet like a real one, to look at the console.")
 migrate = _beginning("migrate", "Bring the database to this version; `coterie up` does it by itself.")
