@@ -1,4 +1,4 @@
-"""Which updates of a round count, and how much: no device alone decides what a version is.
+"""Which updates of a round count, and with what weight: no single device determines a version.
 
 Both rules compare an update with the median of its cohort, so that they mean the same for any model and any fleet. The
 bound of norms is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but what exceeds it is left out and named
@@ -26,7 +26,7 @@ FEWEST = 3
 
 
 class Admission(NamedTuple):
-    """Which of a round's updates count, by their places."""
+    """Which of a round's updates count, by their index."""
 
     kept: Sequence[int]
     faults: Mapping[int, WireError]
@@ -39,7 +39,7 @@ def admit(
     base_statistics: Tensors,
     on_each: Callable[[int], None],
 ) -> Admission:
-    """Looks at every number of every update, one update after the other; `on_each` hears of each place.
+    """Read every number of every update, one update after the other; `on_each` is called with each place.
 
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', is
     at fault.
@@ -63,13 +63,13 @@ def admit(
 
 
 def largest_norm(norms: Sequence[float]) -> float | None:
-    """The largest norm that an update of this cohort may have; None: there are too few to say, or most are zero."""
+    """The largest norm that an update of this cohort may have; None if there are too few updates, or most are zero."""
     median = statistics.median(norms) if len(norms) >= FEWEST else 0.0
     return TIMES_NORM * median if median > 0 else None
 
 
 def weights(counted: Sequence[int]) -> tuple[int, ...]:
-    """What each update weighs, at least 1, by how often it should be `counted`, at least once.
+    """The weight of each update, at least 1, from how often it should be `counted`, at least once.
 
     None weighs more than ten times the median; of three or more, none more than all others together; and the sum is at
     most what exact sums take, for which all are scaled down, if need be, and rounded down.

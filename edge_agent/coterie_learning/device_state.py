@@ -1,4 +1,4 @@
-"""What an algorithm remembers from round to round: named tensors and JSON, in one blob that knows when it is damaged.
+"""An algorithm's state between rounds: named tensors and JSON, in one blob with its own checksum.
 
 The blob is the SHA-256 of the rest, 32 bytes, and a tensor file whose metadata holds the JSON.
 """
@@ -25,13 +25,13 @@ class State(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether it holds nothing."""
         return not self.tensors and not self.values
 
 
 NO_STATE = State()
 States = Mapping[str, State]
-"""By the name of the slot; a slot without one remembers nothing."""
+"""By the name of the slot; a slot that is missing has no state."""
 
 
 def encode_state(state: State) -> bytes:

@@ -1,8 +1,8 @@
-"""Weighted sums of updates that no order, no blocks and no tree of partial sums can change, because they are integers.
+"""Weighted sums of updates as integers: order, block size and partial sums do not change a bit of them.
 
 A parameter is rounded to a multiple of 2^-32 when it is decoded, multiplied by its update's weight, and added, in
-int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: what lies beyond is refused
-before it is added, never saturated.
+int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: larger values are refused
+before they are added, never saturated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ Float64 = NDArray[np.float64]
 GRID_BITS = 32
 GRID = 2.0**-GRID_BITS
 LARGEST = 128.0
-"""What the magnitude of every parameter of an update lies below."""
+"""Upper bound (exclusive) of the magnitude of an update's parameters."""
 MOST_WEIGHT = (1 << 24) - 1
-"""What the weights of all updates together may be."""
+"""The largest sum of the weights of all updates."""
 CHUNK = 16_384
 """Parameters handled at once, so that what is computed on the way stays in the processor's cache."""
 TOGETHER = 16
@@ -80,7 +80,7 @@ def mean(total: Int64, weight: int) -> Float64:
 
 
 def _grid_weights(update: WeightedCodes) -> Int64:
-    """What each row's codes are multiplied with, in steps of the grid; below 2^56."""
+    """The factor of each row's codes, in multiples of the grid's step; below 2^56."""
     levels = np.rint(update.coded.scales.astype(np.float64) * 2.0**GRID_BITS).astype(np.int64)
     return levels * update.weight
 

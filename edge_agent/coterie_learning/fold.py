@@ -1,7 +1,7 @@
 """Folds of merges: from the updates of a round to the next parameters, a block of parameters at a time.
 
-Memory is that of a block, whatever the model and the number of updates. The same updates give the same bits in any
-order, and whatever the size of a block: sums are exact, columns are put in order, and a merge treats each parameter by
+Memory is that of a block, independent of the size of the model and the number of updates. The same updates give the
+same bits in any order and with any block size: sums are exact, columns are sorted, and a merge treats each parameter by
 itself.
 """
 
@@ -71,11 +71,11 @@ def fold_parameters(
     parts: Sequence[str] = (DELTA,),
     block: int | None = None,
 ) -> Iterator[Block]:
-    """The merge of at least one update, block by block; numbers that it makes may be not finite.
+    """The merge of at least one update, block by block; the resulting numbers may be not finite.
 
-    `state` is what the merge that made `base` remembered; None, where no such merge did. `parts` are those of the
-    updates. `block` is how many parameters are treated at once, which no bit depends on. Raises OSError or WireError
-    ``tensors.malformed`` where an update can no longer be read.
+    `state` is the server state of the merge that made `base`; None where there is none. `parts` are those of the
+    updates. `block` is how many parameters are processed at once; the result does not depend on it. Raises OSError or
+    WireError ``tensors.malformed`` where an update can no longer be read.
     """
     aggregates, most = (_sums, BLOCK) if merge.reads == "sums" else (_columns, max(1, COLUMNS // len(updates)))
     for spans in blocks(specs, block or most):
@@ -86,14 +86,14 @@ def fold_parameters(
             for part in parts
             for name, found in aggregates(merge, part, spans, updates).items()
         }
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller looks for what is not finite
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for them
             finished = merge.finish(aggregate, begun, before)
             parameters = {name: tensor.astype(np.float32) for name, tensor in finished.parameters.items()}
         yield Block(spans, parameters, finished.state)
 
 
 class Folded(NamedTuple):
-    """A whole version, and what the merge remembers."""
+    """A whole version, and the server state beside it."""
 
     parameters: Tensors
     state: ServerState
@@ -109,7 +109,7 @@ def fold_in_memory(
     parts: Sequence[str] = (DELTA,),
     block: int | None = None,
 ) -> Folded:
-    """`fold_parameters` of a model that is at hand, with all its blocks put together. Raises what that raises."""
+    """`fold_parameters` of a model in memory, with all blocks joined. Raises what that raises."""
     remembered = None if state is None else Remembered(partial(_part, state), state.notes)
     found = Folded(
         {spec.name: np.empty(spec.shape, np.float32) for spec in specs},
@@ -185,12 +185,12 @@ def _sums(_merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence
 
 
 def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
-    """What the merge makes of the updates' numbers, sorted in each column, so that no order of updates is seen."""
+    """The result of the merge on the updates' numbers, sorted in each column: the order of updates has no effect."""
     columns = {name: np.empty((len(updates), span.stop - span.start), np.float32) for name, span in spans.items()}
     for index, update in enumerate(updates):
         with update.open() as file:
             for name, span in spans.items():
-                columns[name][index] = file.numbers(*span, part=part) + np.float32(0)  # one zero, not two
+                columns[name][index] = file.numbers(*span, part=part) + np.float32(0)  # -0.0 becomes 0.0
     for numbers in columns.values():
         numbers.sort(axis=0)
     return {name: merge.combine(numbers) for name, numbers in columns.items()}

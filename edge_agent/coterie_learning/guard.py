@@ -1,4 +1,4 @@
-"""Whether help helped: before and after on the target's newest samples, and the better is kept.
+"""Whether a portion improved the target's model: both are compared on its newest samples, and the better is kept.
 
 The samples are the same for both, so only those count on which the two differ (McNemar 1947, doi 10.1007/BF02295996).
 """
@@ -15,7 +15,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the target found, both numbers."""
+    """The target's accuracy before and after."""
 
     before: Share
     """Accuracy of the model as it was."""
@@ -28,7 +28,7 @@ def judge(labels: NDArray[np.int64], before: NDArray[np.int64], after: NDArray[n
     """Compare predictions `before` and `after` [n] on samples with `labels` [n].
 
     The portion is kept where it wins more samples than it loses, by more than one standard error of that difference; a
-    tie or a difference within the noise is undone, since the model that was there has earned its place.
+    tie or a difference within the noise is undone: the model that was there stays unless the new one is better.
 
     Raises ValueError where there are no samples.
     """

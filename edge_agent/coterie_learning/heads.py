@@ -65,7 +65,7 @@ def masked_classes(parameters: Tensors, head: OutputLayer) -> frozenset[int]:
 
 
 def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
-    """The teacher's probabilities [n, all classes] if there were only `classes`; uniform where it knows none."""
+    """The teacher's probabilities [n, all classes] if there were only `classes`; uniform where it gives them 0."""
     kept = np.zeros_like(probabilities)
     kept[:, list(classes)] = probabilities[:, list(classes)]
     mass = kept.sum(axis=1, keepdims=True)

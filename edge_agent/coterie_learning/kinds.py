@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Resources(NamedTuple):
-    """What there is beside a plan and a device model."""
+    """What a federation has besides its plan and device model."""
 
     cloud_data: bool
     """Whether the platform has a data set that its models learn from."""
@@ -45,8 +45,8 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """What the kind cannot work with; None: it can.
 
-        `model` and `resources` are None while they are not known, as for a plan without a federation: the kind speaks
-        of the other kinds of `plan` alone then.
+        `model` and `resources` are None while they are not known, as for a plan without a federation: then the kind
+        checks only the other kinds of `plan`.
         """
         return None
 

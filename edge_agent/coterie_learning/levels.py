@@ -1,4 +1,4 @@
-"""Integers times scales: how codecs of few bits round parameters, and where the scales lie in their payloads.
+"""Integers times scales: how codecs of few bits round parameters, and the layout of the scales in their payloads.
 
 A scale is the largest magnitude that it serves, divided by the largest level. The rounding is that of QSGD (Alistarh et
 al. 2017, arXiv 1610.02132, §3.1).
@@ -31,12 +31,12 @@ SCALE = "scale"
 
 
 class Rounded(NamedTuple):
-    """A tensor as integers, and what that lost."""
+    """A tensor as integers, and the rounding error."""
 
     codes: Codes
     """In the tensor's shape."""
     scales: Float32
-    """One for each row that has one."""
+    """One scale for each row, or one for the tensor."""
     residual: Float32
 
 

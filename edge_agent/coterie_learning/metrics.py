@@ -62,7 +62,7 @@ def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) 
 def log_softmax(logits: Numbers) -> Float64:
     """Logarithms of the probabilities along the last axis."""
     shifted = logits.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: whoever asks sees what is not finite
+    with np.errstate(invalid="ignore", over="ignore"):  # of huge logits: the caller checks for what is not finite
         shifted -= shifted.max(axis=-1, keepdims=True)
         shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return shifted

@@ -1,7 +1,7 @@
 """Merging of running statistics: the mean of the devices' means, and the variance of all their values together.
 
 The law of total variance: Var = E[Var_k] + Var[E_k] over devices k weighted by their samples. Neither a server's step
-size nor what hides an update is for statistics: they are gathered, not learned. Their sums are exact: of integers, on a
+size nor a privacy kind applies to statistics: they are measured, not learned. Their sums are exact: of integers, on a
 grid fine enough for the smallest variance and wide enough for the largest, in three parts of 31 bits.
 """
 
@@ -22,11 +22,11 @@ Int64 = NDArray[np.int64]
 PLACES = (-3, 28, 59)
 """A number is the sum of three integers divided by 2 to the power of these; what is below 2^-60 is rounded."""
 LARGEST = 2.0**33
-"""What every mean and variance lies below."""
+"""Upper bound (exclusive) of every mean and variance."""
 
 
 class MomentSum(NamedTuple):
-    """Sums over devices, by the name of each mean or variance; means are counted from those of the base."""
+    """Sums over devices, by the name of each mean or variance; means are relative to those of the base."""
 
     means: Mapping[str, Int64]
     """Σ n·(mean - base mean), [places, channels]."""

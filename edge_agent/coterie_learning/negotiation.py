@@ -24,7 +24,7 @@ def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
 
 
 def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
-    """Those of this source that a device lacks which has `told` its kinds; one that told none has those of 0.1."""
+    """The kinds of this source that a device lacks which reported `told`; one that reported none has those of 0.1."""
     every = (
         NeededKind(registry.slot, name, kind.since)
         for registry in (LOCAL, CODEC, PRIVACY, HELP)

@@ -13,11 +13,11 @@ from coterie_learning.help import MatchRules
 from coterie_learning.profile import Counts, Float64
 
 _FEWEST = 64
-"""Devices that there is room for from the beginning."""
+"""Devices that memory is allocated for at first."""
 _BLOCK = 4096
 """Devices whose divergence is computed at once, so that the numbers stay in the processor's cache."""
 _SMALLEST = np.float32(1e-30)
-"""So that the logarithm of nothing is finite; times nothing, it is nothing."""
+"""Keeps the logarithm of a share of 0 finite; multiplied by that share it contributes 0."""
 
 
 class Neighbour(NamedTuple):
@@ -53,7 +53,7 @@ class NeighbourIndex:
         self._prior: NDArray[np.float32] = np.zeros((classes, 0), np.float32)
         self._recall: NDArray[np.float32] = np.zeros((classes, 0), np.float32)
         self._plogp: NDArray[np.float32] = np.zeros(0, np.float32)
-        """Sum of p·log2 p over the classes: what of the divergence is the device's alone."""
+        """Sum of p·log2 p over the classes: the part of the divergence that depends on the device only."""
         self._error: NDArray[np.float32] = np.zeros(0, np.float32)
         self._serving: NDArray[np.int32] = np.zeros(0, np.int32)
         self._able: NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -83,7 +83,7 @@ class NeighbourIndex:
         self._able[column] = neighbour.willing and not neighbour.drifting and bool(neighbour.counts.samples.any())
 
     def remove(self, device: str) -> None:
-        """Forget a device; one that is unknown is forgotten already."""
+        """Remove a device; nothing happens if it is unknown."""
         column = self._columns.pop(device, None)
         if column is None:
             return
@@ -103,8 +103,8 @@ class NeighbourIndex:
         """At most `limit` devices that can help one with class shares `prior` [classes], the best first.
 
         A device can help that is willing, not drifting, not busy and does well, over all and on each of the `troubled`
-        classes, and whose class shares are near enough. Best is who is nearest, then who serves fewest, then whose name
-        comes first. `exclude` are the one that asks and those that were tried before.
+        classes, and whose class shares are near enough. They are sorted by divergence, then by requests served, then by
+        name. `exclude` are the device that asks and those that were tried before.
 
         Raises ValueError where `prior` is of another number of classes.
         """

@@ -78,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def device(self) -> DevicePlan:
         """The device's part of it.
 
-        Where devices help each other they learn by themselves between rounds too: what drifts is the own model.
+        Where devices help each other they also train locally between rounds: drift is that of the personal model.
         """
         holds_rounds, helps = self.pace.holds_rounds(), self.help.rules() is not None
         between_s = 0.0 if helps else None
@@ -152,7 +152,7 @@ def _parsed_once(document: bytes) -> Plan:
 
 @cache
 def presets() -> Mapping[str, Plan]:
-    """The published systems that stand in `presets/` as files of kinds, by name."""
+    """The published systems: the files of kinds in `presets/`, by name."""
     return {path.stem: parse_plan(tomllib.loads(path.read_text())) for path in sorted(PRESETS.glob("*.toml"))}
 
 

@@ -1,4 +1,4 @@
-"""What a device knows of its newest data: how often each class came, and how often the model had it wrong.
+"""A device's newest data in counts: the samples of each class, and how many the model predicted wrongly.
 
 Errors are counted before the model trains on a batch (prequential evaluation: Gama et al. 2013,
 doi 10.1007/s10994-012-5320-9), or no drift would show.
@@ -70,7 +70,7 @@ class ClassProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batches: tuple[BatchCounts, ...] = ()
 
     def observe(self, labels: Int64, predicted: Int64) -> Self:
-        """The profile after a batch of true `labels` [n] that the model took for `predicted` [n].
+        """The profile after a batch of true `labels` [n] that the model predicted as `predicted` [n].
 
         Raises ValueError for an empty batch or labels outside the classes.
         """
@@ -95,7 +95,7 @@ class ClassProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def jensen_shannon(p: Float64, q: Float64) -> float:
     """Jensen-Shannon divergence of two distributions [classes], in bits: 0 where they are equal, 1 where disjoint.
 
-    Lin 1991, doi 10.1109/18.61115. An empty distribution (all zeros) is as far as can be from any other.
+    Lin 1991, doi 10.1109/18.61115. An empty distribution (all zeros) has divergence 1 from any other.
     """
     if not p.any() or not q.any():
         return 0.0 if not p.any() and not q.any() else 1.0

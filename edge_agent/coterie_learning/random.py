@@ -1,6 +1,6 @@
 """Random numbers that decide bits: dithering, shuffling, selection, and the seeds of steps.
 
-Two standards make them, so that any language repeats them bit for bit (`tests/contract/golden/random.json` has
+They come from two standards, so that any language repeats them bit for bit (`tests/contract/golden/random.json` has
 examples). A *path* names what a number is for: an integer seed and words or counters, in decimals or as they are,
 joined by ``/`` in UTF-8. Its SHA-256 is a lot, and the beginning of that a seed. Where many numbers are needed, the
 SHA-256 is the key of ChaCha20 (RFC 8439) with the nonce ``LibsodiumDRG``, and the key stream from block 0 on is what is

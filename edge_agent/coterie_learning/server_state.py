@@ -1,4 +1,4 @@
-"""Server state as a file: the tensors that a merge remembers, and as metadata its notes and which kind wrote them."""
+"""Server state as a file: the tensors of a merge, and as metadata its notes and the kind that wrote them."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -43,7 +43,7 @@ def write_state(writer: TensorWriter, state: ServerState, starts: Mapping[str, i
 
 
 def read_state(source: Source, merge: Merge, parameters: Sequence[TensorSpec]) -> Remembered | None:
-    """What is remembered in `source`; None where another kind wrote it, or for other parameters: begin anew.
+    """The state in `source`; None where another kind wrote it, or for other parameters: the merge starts without state.
 
     Raises OSError or WireError ``tensors.malformed``.
     """

@@ -1,4 +1,4 @@
-"""Early stopping: the best epoch so far, and how long nothing better has come; its state survives in a checkpoint."""
+"""Early stopping: the best epoch so far, and the epochs since; its state is stored in checkpoints."""
 
 import math
 
@@ -8,7 +8,7 @@ from coterie_learning.local import Stopping
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """Where early stopping stands."""
+    """The state of early stopping."""
 
     epochs: int = 0
     """How many were judged."""
@@ -19,7 +19,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What an epoch's loss means."""
+    """What follows from an epoch's loss."""
 
     watched: Watched
     is_best: bool
@@ -28,12 +28,12 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def is_over(watched: Watched, stopping: Stopping) -> bool:
-    """Whether nothing better has come for so long that training ends."""
+    """Whether training ends, because the loss has not improved for long enough."""
     return watched.waited >= stopping.patience
 
 
 def judge_epoch(watched: Watched, loss: float, stopping: Stopping) -> Judged:
-    """The state after an epoch whose loss on the samples held back is `loss`; one that is not finite is no best."""
+    """The state after an epoch with `loss` on the samples held back; a loss that is not finite is never the best."""
     epochs = watched.epochs + 1
     if math.isfinite(loss) and (watched.best_loss is None or loss < watched.best_loss):
         return Judged(Watched(epochs, loss, 0), is_best=True, stop=False)

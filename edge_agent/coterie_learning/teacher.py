@@ -79,7 +79,7 @@ def restore_weights(content: bytes | memoryview, parameters: tuple[TensorSpec, .
             restored[spec.name] = stored[f"float.{spec.name}"].astype(np.float32)
         else:
             scale = _shaped(stored[f"scale.{spec.name}"], spec.shape)
-            with np.errstate(over="ignore"):  # told below
+            with np.errstate(over="ignore"):  # checked below
                 restored[spec.name] = np.multiply(stored[f"code.{spec.name}"], scale, dtype=np.float32)
     check_finite(restored)
     return restored

@@ -58,7 +58,7 @@ class UpdateFile:
         self, contents: Contents, payloads: Mapping[str, Payload], statistics: Tensors, classes: Sequence[int]
     ) -> None:
         self.statistics = statistics
-        """As the device gathered them."""
+        """The running statistics as the device measured them."""
         self._contents, self._payloads, self._classes = contents, payloads, list(classes)
         self._customised = output_layer(contents.model) if contents.local.scope().head == "seen" else ()
 

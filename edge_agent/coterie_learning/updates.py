@@ -17,7 +17,7 @@ from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encode
 
 
 class Parts(NamedTuple):
-    """An update, taken apart."""
+    """The parts of an update."""
 
     statistics: Tensors
     """As the device gathered them, not their difference; variances are not negative."""

@@ -1,4 +1,4 @@
-"""When a device tells its metadata, and when and for which classes it asks for help: Cartel, batch by batch."""
+"""When a device reports its profile, and when and for which classes it asks for help: Cartel, batch by batch."""
 
 from typing import Annotated, Self
 
@@ -11,20 +11,20 @@ from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_
 
 
 class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device's watch over its own model; it can be stored and goes on as it was."""
+    """The state of a device's evaluation of its personal model; it can be stored and restored."""
 
     drift: AnyDriftState
     profile: ClassProfile
     told: tuple[Whole, ...] = ()
-    """Samples of each class when metadata were last told; empty: never."""
+    """Samples of each class in the profile that was last reported; empty: never."""
     batches_untold: Whole = 0
     batches_quiet: Whole | None = None
-    """Since the last help request; None: there was none."""
+    """Batches since the last help request; None: there was none."""
     batches_drifted: Annotated[int, Meta(ge=0)] | None = None
-    """Since the detector last spoke; None: never, or too long ago to matter."""
+    """Batches since the detector last found drift; None: never, or too long ago to matter."""
 
     def observe(self, rules: WatchRules, labels: Int64, predicted: Int64) -> Self:
-        """After a batch of true `labels` [n] that the model, not yet trained on it, took for `predicted` [n].
+        """The state after a batch of true `labels` [n], `predicted` [n] by the model before it trains on the batch.
 
         Raises ValueError for an empty batch or labels outside the classes.
         """
@@ -47,7 +47,7 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def drifting(self) -> bool:
-        """Whether the detector spoke within the newest batches: such a device helps nobody."""
+        """Whether the detector found drift within the newest batches: such a device is not asked for help."""
         return self.batches_drifted is not None
 
     def recent(self, rules: WatchRules) -> Counts:
@@ -55,7 +55,7 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.profile.counts(rules.recent_batches)
 
     def metadata(self, rules: WatchRules) -> Counts:
-        """What a device tells of its data."""
+        """The profile that a device reports."""
         return self.profile.counts(rules.window_batches)
 
     def asks_for(self, rules: WatchRules) -> tuple[int, ...]:
@@ -66,11 +66,11 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.recent(rules).troubled(below=rules.troubled_recall, samples=rules.troubled_samples)
 
     def asked(self) -> Self:
-        """After a help request."""
+        """The state after a help request."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
     def wants_to_tell(self, rules: WatchRules) -> bool:
-        """Whether class shares have moved enough, or enough batches have passed, to tell metadata again."""
+        """Whether class shares have changed enough, or enough batches have passed, to report the profile again."""
         if not self.profile.batches:
             return False
         if not self.told or self.batches_untold >= rules.report_batches:
@@ -79,11 +79,11 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
     def told_now(self, rules: WatchRules) -> Self:
-        """After metadata were told."""
+        """The state after the profile was reported."""
         samples = tuple(self.metadata(rules).samples.tolist())
         return msgspec.structs.replace(self, told=samples, batches_untold=0)
 
 
 def begin_watch(rules: WatchRules, classes: int) -> Watch:
-    """The watch over a model of `classes` classes, before any batch."""
+    """The state for a model of `classes` classes, before any batch."""
     return Watch(drift=rules.detector.begin(), profile=ClassProfile(classes=classes, keep=rules.window_batches))

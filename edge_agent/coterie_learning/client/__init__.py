@@ -1,5 +1,5 @@
 """One device's part in a round, and its training between rounds, without input or output: NumPy only.
 
-Whoever drives it loads samples, keeps checkpoints, runs the optimisation steps and brings the update to the platform.
-Agents and virtual devices drive the same code, so the same inputs give the same update, byte for byte.
+The caller loads samples, stores checkpoints, runs the optimisation steps and uploads the update to the platform.
+Agents and simulated devices call the same code, so the same inputs give the same update, byte for byte.
 """

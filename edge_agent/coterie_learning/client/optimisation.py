@@ -1,4 +1,4 @@
-"""Optimisation steps from a start: which samples each sees, which inputs its graph gets, what a checkpoint holds."""
+"""Optimisation steps: the samples and graph inputs of each step, and the tensors of a checkpoint."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
@@ -21,23 +21,23 @@ class Batch(NamedTuple):
     target: Array
     """[size, *target of one sample]."""
     sample_weight: Float32
-    """[size]; 0 for what only fills up."""
+    """[size]; 1 for a sample, 0 for padding."""
 
 
 class Steps(Protocol):
-    """A train step graph and the tensors that one step hands to the next, by the names of the graph's inputs."""
+    """A train step graph and the tensors carried from one step to the next, by the names of the graph's inputs."""
 
     def run(self, given: Mapping[str, Array]) -> float:
-        """The loss of a step that is `given` all other inputs; it counts once `advance` is called."""
+        """Run a step with all other inputs `given`; return its loss. Its outputs are used once `advance` is called."""
 
     def advance(self) -> None:
-        """Go on from what the latest step gave."""
+        """Continue from the outputs of the latest step."""
 
     def read(self, name: str) -> Float32:
-        """A copy of what the next step takes."""
+        """A copy of the tensor `name` that the next step takes."""
 
     def write(self, carried: Tensors) -> None:
-        """Go on from other tensors than the latest step's."""
+        """Continue from `carried` instead of the outputs of the latest step."""
 
 
 class OpenSteps(Protocol):
@@ -55,7 +55,7 @@ class Diverged(Exception):
 
 
 class Optimisation:
-    """Where the optimisation stands between two steps.
+    """The state of the optimisation between two steps.
 
     It is a function of its arguments and the number of steps done: restored from `save`, it holds the same bits as if
     it had never stopped.
@@ -93,7 +93,7 @@ class Optimisation:
         self.steps_done = 0
 
     def batch_ids(self) -> list[int]:
-        """The numbers of the samples that the next step learns from."""
+        """The numbers of the samples that the next step trains on."""
         return batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._model.batch_size)
 
     def step(self, batch: Batch, teacher: Float32 | None = None) -> None:
@@ -120,7 +120,7 @@ class Optimisation:
         return encode_tensors({name: self._steps.read(name) for name in self._carried})
 
     def restore(self, saved: bytes, *, steps_done: int) -> None:
-        """Go on from what `save` gave after `steps_done` steps. Raises WireError ``tensors.*``."""
+        """Continue from what `save` returned after `steps_done` steps. Raises WireError ``tensors.*``."""
         tensors = decode_tensors(saved, expected=carried(self._model))
         check_finite(tensors)
         self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
@@ -136,7 +136,7 @@ class Optimisation:
             **batch.inputs,
         }
         if DISTILLATION in model.scalars and "teacher" in length_axes(model):
-            # No teacher speaks of sequences: zeros, as long as the batch.
+            # No teacher gives probabilities for sequences: zeros, as long as the batch.
             feeds["teacher"] = np.zeros((*batch.target.shape, model.output.shape[-1]), dtype=np.float32)
         if model.seeded:
             feeds["seed"] = np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64)

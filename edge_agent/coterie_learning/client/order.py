@@ -1,4 +1,4 @@
-"""Which samples serve what, and in which order training sees them: functions of the samples' numbers and a seed."""
+"""Which samples are for training and which for evaluation, and the order of training, from their numbers and a seed."""
 
 import math
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ _FEWEST_TO_SPLIT = 10
 
 
 class SampleSplit(NamedTuple):
-    """Sample numbers by what they serve."""
+    """Sample numbers for training and for evaluation."""
 
     train: Sequence[int]
     held_out: Sequence[int]
 
 
 def split(ids: Sequence[int], *, share: float = HELD_OUT_SHARE) -> SampleSplit:
-    """A `share` is held out, always the same samples; of fewer than ten samples none, and all serve both ends.
+    """Hold out a `share`, always the same samples; of fewer than ten none, and all serve both purposes.
 
     The choice hashes a sample's number (Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4), so
-    that no order in which samples arrive is in step with it.
+    that it does not correlate with the order in which samples arrive.
     """
     if len(ids) < _FEWEST_TO_SPLIT:
         return SampleSplit(ids, ids)

@@ -25,11 +25,11 @@ class TrainedPart:
         return cls(model, scope, () if scope.head == "all" else tuple(label for label in seen if label < model.classes))
 
     def begin(self, received: Tensors) -> Tensors:
-        """What training starts from: the rows of classes that are new to the device are the platform's."""
+        """What training starts from; rows of classes that are new to the device are those of the received version."""
         return mask_unseen(received, output_layer(self.model), self.classes) if self.classes else received
 
     def go_on(self, own: Tensors, received: Tensors) -> Tensors:
-        """What training starts from where the device goes on with its `own` model: only new classes are received."""
+        """What training starts from with the personal model `own`: only rows of new classes are `received`."""
         if not self.classes:
             return own
         new = sorted(masked_classes(own, output_layer(self.model)) & set(self.classes))
@@ -42,6 +42,6 @@ class TrainedPart:
         return frozenset(tensor.name for tensor in self.model.version) - set(output_layer(self.model))
 
     def end(self, received: Tensors, trained: Tensors) -> Tensors:
-        """`trained`, and what was received wherever nothing was trained."""
+        """`trained`, with the received values wherever nothing was trained."""
         classes = self.classes if self.scope.head == "seen" else ()
         return take_over(received, trained, self.model, self.scope, classes)

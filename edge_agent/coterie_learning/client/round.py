@@ -19,14 +19,14 @@ from coterie_wire.tensors import Tensors
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What a device begins its part in a round with; the same until its end, however often it pauses."""
+    """The inputs of a device's part in a round; they stay the same until its end, however often it pauses."""
 
     plan: DevicePlan
     model: ModelSpec
     received: Tensors
     """The tensors of the version."""
     ids: Sequence[int]
-    """Numbers of the samples that the plan learns from."""
+    """Numbers of the samples that the plan trains on."""
     seen: Sequence[int]
     """Classes that the device has samples of, ascending."""
     seed: int
@@ -34,19 +34,19 @@ class Given:
     personal: Tensors | None = None
     """The device's personal parameters, where it has some."""
     portions: Sequence[KeptPortion] = ()
-    """What has helped since its last accepted update, oldest first."""
+    """The portions it has kept since its last accepted update, oldest first."""
 
 
 class Result(NamedTuple):
-    """What a round came to on one device."""
+    """The result of a round on one device."""
 
     update: Update
     samples: int
-    """That the update was computed from."""
+    """Number of samples that the update was computed from."""
 
 
 class ClientRound:
-    """A device's part in a round; its `training` says what it wants, and `finish` makes the update."""
+    """A device's part in a round: `training` names the next input that it needs, and `finish` makes the update."""
 
     def __init__(self, given: Given, open_steps: OpenSteps, *, checkpoint: Checkpoint | None = None) -> None:
         """Raises WireError ``plan.no_head``, ``plan.does_not_fit`` or ``tensors.*``."""
@@ -55,7 +55,7 @@ class ClientRound:
         self._given = given
         self._part = _part(given, checkpoint)
         self.begun = self._part.begin(given.received)
-        """The version, as the part of it begins that the device trains."""
+        """The version's parameters and statistics for the part of the model that the device trains."""
         parts = parts_of(given.ids, local)
         broadcast = Broadcast({spec.name: self.begun[spec.name] for spec in model.parameters})
         optimisation = Optimisation(
@@ -73,7 +73,7 @@ class ClientRound:
             self.training.resume(checkpoint)
 
     def finish(self, trained: Tensors) -> Result:
-        """The update of what training gave. Raises WireError ``update.not_finite``."""
+        """The update from the trained parameters. Raises WireError ``update.not_finite``."""
         given, done = self._given, self.training.steps_done
         update = make_update(
             self.begun,
@@ -88,11 +88,11 @@ class ClientRound:
         return Result(update, min(len(self.training.parts.train), done * given.model.batch_size))
 
     def with_late_portions(self, trained: Tensors, portions: Sequence[KeptPortion]) -> Tensors:
-        """The personal model after the round, with the `portions` that have helped since it began."""
+        """The personal model after the round, with the `portions` that were kept since it began."""
         return with_portions(trained, self._given.model, portions, self._given.seen)
 
     def _start(self) -> Tensors:
-        """The personal model, where the plan goes on with it; else what was received, with what has helped since."""
+        """The personal model, where the plan continues from it; else the received version with the portions kept."""
         given = self._given
         if given.plan.local.is_personal() and given.personal is not None:
             return self._part.go_on(given.personal, given.received)
@@ -100,7 +100,7 @@ class ClientRound:
 
 
 def parts_of(ids: Sequence[int], local: Local) -> SampleSplit:
-    """Which samples a round learns from, and which it holds out, to stop by or to measure on."""
+    """Which samples a round trains on, and which it holds out, for early stopping or for evaluation."""
     stopping = local.stopping()
     return split(ids) if stopping is None else split(ids, share=stopping.validation_share)
 
@@ -119,7 +119,7 @@ def local_training(
 ) -> Training:
     """Training between rounds: the `personal` model on the samples numbered `ids`, by what `local` is.
 
-    All of them are learned, to the last epoch; or some are held out, as in a round, where it `stops_early`. Where
+    It trains on all of them, to the last epoch; or some are held out, as in a round, where it `stops_early`. Where
     classes are new to the device, their rows begin as in the version `received`; `seen` are those that it has samples
     of, ascending. Raises WireError ``plan.no_head`` or ``plan.does_not_fit``.
     """

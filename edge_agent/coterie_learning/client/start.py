@@ -1,4 +1,4 @@
-"""What a round's training starts from: the version that was received, with the portions that have helped since."""
+"""What a round's training starts from: the version that was received, with the portions that were kept since."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,7 +11,7 @@ from coterie_wire.tensors import Tensors
 
 
 class KeptPortion(Protocol):
-    """A portion that helped."""
+    """A portion that the device has kept."""
 
     @property
     def plan(self) -> bytes:
@@ -19,7 +19,7 @@ class KeptPortion(Protocol):
 
     @property
     def classes(self) -> tuple[int, ...]:
-        """Those that help was asked for with."""
+        """The classes that the device asked for help with."""
 
     @property
     def payload(self) -> bytes: ...
@@ -41,7 +41,7 @@ def with_portions(received: Tensors, spec: ModelSpec, portions: Sequence[KeptPor
 
 
 def terms_of(plan: DevicePlan, spec: ModelSpec, classes: tuple[int, ...]) -> Terms:
-    """What devices go by when one helps another with `classes`.
+    """The settings by which one device helps another with `classes`.
 
     Raises WireError ``portion.unsupported`` where they cannot under `plan`.
     """

@@ -1,4 +1,4 @@
-"""What a device keeps of a teacher's probabilities, and what it learns from them."""
+"""How a device stores a teacher's probabilities, and the targets that it trains on."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -14,11 +14,11 @@ Stored: TypeAlias = NDArray[np.float16]
 
 
 def stored_probabilities(probabilities: Float32) -> Stored:
-    """`probabilities` [samples, classes] as a device keeps them until another teacher comes."""
+    """`probabilities` [samples, classes] as a device stores them until it receives another teacher."""
     return probabilities.astype(np.float16)
 
 
 def taught(stored: Stored, classes: Sequence[int]) -> Float32:
-    """What is learned from them [samples, all classes]: as if there were only `classes`, where any are named."""
+    """The targets [samples, all classes]: renormalised over `classes`, where any are named."""
     probabilities: Float32 = stored.astype(np.float32)
     return renormalise(probabilities, classes) if classes else probabilities

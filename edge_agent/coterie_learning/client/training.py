@@ -1,6 +1,6 @@
 """A training from its first step to its last: optimisation, and early stopping on samples held out.
 
-Sans I/O: `wanted` says what is needed next, whoever drives the training brings it, and may pause between any two.
+Sans I/O: `wanted` names what is needed next; the caller supplies it, and may pause between any two.
 """
 
 from collections.abc import Sequence
@@ -35,17 +35,17 @@ Wanted: TypeAlias = Learn | Judge
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Where a training stands, apart from its tensors."""
+    """The state of a training, without its tensors."""
 
     steps_done: int
     classes: tuple[int, ...] = ()
-    """Those that the device's output layer has, where the plan customises it."""
+    """The classes of the device's output layer, where the plan customises it."""
     watched: Watched = Watched()
-    """Where early stopping stands."""
+    """The state of early stopping."""
 
 
 class Checkpoint(NamedTuple):
-    """Where a training stands; one that goes on from it gives the same bits as one that never stopped."""
+    """The state of a training; resuming from it gives the same bits as never having stopped."""
 
     progress: Progress
     tensors: bytes
@@ -75,7 +75,7 @@ class Training:
 
     @property
     def steps_total(self) -> int:
-        """Where nothing stops it early."""
+        """The number of steps if nothing ends training early."""
         return self.local.epochs_wanted() * self._epoch
 
     def wanted(self) -> Wanted | None:
@@ -106,23 +106,23 @@ class Training:
             self._best = encode_tensors(dict(wanted.parameters))
 
     def enough(self) -> None:
-        """No time is left: what is done is the training."""
+        """End the training after the steps done so far, because no time is left."""
         self._is_enough = True
 
     def trained(self) -> Tensors:
-        """The tensors of a version to keep: of the best epoch, where epochs are judged."""
+        """The tensors to keep: those of the best epoch, where early stopping evaluates epochs."""
         if self._best is None:
             return self.optimisation.parameters()
         found = decode_tensors(self._best, expected=self.model.version)
         return {name: np.asarray(tensor, np.float32) for name, tensor in found.items()}
 
     def checkpoint(self) -> Checkpoint:
-        """Where it stands now."""
+        """The current state."""
         progress = Progress(self.steps_done, self.classes, self._watched)
         return Checkpoint(progress, self.optimisation.save(), self._best)
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Go on from there. Raises WireError ``tensors.*``."""
+        """Resume from `progress`. Raises WireError ``tensors.*``."""
         self.optimisation.restore(checkpoint.tensors, steps_done=checkpoint.progress.steps_done)
         self._watched, self._best = checkpoint.progress.watched, checkpoint.best
 

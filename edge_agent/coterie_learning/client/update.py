@@ -1,4 +1,4 @@
-"""From trained parameters to the bytes that leave the device, and to what it remembers of them. Pure."""
+"""From trained parameters to the uploaded bytes and the new device states. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
@@ -20,11 +20,11 @@ LOCAL, CODEC = "local", "codec"
 
 
 class Update(NamedTuple):
-    """What is uploaded, and what stays."""
+    """What is uploaded, and the device states that follow from it."""
 
     payload: bytes
     states: States
-    """What takes the place of the device's states once the platform has accepted the update."""
+    """What replaces the device's states once the platform has accepted the update."""
 
 
 def make_update(
@@ -38,11 +38,11 @@ def make_update(
     seed: int,
     classes: tuple[int, ...] = (),
 ) -> Update:
-    """The parts that the plan's `local` makes of what was trained, with what the codec lost of the last one accepted.
+    """The parts that the plan's `local` computes, plus the codec's residual of the last accepted update.
 
-    What was lost is added before the parts are protected, so that what protection promises holds for all that leaves
-    but the running statistics, which go as they are. Only what the plan trains leaves: `classes` are those whose rows
-    it trains of a customised output layer.
+    The residual is added before the privacy kind is applied, so that its guarantee covers all that is uploaded except
+    the running statistics, which are sent unchanged. Only what the plan trains is uploaded: `classes` are those whose
+    rows of a customised output layer it trains.
 
     Raises WireError ``update.not_finite`` or ``plan.no_head``.
     """
@@ -80,7 +80,7 @@ def _called(part: str, tensors: Tensors) -> Mapping[str, Float32]:
 
 
 def _lost(state: State, parts: Sequence[str], specs: Sequence[TensorSpec]) -> Tensors | None:
-    """None where nothing was, or where the parts or the model's parameters are no more what they were."""
+    """None where there is none, or where the parts or the shapes of the model's parameters have changed."""
     expected = {f"{part}.{spec.name}": spec.shape for part in parts for spec in specs}
     found = {name: tensor.shape for name, tensor in state.tensors.items() if tensor.dtype == np.float32}
     return cast(Tensors, state.tensors) if found == expected else None

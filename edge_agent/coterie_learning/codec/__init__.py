@@ -24,8 +24,8 @@ class Encoded(NamedTuple):
 class Codec(Kind, frozen=True):
     """Encodes the difference of parameters on the device, decodes it on the platform.
 
-    A payload is a tensor file whose metadata holds the codec as a plan writes it, so that nobody takes it for another
-    codec's.
+    A payload is a tensor file whose metadata holds the codec as a plan writes it, so that it cannot be read with
+    another codec.
     """
 
     summable: ClassVar[bool] = False
@@ -43,14 +43,14 @@ class Codec(Kind, frozen=True):
         raise NotImplementedError
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:
-        """What reads the payload, which has the tensors that it should.
+        """A reader of the payload, whose tensor names, dtypes and shapes have been checked.
 
         Raises OSError, or WireError ``update.not_finite``.
         """
         raise NotImplementedError
 
     def open(self, source: Source, *, expected: tuple[TensorSpec, ...]) -> Payload:
-        """The payload in `source`, which must be of exactly the tensors `expected`; parameters are not looked at yet.
+        """The payload in `source`, which must have exactly the tensors `expected`; its numbers are not read yet.
 
         Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape`` or
         ``update.not_finite``, before it allocates more than the payload's own size.

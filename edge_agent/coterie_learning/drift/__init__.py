@@ -1,4 +1,4 @@
-"""Drift detectors: when has a model begun to fail? One module a detector; they read error rates, never a clock."""
+"""Drift detectors: when does a model's error rise? One module a detector; they read error rates, never a clock."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from coterie_learning.kinds import Kind
 
 
 class Observed(NamedTuple):
-    """A detector after one batch more."""
+    """The state of a detector, and whether the latest batch showed drift."""
 
     state: "DriftState"
     drifted: bool
 
 
 class DriftState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="detector"):
-    """What a detector remembers, with its settings, so that a stored one goes on as it was."""
+    """A detector's state with its settings, so that a stored one continues unchanged."""
 
     def observe(self, wrong: int, samples: int) -> Observed:
         """The state after a batch of `samples`, of which the model had `wrong` before it trained on them.

@@ -13,7 +13,7 @@ SAME_SIZE = 5
 
 
 class Adwin(Detector, frozen=True, tag="adwin"):
-    """Drift is a cut after which the error is higher than before it; a cut to a lower error only forgets the old."""
+    """Drift is a cut after which the error is higher than before it; a cut to a lower error only drops old batches."""
 
     confidence: Annotated[
         float, Meta(gt=0, lt=1, description="chance of a cut where nothing changed, the paper's delta")

@@ -1,1 +1,1 @@
-"""Clustering of models by what they say about the same samples: distances, affinity propagation, silhouettes."""
+"""Clustering of models by their outputs for the same samples: distances, affinity propagation, silhouettes."""

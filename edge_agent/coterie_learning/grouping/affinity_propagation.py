@@ -8,40 +8,40 @@ from numpy.typing import NDArray
 Float = NDArray[np.float32]
 MAX_STEPS = 300
 SETTLED_STEPS = 15
-"""With the same exemplars for so long, the messages have settled."""
+"""Iterations with the same exemplars after which the messages have converged."""
 JITTER = 1e-5
-"""Of the largest similarity: equal models would otherwise take turns for ever."""
+"""Share of the largest similarity; without noise the exemplars of equal models would oscillate."""
 
 
 class Messages(NamedTuple):
-    """What the points have told each other, [n, n] each."""
+    """Messages between the points, [n, n] each."""
 
     responsibility: Float
     availability: Float
 
 
 class Found(NamedTuple):
-    """Where the messages settled."""
+    """The messages and exemplars at convergence."""
 
     exemplars: NDArray[np.int64]
     messages: Messages
 
 
 def no_messages(points: int) -> Messages:
-    """Before anything was told."""
+    """The messages before the first iteration: zeros."""
     return Messages(np.zeros((points, points), np.float32), np.zeros((points, points), np.float32))
 
 
 def jittered(similarities: Float) -> Float:
-    """`similarities` [n, n] with seeded noise far below what matters."""
+    """`similarities` [n, n] with seeded noise, too small to change a clustering."""
     noise = np.random.default_rng(0).standard_normal(similarities.shape).astype(np.float32)
     return similarities + noise * np.float32(JITTER * max(float(np.abs(similarities).max(initial=0)), 1e-12))
 
 
 def propagate(similarities: Float, preference: float, *, damping: float, begin: Messages) -> Found | None:
-    """Pass messages until the exemplars settle; the higher the `preference`, the more there are. None: they never do.
+    """Pass messages until the exemplars converge; a higher `preference` gives more of them. None: no convergence.
 
-    `similarities` [n, n] are `jittered`; `begin` may be what another preference settled on, which saves steps.
+    `similarities` [n, n] are `jittered`; `begin` may be the messages of another preference, which saves iterations.
     """
     points = len(similarities)
     itself = np.arange(points)

@@ -12,7 +12,7 @@ Distances = NDArray[np.float32]
 FLOOR = 1e-3
 """Share of the uniform distribution that is mixed in: a class that a model lacks is unlikely, not impossible."""
 BLOCK_BYTES = 16 << 20
-"""Of outputs held as float32 at once."""
+"""Bytes of outputs held as float32 at once."""
 
 
 def model_distances(outputs: ModelOutputs) -> Distances:
@@ -33,7 +33,7 @@ def model_distances(outputs: ModelOutputs) -> Distances:
     own = np.diagonal(cross)
     distances = (cross + cross.T) / 2 - (own[:, None] + own[None, :]) / 2
     np.fill_diagonal(distances, 0)
-    # Rounding may leave less than nothing between equals.
+    # Rounding may make the distance of equal outputs negative.
     found: Distances = np.maximum(distances, 0).astype(np.float32)
     return found
 
@@ -41,7 +41,7 @@ def model_distances(outputs: ModelOutputs) -> Distances:
 def group_distances(distances: Distances, labels: NDArray[np.int64]) -> Distances:
     """Mean distance of the models of two groups, [groups, groups]; on the diagonal of two different ones of a group.
 
-    `labels` [models] are the groups, numbered from 0; a model alone in its group is at no distance from it.
+    `labels` [models] are the groups, numbered from 0; a group of one model is at distance 0 from itself.
     """
     groups = int(labels.max()) + 1
     member = np.zeros((len(labels), groups), np.float32)

@@ -23,7 +23,7 @@ class Grouping(NamedTuple):
 
 
 class Groups(Kind, frozen=True):
-    """How the devices of a federation are divided among models."""
+    """How the devices of a federation are assigned to models."""
 
     divides: ClassVar[bool] = True
     """Whether there may be several groups."""

@@ -1,1 +1,1 @@
-"""What a helper sends to a device in need: one module a way to take a model apart and to put what came into another."""
+"""What a helper sends to a device that asked for help: one module for each way to extract and merge a portion."""

@@ -1,8 +1,8 @@
 """A helper's whole model as an extra learner beside the target's own, for bodies that are not alike.
 
 The learners are weighted on the newest samples by multi-class boosting (SAMME: Zhu et al. 2009,
-doi 10.4310/SII.2009.v2.n3.a8), as in Canoe (Daga et al. 2021, arXiv 2108.12124). An extra learner speaks of the classes
-that were asked for; where it sees none of them, it leaves the choice to the target's own model.
+doi 10.4310/SII.2009.v2.n3.a8), as in Canoe (Daga et al. 2021, arXiv 2108.12124). An extra learner predicts the classes
+that were asked for; the probability of all others is divided as the target's personal model divides it.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from coterie_wire.tensors import Float32
 LEAST_WEIGHT = 0.05
 """Share of all weight under which an extra learner is dropped."""
 _SMALLEST_ERROR = 1e-3
-"""So that a learner without a single error does not silence all others."""
+"""Least error rate, so that a learner without errors does not get all the weight."""
 
 
 def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
-    """What an extra learner says [n, classes], given its own probabilities `extra` and the target's `own`.
+    """The output [n, classes] of an extra learner, from its probabilities `extra` and the target's `own`.
 
-    Its probabilities of `classes` stand; the rest is divided as the target's own model divides it. This is also the
+    Its probabilities of `classes` are kept; the rest is divided as the target's model divides it. This is also the
     teacher's output where the target distils the extra learner into its model instead of keeping it.
     """
     asked = np.zeros(own.shape[1], bool)
@@ -30,7 +30,7 @@ def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
     others = np.where(asked, 0, own)
     mass = others.sum(axis=1, keepdims=True)
     rest = 1 - claimed.sum(axis=1, keepdims=True)
-    # A model that is certain of the classes asked for says nothing of the others: then they share evenly.
+    # A model with no probability left for the other classes does not order them: they share it equally.
     divided = np.where(mass > 0, others / np.where(mass > 0, mass, 1), ~asked / max(1, (~asked).sum()))
     said: Float32 = (claimed + rest * divided).astype(np.float32)
     return said
@@ -58,7 +58,7 @@ def boost_weights(learners: Sequence[Float32], labels: NDArray[np.int64]) -> NDA
 
 
 def worth_keeping(weights: NDArray[np.float64]) -> tuple[bool, ...]:
-    """Whether each learner stays: the first always, another while it has its least weight."""
+    """Whether each learner is kept: the first always, another while its weight is at least `LEAST_WEIGHT`."""
     return (True, *(bool(weight >= LEAST_WEIGHT) for weight in weights[1:]))
 
 

@@ -15,7 +15,7 @@ from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensors import Tensors
 
 _HEADER_BYTES = 1 << 12
-"""More than names, shapes and the codec's settings take."""
+"""Bytes; more than names, shapes and the codec's settings take."""
 
 
 class Terms(NamedTuple):
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
 
     @property
     def largest_bytes(self) -> int:
-        """What no payload exceeds that fits these terms."""
+        """Upper bound, in bytes, of a payload that fits these terms."""
         return _HEADER_BYTES + sum(200 + 8 * math.prod(spec.shape) for spec in self.specs)
 
 

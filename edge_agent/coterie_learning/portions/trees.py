@@ -32,7 +32,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def from_preorder(cls, code: NDArray[np.int16], threshold: Float32) -> Self:
-        """The tree of which every node is given, and nothing but its nodes.
+        """The tree with exactly the given nodes.
 
         Raises WireError ``portion.malformed``.
         """
@@ -102,7 +102,7 @@ def replace_worst(
 def encode_trees(trees: Sequence[Tree], codec: Codec, *, seed: int) -> bytes:
     """The nodes exactly, two bytes each, and the thresholds as `codec` encodes an update.
 
-    A norm says nothing of how much a tree tells, so there is nothing to clip: plans that clip are not for forests.
+    The norm of a tree does not bound its influence, so there is nothing to clip: plans that clip do not fit forests.
 
     Raises WireError ``update.not_finite``.
     """

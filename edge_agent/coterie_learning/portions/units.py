@@ -1,8 +1,8 @@
-"""The output rows of some classes, and the body units that they lean on most, grafted where they harm least.
+"""The output rows of some classes and the body units they depend on most, put where the target needs units least.
 
 Canoe's significant parameters (Daga et al. 2021, arXiv 2108.12124) for classifiers whose last hidden layer is linear or
-convolutional. Units go where the target's own classes lean on them least, so that bodies need not be aligned unit by
-unit; the layers below must be alike.
+convolutional. Units replace those that the target's own classes depend on least, so that bodies need not be aligned
+unit by unit; the layers below must be alike.
 """
 
 import math
@@ -86,7 +86,7 @@ def merge_units(
 ) -> Tensors:
     """The target's parameters with the received units in place of those that its `known` classes need least.
 
-    The received classes lean on the received units alone, all others no longer on them.
+    The received classes depend on the received units only, all others no longer on them.
     """
     check_classes(classes, model.classes)
     head, body = head_of(model), body_of(model)
@@ -113,7 +113,7 @@ def merge_units(
 
 
 def _significance(parameters: Tensors, body: Body, rows: Float32) -> NDArray[np.float32]:
-    """How much `rows` [k, features] lean on each unit: the weight that they give it, times the weight that it gives."""
+    """How much `rows` [k, features] depend on each unit: its output weights times its input weights, in size."""
     incoming = np.linalg.norm(parameters[body.weight].reshape(rows.shape[1], -1), axis=1)
     significance: Float32 = np.abs(rows).sum(axis=0) * incoming
     return significance
