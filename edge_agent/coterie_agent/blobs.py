@@ -1,4 +1,4 @@
-"""Downloaded bytes by their SHA-256: resumed where a link broke, verified before use, removed when not needed."""
+"""Downloaded bytes by their SHA-256: resumed after a lost connection, verified before use, removed when unused."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ class BlobCache:
             return False
 
     def fetch(self, ref: BlobRef, download: Download, *, stop: Callable[[], bool]) -> bool:
-        """Have `ref` on the disk; False when `stop` said so before it was complete. What arrived is kept either way.
+        """Download `ref`; False if `stop` returned true before it was complete. The bytes received are kept either way.
 
         Raises AgentError ``bundle.no_space`` or ``bundle.wrong_hash``, Unreachable, and whatever `download` raises.
         """
@@ -67,7 +67,7 @@ class BlobCache:
         return True
 
     def read(self, ref: BlobRef) -> bytes:
-        """The content of `ref`, verified again, because flash memory forgets.
+        """The content of `ref`, verified again, because flash memory loses bits.
 
         Raises AgentError ``bundle.missing`` or ``bundle.wrong_hash``; a bad file is removed.
         """

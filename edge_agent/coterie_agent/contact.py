@@ -1,4 +1,4 @@
-"""Keeps the platform informed: checks in over the socket where it works, else over HTTPS, and takes the answer."""
+"""Checks in with the platform, over the socket where it works, else over HTTPS, and stores the directive it returns."""
 
 import logging
 import random
@@ -27,7 +27,7 @@ from coterie_wire.version import PROTOCOL
 log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 _SHORTEST_S = 0.1
-"""Between check-ins, whatever the platform says."""
+"""Least seconds between check-ins, whatever the platform asks for."""
 
 
 class Caller(Protocol):
@@ -47,7 +47,7 @@ OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
 
 
 class Told(NamedTuple):
-    """What of a check-in is worth telling at once when it changes; counts and degrees can wait for the next."""
+    """The fields of a check-in whose change is sent at once; counts and temperatures wait for the next check-in."""
 
     conditions: Conditions
     blockers: tuple[str, ...]
@@ -83,7 +83,7 @@ class Contact:
         self._may_say_more = False
 
     def run(self) -> None:
-        """Until the situation says stop."""
+        """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             at = time.monotonic()
             if self._socket is None and at >= self._socket_at:
@@ -108,10 +108,10 @@ class Contact:
             self._socket_at = time.monotonic() + delay_s
             log.debug("%s", error.detail)
         else:
-            self._socket_backoff, self._told = Backoff(), None  # whatever was missed meanwhile: check in at once
+            self._socket_backoff, self._told = Backoff(), None  # news may have been missed meanwhile: check in at once
 
     def _lost_socket(self) -> None:
-        """Called by the reading thread; the next check-in finds out."""
+        """Called by the reading thread; the next check-in notices the closed socket."""
         self.situation.wake()
 
     def _check_in(self, now: Now) -> None:
@@ -132,14 +132,14 @@ class Contact:
         else:
             at = time.monotonic()
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
-            self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # so that a fleet does not keep step
+            self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # spreads a fleet's check-ins
             self._backoff, self._told = Backoff(), told
             if self.situation.now.link == "offline":
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
             if directive.ignores_unknown and not self._may_say_more:
-                self._may_say_more, self._told = True, None  # check in again at once, with what 0.1 would refuse
-            # Before anybody acts on the answer: a round must not begin with a personal model that is to go.
+                self._may_say_more, self._told = True, None  # check in again at once, with fields that 0.1 refuses
+            # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
             if directive.requirements is None:  # no federation asks anything of the device: it is in none

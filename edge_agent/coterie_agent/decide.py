@@ -1,4 +1,4 @@
-"""What the agent does next: a pure function of what is in hand, what the platform says and what holds it back."""
+"""What the agent does next: a pure function of its assignment, the platform's directive and the unmet conditions."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -10,21 +10,21 @@ from coterie_wire.trial import Trial
 
 
 class Facts(NamedTuple):
-    """All that the decision rests on."""
+    """The inputs of the decision."""
 
     in_hand: Assignment | None
     """The assignment that the device has accepted and not finished."""
     spooled: bool
     """Its update is ready to be uploaded."""
     answered: bool
-    """The platform has answered since the agent started; before, what is in hand stands."""
+    """The platform has answered since the agent started; before, the device keeps its assignment."""
     assigned: Assignment | None
     """The assignment that the platform says is the device's, unless the device has finished it."""
     champion: SignedManifest | None
     """A version that the device should hold and does not."""
     blockers: tuple[Reason, ...]
     trial: Trial | None = None
-    """What the device is to compare with the candidate that it holds."""
+    """The version that the device is to compare with the candidate that it holds."""
 
 
 class Rest(NamedTuple):
@@ -63,8 +63,8 @@ Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare
 def decide(facts: Facts) -> Action:
     """The next action.
 
-    A spooled update is offered even when its assignment seems gone: the platform no longer names an assignment whose
-    update it has accepted, so only the answer to the offer says whether it counted.
+    A spooled update is offered even when its assignment is no longer named: the platform stops naming an assignment
+    once it has accepted the update, so only the answer to the offer tells whether it was accepted.
     """
     offline = blocks_network(facts.blockers)
     if facts.in_hand is not None:

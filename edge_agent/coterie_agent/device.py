@@ -10,7 +10,7 @@ from coterie_wire.messages import Capabilities
 
 
 def capabilities() -> Capabilities:
-    """Cores, memory and kind of machine, as the platform is told."""
+    """Cores, memory and kind of machine, as reported to the platform."""
     return Capabilities(
         cores=os.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,

@@ -44,7 +44,7 @@ STORE_FULL = "store.full"
 
 
 class AgentError(Exception):
-    """Something its reader can act on: `code` is stable, `detail` says what was found and what to do."""
+    """An error that its reader can act on: `code` is stable, `detail` states what was found and what to do."""
 
     def __init__(self, code: str, detail: str, *, exit_code: Exit = Exit.FAILED) -> None:
         super().__init__(detail)
@@ -54,5 +54,5 @@ class AgentError(Exception):
 
 
 def reason_of(error: AgentError | WireError) -> Reason:
-    """What the platform and the owner are told of `error`, no longer than a message may hold."""
+    """The text of `error` for the platform and the owner, cut to the longest that a message may hold."""
     return Reason(code=error.code[:64], sentence=error.detail[:400])

@@ -41,7 +41,7 @@ class Home:
 
     @property
     def portions(self) -> Path:
-        """What other devices have sent, until it has been judged."""
+        """Portions that other devices have sent, until they have been evaluated."""
         return self.state / "portions"
 
     @property
@@ -69,7 +69,7 @@ class Home:
 
 
 class RunLock:
-    """Held while an agent runs; the operating system lets go of it when the process ends, however it ends."""
+    """Held while an agent runs; the operating system releases it when the process ends, however it ends."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.lock

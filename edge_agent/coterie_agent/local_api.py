@@ -35,7 +35,7 @@ _IDLE_S = 10
 
 
 class Address(msgspec.Struct, frozen=True):
-    """What local-api.json tells programs on this device."""
+    """The content of local-api.json, for programs on this device."""
 
     url: str
     token: str
@@ -62,9 +62,9 @@ class Predict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Predicted(msgspec.Struct, frozen=True):
     version: str
-    """That the device holds."""
+    """Model version that the device holds."""
     personal: bool
-    """Whether the device's personal model answered, or the version itself."""
+    """Whether the device's personal model predicted, or the version itself."""
     predictions: "list[Prediction | Output]"
 
 
@@ -129,7 +129,7 @@ class LocalApiServer:
     """Serves a `LocalApi` from threads of its own."""
 
     def __init__(self, api: LocalApi) -> None:
-        """Listen, and write where to local-api.json.
+        """Listen, and write address and token to local-api.json.
 
         Raises AgentError ``local_api.port_taken``.
         """
@@ -146,7 +146,7 @@ class LocalApiServer:
         write_private(self._file, msgspec.json.encode(self.address))
 
     def run(self) -> None:
-        """Until `close`."""
+        """Serve until `close`."""
         self._server.serve_forever(poll_interval=1.0)
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # the name is the standard library's
-        """Requests of the owner's own programs are no news."""
+        """Log nothing: these are requests of the owner's own programs."""
 
 
 def _decode(body: bytes, request: type[T]) -> T:

@@ -15,7 +15,7 @@ def parts(manifest: Manifest) -> tuple[BlobRef, ...]:
 
 
 def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, stop: Callable[[], bool]) -> bool:
-    """Have every part of the version on the device; False when `stop` said so before."""
+    """Download every part of the version; False if `stop` returned true before."""
     return all(blobs.fetch(ref, download, stop=stop) for ref in parts(manifest))
 
 

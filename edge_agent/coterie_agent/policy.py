@@ -1,4 +1,4 @@
-"""Judges conditions: why the device does not train now. Pure; the owner can only be stricter than the plan."""
+"""Evaluates conditions: why the device does not train now. Pure; the owner can only be stricter than the plan."""
 
 from collections.abc import Iterator
 

@@ -32,7 +32,7 @@ class Prediction(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a model that does not tell classes apart says of one sample."""
+    """The output for one sample of a model that is not a classifier."""
 
     output: list[float]
     """The probability of each label, the likeliest token at each position, or the values, flattened."""
@@ -44,9 +44,9 @@ class HeldModel:
 
     manifest: Manifest
     stored: PersonalEdition | None
-    """Which personal model there was when this one was loaded."""
+    """The number of the personal model when this one was loaded; it grows with every change."""
     is_personal: bool
-    """Whether the personal model answers, or the version itself."""
+    """Whether the personal model predicts, or the version itself."""
     predictor: Predictor
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Output]:
@@ -78,10 +78,10 @@ class HeldModel:
 
 
 def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:
-    """The model that answers: the device's personal model where there is one, else the version that it holds.
+    """The model in use: the device's personal model where there is one, else the version that it holds.
 
-    A version that comes does not answer before it is settled that it replaces the personal model
-    (`coterie_agent.peers.personal_model`), so that an owner's answers never get worse for a moment either.
+    A new version is not used before it is decided that it replaces the personal model
+    (`coterie_agent.peers.personal_model`), so that the owner's predictions never get worse meanwhile.
 
     Raises AgentError ``agent.not_joined``, ``agent.no_model``, ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """

@@ -1,4 +1,4 @@
-"""What `status` and `why` say, from the store alone, whether the agent runs or not."""
+"""What `status` and `why` print, from the store alone, whether the agent runs or not."""
 
 import time
 
@@ -30,7 +30,7 @@ class Report(msgspec.Struct, frozen=True):
     helped: tuple[Helped, ...]
     """Whom the device has helped, how its own requests ended, what replaced its personal model, newest first."""
     personal: bool
-    """Whether the device has a personal model, which answers instead of the version it holds."""
+    """Whether the device has a personal model, which predicts instead of the version it holds."""
     sent: tuple[Sent, ...]
     """Everything that has left the device, by kind."""
     waits: tuple[Reason, ...]

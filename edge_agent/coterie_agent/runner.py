@@ -1,4 +1,4 @@
-"""The running agent: its threads, and what binds them."""
+"""The running agent: its threads, and what they share."""
 
 import logging
 import shutil
@@ -48,7 +48,7 @@ class Runner:
     look_every_s: float = PERIOD_S
 
     def run(self) -> None:
-        """Until the situation says stop. A thread that waits for the network may be left behind.
+        """Run until the situation's `stop` is set. A thread that waits for the network may be left running.
 
         Raises AgentError ``agent.not_joined``, ``agent.no_credential``, ``local_api.port_taken``, and what the
         situation ended with: the credential's end, or a failure of the agent's own.
@@ -62,7 +62,7 @@ class Runner:
         )
         self._hold_model(identity)
         watch = self._watch()
-        watch.look()  # so that the first check-in tells the truth
+        watch.look()  # so that the first check-in has current values
         server = self._local_api() if self.config.local_api else None
         if server is not None:
             self._start("local-api", server.run)
@@ -160,7 +160,7 @@ class Runner:
         return thread
 
     def _guarded(self, run: Callable[[], None]) -> None:
-        """No thread dies alone: an agent that half works would look alive."""
+        """A failed thread ends the agent: with a part of its threads it would only seem to run."""
         try:
             run()
         except Exception as error:  # the outermost loop of each thread
@@ -170,7 +170,7 @@ class Runner:
                 self.situation.end(error if isinstance(error, AgentError) else failure)
 
     def _publish_status(self) -> None:
-        """Write the status whenever it changes, for `status` and `why`, until the situation says stop."""
+        """Write the status whenever it changes, for `status` and `why`, until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             self._write_status(now)
             self.situation.wait_for_stop(_STATUS_PERIOD_S)
@@ -180,7 +180,7 @@ class Runner:
     def _write_status(self, now: Now) -> None:
         try:
             self.store.journal.write_status(_status(now))
-        except StoreFull as error:  # whoever asks is told of an older one; the agent goes on
+        except StoreFull as error:  # readers see an older one; the agent continues
             log.warning("%s", error.detail)
 
     def _record_sent(self, what: str, size_bytes: int) -> None:

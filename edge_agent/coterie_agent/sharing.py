@@ -1,4 +1,4 @@
-"""What the owner lets the device tell about its data, never the data. Pure."""
+"""What the owner lets the device report about its data, never the data. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class ClassFound(NamedTuple):
 
 
 def share_counts(counts: tuple[int, ...], telling: Telling) -> tuple[int, ...]:
-    """How many samples each class has, as the owner lets it be told."""
+    """How many samples each class has, as the owner lets it be reported."""
     match telling:
         case "counts":
             return counts
@@ -34,9 +34,9 @@ def share_counts(counts: tuple[int, ...], telling: Telling) -> tuple[int, ...]:
 def share_profile(
     found: Sequence[ClassFound], telling: Telling, *, batch: int, drifting: bool, willing: bool
 ) -> Profile:
-    """The newest samples by class, as the owner lets them be told; without classes where he lets nothing be told.
+    """The profile of the newest samples, as the owner lets it be reported; without classes where he allows nothing.
 
-    Of more classes than a profile holds, the most frequent are told.
+    Of more classes than a profile holds, the most frequent are reported.
     """
     if telling == "nothing":
         return Profile(batch=batch, willing=False)
@@ -57,5 +57,5 @@ def _rounded(count: int) -> int:
 
 
 def _coarse(share: float, telling: Telling) -> float:
-    """A rounded profile tells shares in steps of an eighth."""
+    """A rounded profile has shares in steps of an eighth."""
     return round(share * 8) / 8 if telling == "rounded" else share

@@ -1,4 +1,4 @@
-"""What the agent's threads know together: one immutable value, replaced under a lock, and a wait for the next."""
+"""The state shared by the agent's threads: one immutable value, replaced under a lock, and a wait for the next."""
 
 import threading
 from typing import Any
@@ -36,13 +36,13 @@ class Now(msgspec.Struct, frozen=True):
     """Model version that the device holds."""
     model: ModelSpec | None = None
     standing: str | None = None
-    """Digest of the plan that the device knows to hold between rounds."""
+    """Digest of the plan that applies between rounds."""
     asking: str | None = None
-    """The help request in hand."""
+    """The open help request."""
     peers: PeersStatus | None = None
     """What the device does between rounds."""
     ending: AgentError | None = None
-    """Why the agent must end, if something cannot be waited out."""
+    """Why the agent must end, if an error does not pass by waiting."""
     stopping: bool = False
 
 
@@ -57,7 +57,7 @@ class Situation:
         self._replace(conditions=conditions, blockers=blockers)
 
     def direct(self, directive: Directive, *, at: float) -> None:
-        """The platform answered at `at` on the monotonic clock."""
+        """Record the platform's answer, received at `at` (seconds on the monotonic clock)."""
         assignment = directive.assignment
         self._replace(directive=directive, closes_at=None if assignment is None else at + assignment.remaining_s)
 
@@ -78,7 +78,7 @@ class Situation:
         self._replace(standing=standing, asking=asking, peers=peers)
 
     def lose_model(self) -> None:
-        """A part of the version turned out to be damaged; the platform sends it again when it is told of none."""
+        """A part of the version is damaged; the platform sends the version again when the device reports none."""
         self._replace(version=None)
 
     def end(self, error: AgentError) -> None:
@@ -88,17 +88,17 @@ class Situation:
         self._replace(stopping=True)
 
     def wait_for_stop(self, timeout_s: float) -> None:
-        """Until the agent is to stop, or `timeout_s` seconds have passed."""
+        """Wait until the agent is to stop, or `timeout_s` seconds have passed."""
         with self._changed:
             self._changed.wait_for(lambda: self.now.stopping, timeout_s)
 
     def wait(self, edition: int, timeout_s: float | None) -> None:
-        """Until the situation is newer than `edition`, or `timeout_s` seconds have passed."""
+        """Wait until the situation is newer than `edition`, or `timeout_s` seconds have passed."""
         with self._changed:
             self._changed.wait_for(lambda: self.now.edition > edition, timeout_s)
 
     def rest(self, worked_s: float, *, processor_share: float) -> None:
-        """Leave the processor to others after `worked_s` seconds; whatever changes cuts the rest short."""
+        """Pause after `worked_s` seconds of work; any change of the situation ends the pause."""
         if processor_share < 1:
             self.wait(self.now.edition, worked_s * (1 / processor_share - 1))
 

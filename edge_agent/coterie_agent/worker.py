@@ -41,7 +41,7 @@ _LONGEST_MARGIN_S = 2.0
 
 @dataclass(kw_only=True)
 class Worker:
-    """The thread that does the work. What it decides by is the situation and the store, so it can end at any moment."""
+    """The thread that does the work. It decides by the situation and the store, so it can be stopped at any moment."""
 
     identity: Identity
     config: Config
@@ -54,13 +54,13 @@ class Worker:
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _fault: ReportTrial | None = None
-    """What is to be told of a candidate that turned out to be unusable before it was held."""
+    """The report to send of a candidate that turned out to be unusable before it was held."""
     _tried: str | None = None
-    """The roll-out whose trial is over as far as this device can tell."""
+    """The roll-out whose trial has ended on this device."""
     _reported_at: float = 0.0
 
     def run(self) -> None:
-        """Until the situation says stop."""
+        """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             facts = self._facts(now)
             action = decide(facts)
@@ -91,7 +91,7 @@ class Worker:
         )
 
     def _due_trial(self, now: Now) -> Trial | None:
-        """The trial that the device can bring to its end now."""
+        """The trial that the device can finish now."""
         trial = now.directive.trial if now.directive else None
         if trial is None or trial.rollout == self._tried:
             return None
@@ -104,7 +104,7 @@ class Worker:
             self._backoff = Backoff()
         except StoreFailed as error:
             if not is_retryable(error):
-                raise  # no fault of the assignment's, and nothing could be written down about it
+                raise  # not caused by the assignment, and the store could not record it
             self._wait_out(error)
         except (AgentError, WireError) as error:
             if isinstance(error, Refused) and error.is_revoked:
@@ -136,14 +136,14 @@ class Worker:
             self._finish(action.assignment, "dropped", "the platform has taken the assignment back")
         elif isinstance(action, Fetch):
             trial = self._trial()
-            # The champion stays beside a candidate: to be compared with, and at hand when it is rolled back.
+            # The champion stays beside a candidate: for comparison, and for use after a rollback.
             kept = () if trial is None else parts(verify_manifest(trial.champion, self.identity.platform_key))
             self._fetch(action.champion, stop=self.situation.is_offline, also=kept)
         elif isinstance(action, Compare):
             self._compare(action.trial)
 
     def _train(self, assignment: Assignment) -> None:
-        # Only here: NumPy and onnxruntime take 30 MB, and most devices rest most of the time.
+        # Only here: NumPy and onnxruntime take 30 MB, and most devices are idle most of the time.
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
         from coterie_agent.training.teaching import parts_of
@@ -217,9 +217,9 @@ class Worker:
     def _fetch(
         self, signed: SignedManifest, *, stop: Callable[[], bool], also: Iterable[BlobRef] = ()
     ) -> Manifest | None:
-        """The version that `signed` names, complete on the device; None when `stop` said so before.
+        """Download the version that `signed` names; None if `stop` returned true before.
 
-        Of what other versions left on the device, `also` stays where it is there.
+        Files of other versions are removed, except those of `also`.
         """
         manifest = verify_manifest(signed, self.identity.platform_key)
         if not fetch_model(manifest, self.blobs, self.link.download, stop=stop):
@@ -236,7 +236,7 @@ class Worker:
         return directive.trial if directive else None
 
     def _compare(self, trial: Trial) -> None:
-        """Tell the platform how the candidate does against the champion, or why it cannot be used."""
+        """Report how the candidate compares with the champion, or why it cannot be used."""
         report = self._fault
         if report is None or report.rollout != trial.rollout:
             report = self._compared(trial)
@@ -247,7 +247,7 @@ class Worker:
         log.info("told the platform how the new version does: %s", "compared" if report.fault is None else "unusable")
 
     def _compared(self, trial: Trial) -> ReportTrial | None:
-        """None where something else came between."""
+        """None if it was interrupted."""
         from coterie_agent.training.model import Model
         from coterie_agent.training.trial import run_trial
 
@@ -294,7 +294,7 @@ class Worker:
         )
 
     def _wait_out(self, error: AgentError) -> None:
-        """Stay off the platform for a while; only the end of the agent cuts it short."""
+        """Do not call the platform for a while; only the end of the agent ends the wait."""
         self._backoff = self._backoff.failed()
         until = time.monotonic() + self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
         log.warning("%s; trying again", error.detail)
@@ -328,7 +328,7 @@ class Worker:
         )
 
     def _report_steps(self, assignment: Assignment, done: int, total: int) -> None:
-        """Not each of hundreds of steps a second: every report wakes the other threads."""
+        """Report not every step of hundreds a second: each report wakes the other threads."""
         if done == total or time.monotonic() - self._reported_at >= _PROGRESS_S:
             self._reported_at = time.monotonic()
             self.situation.report(

@@ -7,7 +7,7 @@ import msgspec
 
 
 class Output(NamedTuple):
-    """What a command has to say."""
+    """The output of a command."""
 
     json: msgspec.Struct
     """For programs (``--json``)."""

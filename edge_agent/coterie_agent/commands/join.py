@@ -30,7 +30,7 @@ class Joined(msgspec.Struct, frozen=True):
     url: str
     home: str
     encrypted: bool
-    """Whether others on the way are kept from reading; a platform on this machine needs no encryption."""
+    """Whether the connection is encrypted, or need not be, since the platform is on this machine."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -47,7 +47,7 @@ def run(arguments: Arguments) -> Output:
             raise AgentError("agent.already_joined", detail, exit_code=Exit.ALREADY_JOINED)
         encrypted = _is_encrypted(url)
         if not encrypted:
-            sys.stderr.write(UNENCRYPTED.format(url=url))  # at once: an answer may be long in coming
+            sys.stderr.write(UNENCRYPTED.format(url=url))  # at once: the answer may take long
         link = HttpLink(
             url,
             credential=None,
@@ -72,7 +72,7 @@ def run(arguments: Arguments) -> Output:
 
 
 def _is_encrypted(url: str) -> bool:
-    """Whether nobody else is on the way: TLS, or a way that does not leave the machine."""
+    """Whether nobody else can read the connection: TLS, or one that does not leave the machine."""
     split = urlsplit(url)
     host = split.hostname or ""
     try:

@@ -24,7 +24,7 @@ class Left(msgspec.Struct, frozen=True):
 def run(arguments: Arguments) -> Output:
     """Raises AgentError ``agent.not_joined``, ``agent.already_running``, Unreachable or Refused.
 
-    With ``--force`` the device forgets the platform though it does not answer.
+    With ``--force`` the device removes its enrolment even if the platform does not answer.
     """
     home = Home(arguments.home)
     config = load_config(home.config)

@@ -1,4 +1,4 @@
-"""``coterie-agent predict FILE``: what the model on the device says about the samples of a file."""
+"""``coterie-agent predict FILE``: the outputs of the model on the device for the samples of a file."""
 
 import msgspec
 
@@ -15,9 +15,9 @@ from coterie_agent.store.opened import open_store
 
 class Predictions(msgspec.Struct, frozen=True):
     version: str
-    """That the device holds."""
+    """Model version that the device holds."""
     personal: bool
-    """Whether the device's personal model answered, or the version itself."""
+    """Whether the device's personal model predicted, or the version itself."""
     predictions: list[Prediction | Numbers]
 
 

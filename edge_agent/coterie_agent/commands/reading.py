@@ -9,7 +9,7 @@ from coterie_agent.store.opened import open_store
 
 
 def read_report(root: Path) -> Report:
-    """Raises AgentError ``agent.not_joined``, also where there is no home: asking creates none."""
+    """Raises AgentError ``agent.not_joined``, also where there is no home directory, which is not created."""
     home = Home(root)
     if not home.database.exists():
         detail = f"no agent lives in {root}; run: coterie-agent join URL TOKEN"

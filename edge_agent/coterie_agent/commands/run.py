@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> Output:
 
     Raises AgentError ``agent.not_joined``, ``agent.already_running`` or ``config.invalid`` before anything runs.
     """
-    faulthandler.enable()  # says where, when native code ends the process
+    faulthandler.enable()  # prints the stack when native code ends the process
     home = Home(arguments.home)
     config = load_config(home.config)
     override = home.root / config.conditions_file if config.conditions_file else None

@@ -1,4 +1,4 @@
-"""The hour by the clock on the wall where the device is, also when its time zone changes while the agent runs."""
+"""The hour in the device's local time, also when its time zone changes while the agent runs."""
 
 import os
 from datetime import UTC, datetime, tzinfo

@@ -1,4 +1,4 @@
-"""Network, from Linux's routing table and /sys/class/net; NetworkManager, where it runs, knows what is metered."""
+"""Network, from Linux's routing table and /sys/class/net; NetworkManager, where it runs, reports what is metered."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ class NetworkProbe:
         if not self.class_net.is_dir():
             return "unknown"
         answers = [self._kind(name) for name in sorted(set(_default_routes(self.proc_net)))]
-        for kind in ("metered", "wifi", "ethernet", "unknown"):  # several routes: believe the worst
+        for kind in ("metered", "wifi", "ethernet", "unknown"):  # several routes: take the most restrictive
             if kind in answers:
                 return kind
         return "none"
@@ -43,7 +43,7 @@ class NetworkProbe:
             return "metered"
         wireless = devtype == "wlan" or (interface / "wireless").exists() or (interface / "phy80211").exists()
         if not wireless and _read(interface / "type") != _ETHERNET:
-            return "unknown"  # a tunnel: what carries it is not visible here
+            return "unknown"  # a tunnel: the interface below it is not visible here
         if self._ask_metered(name):
             return "metered"
         return "wifi" if wireless else "ethernet"

@@ -10,7 +10,7 @@ _ON_MAINS = {"Charging", "Full", "Not charging"}
 
 
 def probe_power_supply(root: Path = POWER_SUPPLY) -> Answer | None:
-    """Whether the device runs on mains; a board without a battery does. None: this system does not tell."""
+    """Whether the device runs on mains; a board without a battery does. None: this system does not report it."""
     try:
         supplies = sorted(root.iterdir())
     except OSError:
@@ -30,5 +30,5 @@ def probe_power_supply(root: Path = POWER_SUPPLY) -> Answer | None:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:  # some drivers answer ENODEV while the hardware sleeps
+    except OSError:  # some drivers return ENODEV while the hardware is suspended
         return ""

@@ -18,11 +18,11 @@ from coterie_wire.contract import at_length, features, length_of, numbers_taken,
 Features: TypeAlias = Iterable[float | str] | Mapping[str, Sequence[float]]
 Target: TypeAlias = float | str | Sequence[float | str] | None
 MAX_WHOLE = 2**24 - 1
-"""Up to it float32, in which samples are stored, tells whole numbers apart."""
+"""Up to it float32, in which samples are stored, represents every integer exactly."""
 
 
 WHOLE: Mapping[Dtype, tuple[int, int]] = {"uint8": (0, 255), "bool": (0, 1)}
-"""The least and the greatest number of dtypes that are narrower."""
+"""The range of the dtypes that are narrower."""
 
 
 class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class RowCheck:
-    """What rows must be like. Rows without a target are for prediction."""
+    """The requirements on rows. Rows without a target are for prediction."""
 
     widths: Widths | None
     """Of every row; None: as the first one has."""

@@ -1,1 +1,1 @@
-"""The way to the platform: HTTPS for everything, a socket for control, one judgement of what to repeat."""
+"""The connection to the platform: HTTPS for everything, a socket for control, one rule for what to retry."""

@@ -11,7 +11,7 @@ FIRST_S = 0.5
 
 @dataclass(frozen=True)
 class Backoff:
-    """The failures so far; a value, so that a caller keeps, replaces or forgets it."""
+    """The number of failures so far, as an immutable value."""
 
     failures: int = 0
 

@@ -9,7 +9,7 @@ from coterie_wire.messages import PlatformFrame, Request, decode_platform_frame
 
 
 class Broken(NamedTuple):
-    """The other side does not speak our protocol; the connection is worth nothing."""
+    """The other side does not use our protocol; the connection must be closed."""
 
     detail: str
 
@@ -24,7 +24,7 @@ class Conversation:
         self._next_id = 1
 
     def request(self, name: str, body: bytes) -> tuple[int, str]:
-        """The number and the text of a frame that asks `name` with JSON `body`."""
+        """The number and the text of a request frame for exchange `name` with JSON `body`."""
         id_, self._next_id = self._next_id, self._next_id + 1
         return id_, msgspec.json.encode(Request(id=id_, name=name, body=msgspec.Raw(body))).decode()
 

@@ -1,10 +1,10 @@
-"""What can go wrong between device and platform, and the one judgement of whether trying again can help."""
+"""What can go wrong between device and platform, and the one rule for whether a retry can succeed."""
 
 from coterie_agent.errors import STORE_FULL, AgentError, Exit
 from coterie_wire.messages import Problem
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""HTTP statuses that say nothing about the request itself."""
+"""HTTP statuses that do not depend on the request itself."""
 _CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", "fleet.credential_unknown"})
 FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
 """A damaged blob was removed, so the next attempt downloads it."""
@@ -18,7 +18,7 @@ class Unreachable(AgentError):
 
 
 class Refused(AgentError):
-    """The platform's answer is no; `code` and `detail` are its own."""
+    """The platform refused the request; `code` and `detail` are those of its answer."""
 
     def __init__(self, problem: Problem) -> None:
         revoked = problem.code in _CREDENTIAL_ENDED
@@ -32,7 +32,7 @@ class Refused(AgentError):
 
 
 def is_retryable(error: AgentError) -> bool:
-    """Whether the same can succeed later."""
+    """Whether the same request can succeed later."""
     if isinstance(error, Refused):
         return error.status in _PASSING
     return isinstance(error, Unreachable) or error.code in FETCHED_ANEW or error.code == STORE_FULL

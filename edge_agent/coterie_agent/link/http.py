@@ -78,7 +78,7 @@ class HttpLink:
                 raise Unreachable(f"the download of {path} broke off: {error}") from error
 
     def upload(self, what: UploadKind, key: str, *, offset: int, chunk: bytes) -> UploadState:
-        """Send one piece of an assignment's update, or of a transfer's portion; how much the platform has then.
+        """Send one piece of an assignment's update, or of a transfer's portion; return how many bytes have arrived.
 
         Raises Unreachable or Refused.
         """
@@ -131,7 +131,7 @@ def _decode(body: bytes, reply: type[R]) -> R:
 
 
 def _problem(status: int, body: bytes) -> Problem:
-    """The platform's own words; an error page of a proxy or a captive portal is not an answer."""
+    """The platform's error; an error page of a proxy or a captive portal is not an answer."""
     try:
         return from_json(body, Problem)
     except UNREADABLE as error:

@@ -1,4 +1,4 @@
-"""The control socket: a thread reads its frames, any thread may ask."""
+"""The control socket: one thread reads its frames, any thread may send a request."""
 
 import ssl
 import threading

@@ -1,1 +1,1 @@
-"""What a device does between rounds: judge its personal model, train it, ask others for help, and help them."""
+"""What a device does between rounds: evaluate its personal model, train it, ask others for help, and help them."""

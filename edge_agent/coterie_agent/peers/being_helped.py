@@ -1,4 +1,4 @@
-"""Asks for help, merges the portion that comes, judges it on the newest samples, and keeps the better model."""
+"""Asks for help, merges the portion received, evaluates it on the newest samples, and keeps the better model."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -53,9 +53,9 @@ class BeingHelped:
     def ask(
         self, classes: tuple[int, ...], watch: Watch, reading: Reading, standing: StandingPlan, rules: WatchRules
     ) -> None:
-        """Put a request in hand, and send it.
+        """Store a request, and send it.
 
-        Raises Unreachable or Refused; the request stays in hand.
+        Raises Unreachable or Refused; the request stays stored.
         """
         profile = share_profile(
             found_in(watch.recent(rules)), self.tell, batch=reading.batches, drifting=True, willing=False
@@ -68,7 +68,7 @@ class BeingHelped:
     def send(self, ask: AskHelp) -> HelpNews:
         """Ask, or ask again.
 
-        Raises Unreachable or Refused; a platform that will never answer the request ends it.
+        Raises Unreachable or Refused; a refusal that no retry can change ends the request.
         """
         try:
             return self.link.call(ask, HelpNews)
@@ -78,7 +78,7 @@ class BeingHelped:
             raise
 
     def withdraw(self, ask: AskHelp) -> None:
-        """The device has recovered by itself.
+        """Withdraw the request, because the device has recovered by itself.
 
         Raises Unreachable or Refused.
         """
@@ -86,7 +86,7 @@ class BeingHelped:
         self.store.end_request("withdrawn", f"{named(ask.classes)}: recovered without help", now=self.now())
 
     def end_if_over(self, ask: AskHelp, news: HelpNews) -> bool:
-        """Whether the platform has ended the request without a portion; it is no more in hand then."""
+        """Whether the platform has ended the request without a portion; then it is removed here too."""
         if news.state not in ENDED:
             return False
         sentence = news.reason.sentence if news.reason else news.state
@@ -94,7 +94,7 @@ class BeingHelped:
         return True
 
     def fetch(self, portion: Portion, *, stop: Callable[[], bool]) -> bool:
-        """Have the portion on the device; False if `stop` said so before.
+        """Download the portion; False if `stop` returned true before.
 
         Raises Unreachable, Refused or AgentError ``bundle.*``.
         """
@@ -111,7 +111,7 @@ class BeingHelped:
         newest: Sequence[StoredRow],
         known: Sequence[int],
     ) -> None:
-        """Merge a fetched portion into the personal model and keep what does better on the `newest` samples.
+        """Merge a fetched portion into the personal model and keep the better model on the `newest` samples.
 
         Raises Unreachable, Refused or AgentError ``bundle.*``. A portion that cannot be used is declined.
         """
@@ -135,13 +135,13 @@ class BeingHelped:
         kept = KeptPortion(portion.transfer, msgspec.json.encode(plan), ask.classes, payload) if found.kept else None
         stored = self.store.judge(verdict, kept, before=own.stored, tensors=encode_tensors(dict(merged)))
         if stored is None:
-            return  # a round has changed the personal model meanwhile, so the portion is tried out on that
+            return  # a round has changed the personal model meanwhile, so the portion is evaluated on that
         own.stored = stored
         if found.kept:
             own.take(merged)
 
     def tell_verdict(self, verdict: GiveVerdict, ask: AskHelp) -> None:
-        """Bring the request to its end.
+        """Report the result and end the request.
 
         Raises Unreachable, and Refused where trying again can help.
         """
@@ -149,7 +149,7 @@ class BeingHelped:
             self.link.call(verdict, Done)
         except Refused as refusal:
             if refusal.is_revoked or is_retryable(refusal):
-                raise  # any other no: the platform has given the request up, and what was kept stays kept
+                raise  # any other refusal: the platform has ended the request, and a portion that was kept stays
         outcome: Outcome = "kept" if verdict.kept else "undone"
         figures = f"accuracy {verdict.accuracy_before:.3f} without, {verdict.accuracy_after:.3f} with it"
         self.store.end_request(outcome, f"help with {named(ask.classes)} {outcome}: {figures}", now=self.now())

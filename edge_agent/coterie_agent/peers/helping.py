@@ -1,4 +1,4 @@
-"""Sends a portion of the personal model to a device that asked for help, where the owner lets it."""
+"""Sends a portion of the personal model to a device that asked for help, where the owner allows it."""
 
 import hashlib
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Helping:
     """Unix time."""
 
     def serve(self, serve: Serve, own: PersonalModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
-        """Bring the portion to the platform, or decline; False if `stop` said so before, and it goes on where it was.
+        """Upload the portion, or decline; False if `stop` returned true before: the next call resumes the upload.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended.
         """

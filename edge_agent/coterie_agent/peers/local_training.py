@@ -23,7 +23,7 @@ from coterie_learning.local import Local
 
 log = logging.getLogger(__name__)
 _AT_A_TIME_S = 0.5
-"""Of training, after which what was learned is stored and others have their turn."""
+"""Seconds of training after which the parameters are stored and other work may run."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class LocalTraining:
 
     own: PersonalModel
     received: Parameters
-    """Of the version: where classes that are new to the device begin."""
+    """Of the version: the initial rows of classes that are new to the device."""
     open_steps: OpenSteps
     samples: Samples
     local: Local
@@ -53,7 +53,7 @@ class LocalTraining:
     ) -> Reading | None:
         """Train the personal model on whole batches of the samples that are new to it, numbered `up_to` at most.
 
-        None, and nothing has changed, where there are none, it is too early, or `stop` said so before a batch was done.
+        None, and nothing has changed, if there are none, it is too early, or `stop` was true before the first batch.
 
         Raises AgentError ``data.*`` or ``model.broken``.
         """
@@ -70,7 +70,7 @@ class LocalTraining:
         return msgspec.structs.replace(reading, trained=trained, trained_at=time.time())
 
     def _learn_batch(self, batch: Sequence[int], *, stop: Callable[[], bool], rest: Callable[[float], None]) -> bool:
-        """Whether the device is done with the samples numbered `batch`; if not, nothing has changed."""
+        """Train on the samples numbered `batch`, or skip them if training diverges; False, unchanged, if `stop` was true."""
         training = local_training(
             self.local,
             self.own.spec,

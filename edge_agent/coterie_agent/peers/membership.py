@@ -69,14 +69,14 @@ class Membership:
         return same and self.own.stored == self.store.peers.personal()
 
     def tell_peers(self, now: Now) -> bool:
-        """Speak with the platform: end or follow the request in hand, help another device, ask, or tell of the data."""
+        """Call the platform: end or follow the open request, help another device, ask, or report the profile."""
         rules = self.plan.help.rules()
         if rules is None:
             return False
         return self._be_helped(now, rules) or self._help(now) or self._ask(rules) or self._report(rules)
 
     def learn(self, now: Now) -> bool:
-        """Train the personal model on what has been judged, or judge it on the next batch."""
+        """Train the personal model on the batches it was evaluated on, or evaluate it on the next batch."""
         if any(reason.code.startswith("data.") for reason in now.blockers):
             return False
         reading = self._reading()
@@ -150,19 +150,19 @@ class Membership:
         return True
 
     def _trainable(self, reading: Reading) -> int:
-        """The newest sample to train on: while help or a version may come, the newest batch is kept to judge it on."""
+        """The newest sample to train on: while help or a version may come, the newest batch is held out for it."""
         if self.store.peers.asked() is None and not self.plan.spares_newest:
             return reading.judged
         kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
         return kept[0] - 1 if kept else reading.judged
 
     def _fair_samples(self, rules: HelpRules) -> list[StoredRow]:
-        """What help is judged on."""
+        """The samples that a portion is evaluated on."""
         count = rules.recent_batches * self.own.spec.batch_size
         return fair_samples(self.store.samples, self._reading(), count)
 
     def _has_recovered(self, asked: AskHelp, rules: HelpRules) -> bool:
-        """Whether the personal model fails no more on the classes that the device has asked about."""
+        """Whether the personal model no longer fails on the classes that the device asked for help with."""
         watch = self._watch(self._reading(), rules)
         troubled = watch.recent(rules).troubled(below=rules.troubled_recall, samples=1)
         return not watch.drifting or not set(troubled) & set(asked.classes)
@@ -187,7 +187,7 @@ class Membership:
         return True
 
     def _report(self, rules: HelpRules) -> bool:
-        """Tell of the data when it has moved; withdraw what was told once the owner wants nothing told."""
+        """Report the profile when it has changed; withdraw it once the owner allows none to be reported."""
         reading = self._reading()
         if not reading.watch:
             return False

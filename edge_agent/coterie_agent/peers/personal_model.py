@@ -1,4 +1,4 @@
-"""The device's personal model: the version it received, and what its own training and its peers have made of it."""
+"""The device's personal model: the received version after local training and portions from peers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PersonalModel:
     predictor: Predictor
     parameters: Parameters
     stored: PersonalEdition
-    """As what the store knew it when it was last read or written; a round may have changed it since."""
+    """Its entry in the store when it was last read or written; a round may have changed it since."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -57,20 +57,20 @@ class PersonalModel:
 
 
 class Keeping(Enum):
-    """What becomes of the personal model when the device holds a version that is new to it."""
+    """What happens to the personal model when the device holds a version that is new to it."""
 
     ALWAYS = "always"
-    """It stays: the plan has devices go on with their own."""
+    """It stays: the plan has personal models."""
     IF_BETTER = "if better"
     """It stays if it does better on the newest samples, by more than noise."""
     UNLESS_WORSE = "unless worse"
-    """It stays unless the version does better on the newest samples, by more than noise: no plan decides any more."""
+    """It stays unless the version does better on the newest samples, by more than noise: no plan applies any more."""
 
 
 def load_personal_model(
     model: Model, store: PeersStore, newest: Sequence[StoredRow], *, keeping: Keeping, threads: int
 ) -> PersonalModel:
-    """The personal model, on the version that the device holds now; `newest` are what both are judged on.
+    """The personal model, on the version that the device holds now; both are evaluated on the samples `newest`.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
@@ -90,7 +90,7 @@ def load_personal_model(
 
 
 def settle(model: Model, store: PeersStore, newest: Sequence[StoredRow], *, now: float, threads: int) -> None:
-    """Decide, once, whether the personal model goes on answering beside a version that came when no plan stands.
+    """Decide, once, whether the personal model stays in use when a version came while no plan applies.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """

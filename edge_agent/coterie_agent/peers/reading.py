@@ -1,4 +1,4 @@
-"""Takes the device's samples in batches in the order in which they came, and judges the personal model on each."""
+"""Reads the device's samples in batches in the order in which they came, and evaluates the personal model on each."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _COMPARED = 256
 
 
 def begin_reading(samples: Samples) -> Reading:
-    """From the oldest sample on."""
+    """The batches from the oldest sample on."""
     before = samples.snapshot().first - 1
     return Reading(judged=before, trained=before)
 
@@ -33,26 +33,26 @@ def next_batch(samples: Samples, after: int, *, up_to: int | None, size: int) ->
 
 
 def newest_judged(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
-    """The newest `count` samples that have been judged, oldest first."""
+    """The newest `count` samples that the model was evaluated on, oldest first."""
     return samples.load(samples.newest_ids(up_to=reading.judged, count=count))
 
 
 def newest_samples(samples: Samples) -> list[StoredRow]:
-    """The newest of all, oldest first: what models are compared on where none was judged batch by batch."""
+    """The newest of all, oldest first: models are compared on them where none was evaluated batch by batch."""
     return samples.load(samples.newest_ids(up_to=samples.snapshot().last, count=_COMPARED))
 
 
 def fair_samples(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:
-    """Of the newest `count` that have been judged those that the personal model has not trained on by itself, or all.
+    """Of the newest `count` evaluated samples those that the personal model was not trained on locally, or all.
 
-    What a model has trained on speaks for it, so that nothing else would ever seem to do better.
+    A model does better on samples that it was trained on, so no other would ever seem better.
     """
     newest = newest_judged(samples, reading, count)
     return [row for row in newest if row.id > reading.trained] or newest
 
 
 def watch_of(reading: Reading, rules: WatchRules, classes: int) -> Watch:
-    """The watch as it was stored; a fresh one where there is none, or where it belongs to another model or plan."""
+    """The stored `Watch`; a new one where there is none, or where it belongs to another model or plan."""
     if reading.watch:
         try:
             watch = from_json(reading.watch, Watch)

@@ -1,4 +1,4 @@
-"""The thread between rounds: it reads the device's samples between rounds, and helps and is helped."""
+"""The thread that works between rounds: it evaluates and trains the personal model, and exchanges help."""
 
 import logging
 import random
@@ -31,7 +31,7 @@ _LOOK_EVERY_S = 0.5
 
 @dataclass(kw_only=True)
 class PeersThread:
-    """What it does next follows from the store, the samples and the situation, so it can end at any moment."""
+    """Its next action follows from the store, the samples and the situation, so it can be stopped at any moment."""
 
     identity: Identity
     config: Config
@@ -43,13 +43,13 @@ class PeersThread:
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _quiet_until: float = 0.0
-    """On the monotonic clock: until then the platform is not called."""
+    """On the monotonic clock, in seconds: until then the platform is not called."""
     _member: "Membership | None" = None
     _unfit: tuple[str, str] | None = None
     """Plan and version with which the device cannot help or be helped."""
 
     def run(self) -> None:
-        """Until the situation says stop."""
+        """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             if not self.step():
                 self.situation.wait(now.edition, None if self._member is None else _LOOK_EVERY_S)
@@ -72,7 +72,7 @@ class PeersThread:
             return (reachable and self._tell_peers(self._member, now)) or self._member.learn(now)
         except StoreFailed as error:
             if not is_retryable(error):
-                raise  # nothing could be written down about it
+                raise  # the store could not record it
             self._failed(error)
             return False
         except (AgentError, WireError) as error:
@@ -80,7 +80,7 @@ class PeersThread:
             return False
 
     def _stand(self, directive: Directive) -> None:
-        """Know what the platform says that holds between rounds."""
+        """Store the plan that the platform's last answer sets between rounds."""
         if not directive.stands:
             if self.store.peers.standing() is not None:
                 self.store.peers.forget()
@@ -90,7 +90,7 @@ class PeersThread:
             log.info("learns with its peers in %s", directive.standing.federation)
 
     def _join(self, now: Now) -> "Membership | None":
-        """What the device takes part in, on the version that it holds; None where there is nothing, or no version."""
+        """The device's membership, on the version that it holds; None where it has none, or no version."""
         standing = self.store.peers.standing()
         if standing is None or now.version is None or _is_withdrawn(now):
             return None
@@ -113,7 +113,7 @@ class PeersThread:
         )
 
     def _settle(self, now: Now) -> None:
-        """Where no plan stands any more: whether the personal model goes on beside a version that has come since."""
+        """Where no plan applies any more: decide whether the personal model stays when a version has come since."""
         own = self.store.peers.personal()
         if own is None or now.version is None or own.base == now.version or self.store.peers.standing() is not None:
             return
@@ -143,7 +143,7 @@ class PeersThread:
         return done
 
     def _failed(self, error: AgentError | WireError) -> None:
-        """Wait out what passes; do nothing with a version or a plan that cannot be used."""
+        """Wait after errors that pass; do nothing with a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
             self.situation.end(error)
         elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
@@ -160,7 +160,7 @@ class PeersThread:
             log.error("this device cannot learn with its peers: %s [%s]", error.detail, error.code)
 
     def _tell(self) -> None:
-        """Let the other threads and the owner know."""
+        """Publish the state to the other threads and the owner."""
         standing, asked = self.store.peers.standing(), self.store.peers.asked()
         self.situation.tell_peers(
             standing=standing.digest if standing else None,

@@ -1,1 +1,1 @@
-"""What must outlive the process: one SQLite file, written so that losing power loses no acknowledged work."""
+"""Durable state: one SQLite file, written so that a power failure loses no acknowledged work."""

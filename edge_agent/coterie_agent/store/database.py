@@ -10,7 +10,7 @@ from typing import Literal
 from coterie_agent.errors import STORE_FULL, AgentError
 
 _PATIENCE_S = 60.0
-"""While another process writes."""
+"""How long to wait while another process writes."""
 _FIRST = """
 CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -92,7 +92,7 @@ CREATE INDEX teacher_probabilities_of_sample ON teacher_probabilities (sample);
 """
 """An update in hand is trained again: its residual is not known by federation. Teachers are asked again."""
 _SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER, _STATES)
-"""What each version adds to the one before."""
+"""The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 
 
@@ -130,7 +130,7 @@ class Database:
 
     def _create(self) -> None:
         if self._version() == SCHEMA_VERSION:
-            return  # without a lock: asking for the status waits for nobody
+            return  # without a lock: reading the status never waits
         with self.transaction() as cursor:
             version = self._version()
             if version > SCHEMA_VERSION:

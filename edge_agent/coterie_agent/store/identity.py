@@ -60,7 +60,7 @@ class IdentityStore:
             raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED) from error
 
     def forget(self) -> None:
-        """After leaving: the samples stay, everything that belongs to the platform goes."""
+        """After leaving: keep the samples, remove everything that belongs to the platform."""
         with self._database.transaction() as cursor:
             for table in _OF_THE_PLATFORM:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above

@@ -14,7 +14,7 @@ Link = Literal["socket", "https", "offline"]
 
 
 class Status(msgspec.Struct, frozen=True):
-    """What the running agent last wrote down about itself."""
+    """The status that the running agent last wrote."""
 
     at: float
     """Unix time."""
@@ -22,9 +22,9 @@ class Status(msgspec.Struct, frozen=True):
     link_problem: Reason | None
     conditions: Conditions
     blockers: tuple[Reason, ...]
-    """Why the device does not train, judged on the device."""
+    """Why the device does not train, as determined on the device."""
     wait: Reason | None
-    """Why there is no assignment, in the platform's words."""
+    """Why there is no assignment, as the platform reported it."""
     progress: Progress | None
     version: str | None
     """Model version that the device holds."""
@@ -41,7 +41,7 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """Written often and worth no wait for the disk: open the database for it with durability "process"."""
+    """Written often, and not worth waiting for the disk: open its database with durability "process"."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -72,7 +72,7 @@ class Journal:
         return tuple(Sent(*row) for row in rows)
 
     def measure(self, name: str, value: float) -> None:
-        """Remember a measurement of this device."""
+        """Store a measurement of this device."""
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO measured VALUES (?, ?)", (name, value))
 

@@ -1,4 +1,4 @@
-"""What a device knows of its peers: its personal model, what it has judged, whom it asked and whom it helped."""
+"""The personal model, the progress of its evaluation, the help requests made and the help given."""
 
 import sqlite3
 from collections.abc import Collection
@@ -24,30 +24,30 @@ S = TypeVar("S", bound=msgspec.Struct)
 Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined", "replaced"]
 _KEPT_OUTCOMES = 50
 _LEFT = "left"
-"""What stood last, while nothing does."""
+"""The plan that applied last, while none does."""
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How far the device is with its samples, which it takes in the order in which they came."""
+    """How far the device has read its samples, in the order in which they came."""
 
     judged: int
-    """Number of the newest sample that a prediction was judged on."""
+    """Number of the newest sample that the personal model was evaluated on."""
     trained: int
-    """Number of the newest sample that the personal model has trained on by itself."""
+    """Number of the newest sample that the personal model was trained on locally."""
     told_drifting: bool | None = None
-    """What the platform last heard of whether the personal model has begun to fail; None: nothing."""
+    """Whether the personal model has begun to fail, as last reported to the platform; None: not reported."""
     trained_at: float = 0.0
     """When that was, in Unix time."""
     batches: int = 0
-    """Batches judged."""
+    """Batches that the personal model was evaluated on."""
     watch: bytes = b""
-    """A `coterie_learning.watch.Watch`, whose classes need NumPy; empty before the first batch was judged."""
+    """A `coterie_learning.watch.Watch`, whose classes need NumPy; empty before the first batch was evaluated."""
 
 
 class KeptPortion(NamedTuple):
-    """A portion that helped; the device's next update starts from it."""
+    """A portion that was kept; the device's next update starts from it."""
 
     transfer: str
     plan: bytes
@@ -70,7 +70,7 @@ class PeersStatus(msgspec.Struct, frozen=True):
 
     federation: str
     batches: int
-    """Batches on which its personal model was judged."""
+    """Batches on which its personal model was evaluated."""
     error: float | None
     """Share of the newest of them that it had wrong."""
     drifting: bool
@@ -88,11 +88,11 @@ class PeersStore:
         self._database = database
 
     def standing(self) -> StandingPlan | None:
-        """What holds between rounds, as the platform last said."""
+        """The plan that applies between rounds, as the platform last sent it."""
         return self._find("standing", StandingPlan)
 
     def stand(self, standing: StandingPlan) -> None:
-        """From now on; the states of another federation go, its personal model has to prove itself in this one."""
+        """Set the plan; remove states of another federation, whose personal model will be compared with this one's."""
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", StandingPlan) or _read(cursor, _LEFT, StandingPlan)
             if known is not None and known.federation != standing.federation:
@@ -101,7 +101,7 @@ class PeersStore:
             _write(cursor, "standing", standing)
 
     def forget(self) -> None:
-        """Nothing holds between rounds any more. The personal model goes on answering, see `replace`."""
+        """No plan applies between rounds any more. The personal model stays in use, see `replace`."""
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", StandingPlan)
             cursor.execute("DELETE FROM peers")
@@ -109,7 +109,7 @@ class PeersStore:
                 _write(cursor, _LEFT, known)
 
     def replace(self, before: PersonalEdition, helped: Helped) -> None:
-        """The version that the device holds answers from now on, and the owner can see why.
+        """Predict with the version that the device holds from now on, and record the reason for the owner.
 
         Nothing changes where the personal model is not what it was `before`.
         """
@@ -143,12 +143,12 @@ class PeersStore:
         return self._find("reading", Reading)
 
     def read_on(self, reading: Reading) -> None:
-        """Samples were judged."""
+        """Record that samples were evaluated."""
         with self._database.transaction() as cursor:
             _write(cursor, "reading", reading)
 
     def trained(self, reading: Reading, *, before: PersonalEdition, tensors: bytes) -> PersonalEdition | None:
-        """The personal model has trained on samples that were judged before.
+        """Record that the personal model was trained on samples that were evaluated before.
 
         None, and nothing has changed, where the personal model is not what it was `before`.
         """
@@ -159,17 +159,17 @@ class PeersStore:
             return _replace_personal(cursor, PersonalTensors(before.base, tensors))
 
     def asked(self) -> AskHelp | None:
-        """The help request in hand."""
+        """The open help request."""
         return self._find("asked", AskHelp)
 
     def ask(self, ask: AskHelp, reading: Reading) -> None:
-        """There is a request in hand from now on, and the watch knows that it has asked."""
+        """Store the request as open, and record it in the watch."""
         with self._database.transaction() as cursor:
             _write(cursor, "asked", ask)
             _write(cursor, "reading", reading)
 
     def end_request(self, outcome: Outcome, sentence: str, *, now: float) -> None:
-        """The request in hand has come to its end."""
+        """Record that the open request has ended."""
         with self._database.transaction() as cursor:
             asked = _read(cursor, "asked", AskHelp)
             if asked is not None:
@@ -177,13 +177,13 @@ class PeersStore:
             cursor.execute("DELETE FROM peers WHERE name IN ('asked', 'verdict')")
 
     def verdict(self) -> GiveVerdict | None:
-        """What the device has found and not yet told."""
+        """The verdict on a portion that was not yet reported."""
         return self._find("verdict", GiveVerdict)
 
     def judge(
         self, verdict: GiveVerdict, kept: KeptPortion | None, *, before: PersonalEdition, tensors: bytes
     ) -> PersonalEdition | None:
-        """A portion was judged; one that is kept changes the personal model to `tensors`, in the same moment.
+        """Record the verdict on a portion; if it is kept, `tensors` become the personal model in one transaction.
 
         None, and nothing has changed, where the personal model is not what it was `before`.
         """
@@ -224,7 +224,7 @@ class PeersStore:
         return self._find("serving", OfferPortion)
 
     def serve(self, offer: OfferPortion, payload: bytes) -> None:
-        """Keep a portion for upload, so that the bytes stay the same however often it breaks off."""
+        """Keep a portion for upload, so that its bytes stay the same however often the upload is interrupted."""
         with self._database.transaction() as cursor:
             _write(cursor, "serving", offer)
             cursor.execute("INSERT OR REPLACE INTO peers VALUES ('served bytes', ?)", (payload,))
@@ -238,13 +238,13 @@ class PeersStore:
         return bytes(row[0]) if row else b""
 
     def end_serving(self, transfer: str, outcome: Outcome, sentence: str, *, now: float) -> None:
-        """The transfer has come to its end on this side."""
+        """Record that the transfer has ended on this device."""
         with self._database.transaction() as cursor:
             _record(cursor, Helped(transfer, outcome, sentence, now))
             cursor.execute("DELETE FROM peers WHERE name IN ('serving', 'served bytes')")
 
     def has_ended(self, name: str) -> bool:
-        """Whether a transfer or a request ended here; an answer sent before the platform knew may still name it."""
+        """Whether a transfer or a request ended here; an answer sent before the platform learned of it may name it."""
         with self._database.reading() as cursor:
             return cursor.execute("SELECT 1 FROM helped WHERE name = ?", (name,)).fetchone() is not None
 

@@ -1,11 +1,11 @@
-"""The rows of the device's personal model, which both its peers and its rounds change."""
+"""The database rows of the personal model, which transfers, local training and rounds change."""
 
 import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
 
 ELSEWHERE = ""
-"""In place of a version: the device has gone to another federation since."""
+"""In place of a version: the device has moved to another federation since."""
 
 
 class PersonalEdition(NamedTuple):
@@ -18,7 +18,7 @@ class PersonalEdition(NamedTuple):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether they come from another federation than the one whose plan stands."""
+        """Whether they come from another federation than the one whose plan applies."""
         return self.base == ELSEWHERE
 
 
@@ -37,7 +37,7 @@ def find_personal(cursor: sqlite3.Cursor) -> PersonalEdition | None:
 
 
 def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
-    """Predict with `own` from now on; what it was before it went on to another version is kept beside it."""
+    """Predict with `own` from now on; keep the personal model from before it moved to another version beside it."""
     cursor.execute(
         "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors FROM personal_model WHERE base != ?",
         (own.base,),
@@ -50,22 +50,22 @@ def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
 
 
 def take_along(cursor: sqlite3.Cursor) -> None:
-    """Go on predicting with the personal model in another federation, until it is compared with a version there."""
+    """Keep predicting with the personal model in another federation, until it is compared with a version there."""
     cursor.execute("UPDATE personal_model SET base = ?, edition = edition + 1", (ELSEWHERE,))
     for table in ("former_personal_model", "kept_portion"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
 def drop_personal(cursor: sqlite3.Cursor) -> None:
-    """Predict with the version that the device holds, and know of nothing before it."""
+    """Predict with the version that the device holds, and remove all earlier personal models."""
     for table in ("personal_model", "former_personal_model", "kept_portion"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
 def give_up_personal(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
-    """Whether the personal model came from one of the versions `withdrawn`, and is what it was before that one.
+    """Undo the personal model if it came from one of the versions `withdrawn`: restore the one before; whether it did.
 
-    Where what it was before came from such a version too, or nothing is known of it, the personal model is gone.
+    Where the one before came from such a version too, or there is none, the personal model is removed.
     """
     own = find_personal(cursor)
     if own is None or own.base not in withdrawn:

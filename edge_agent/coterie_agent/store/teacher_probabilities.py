@@ -1,4 +1,4 @@
-"""The teacher's probabilities for the device's samples: asked once, kept as float16 until another teacher comes."""
+"""The teacher's probabilities for the device's samples: computed once, kept as float16 until another teacher comes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,18 +8,18 @@ _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
 class TeacherProbabilitiesStore:
-    """Those of one version of the cloud model; a sample that goes takes its own along."""
+    """The probabilities of one version of the cloud model; those of a sample are removed with it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, version: str) -> None:
-        """Forget those of other versions."""
+        """Remove those of other versions."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM teacher_probabilities WHERE version <> ?", (version,))
 
     def unasked(self, version: str, ids: Sequence[int]) -> list[int]:
-        """Those of the samples numbered `ids` that `version` has not been asked about, in their order."""
+        """Those of the samples numbered `ids` for which `version` has no probabilities yet, in their order."""
         with self._database.reading() as cursor:
             asked = {
                 row[0]
@@ -28,7 +28,7 @@ class TeacherProbabilitiesStore:
         return [id_ for id_ in ids if id_ not in asked]
 
     def keep(self, version: str, found: Mapping[int, bytes]) -> None:
-        """What `version` gives for each sample: float16 probabilities. Samples that have gone are passed over."""
+        """Store the float16 probabilities of `version` for each sample. Samples that were removed are skipped."""
         with self._database.transaction() as cursor:
             cursor.executemany(
                 "INSERT OR REPLACE INTO teacher_probabilities SELECT ?, id, ? FROM sample WHERE id = ?",
@@ -36,7 +36,7 @@ class TeacherProbabilitiesStore:
             )
 
     def load(self, version: str, ids: Sequence[int]) -> Mapping[int, bytes]:
-        """What `version` gave for the samples numbered `ids`."""
+        """The probabilities of `version` for the samples numbered `ids`."""
         found: dict[int, bytes] = {}
         with self._database.reading() as cursor:
             for start in range(0, len(ids), _VARIABLES):

@@ -1,4 +1,4 @@
-"""The assignment in hand, from acceptance to the platform's receipt: checkpoint, spooled update, states, outcome."""
+"""The current assignment, from acceptance to the platform's receipt: checkpoint, spooled update, states, outcome."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -17,20 +17,20 @@ _KEPT_OUTCOMES = 50
 
 
 class TrainingProgress(msgspec.Struct, frozen=True):
-    """What was measured of a training so far, and what it learns from."""
+    """What was measured of a training so far, and the samples it trains on."""
 
     snapshot: Snapshot
     loss_before: float
     accuracy_before: float | None
     measure_s: float
-    """Seconds that measuring took, which will be needed once more at the end."""
+    """Seconds that evaluation took, which will be needed once more at the end."""
     train_s: float
     memory_bytes: int = 0
     """Largest resident size of the process that was seen after a step."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Where training stands; resuming from it gives the same bits as never having stopped."""
+    """The state of training; resuming from it gives the same bits as never having stopped."""
 
     progress: TrainingProgress
     client: bytes
@@ -48,7 +48,7 @@ class Spooled(NamedTuple):
     federation: str
     payload: bytes
     states: Mapping[str, bytes]
-    """By slot, what the device remembers once it is accepted: `coterie_learning.device_state.encode_state`."""
+    """By slot, the device states once it is accepted: `coterie_learning.device_state.encode_state`."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class WorkStore:
         return from_json(row[0], Assignment) if row else None
 
     def accept(self, assignment: Assignment) -> None:
-        """Begin `assignment`; there must be none in hand."""
+        """Begin `assignment`; there must be no other."""
         row = (assignment.assignment, msgspec.json.encode(assignment))
         with self._database.transaction() as cursor:
             cursor.execute("INSERT INTO work VALUES (1, ?, ?)", row)
@@ -91,7 +91,7 @@ class WorkStore:
     def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
         """Keep the finished update for upload; its states become the device's when the platform accepts it.
 
-        The device predicts with `own` from now on, where it goes on with what it trained.
+        The device predicts with `own` from now on, where the plan has personal models.
         """
         states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
@@ -118,11 +118,11 @@ class WorkStore:
             return blob.read(size_bytes)
 
     def finish(self, outcome: Outcome, sentence: str, *, now: float) -> None:
-        """End the assignment in hand.
+        """End the current assignment.
 
-        An accepted update made the device's states what they are from now on, and carried the portions that it started
-        from; any other outcome leaves states and portions as they were. Outcomes are told in the order in
-        which they came, not by `now`: the clock of a device may start in the past.
+        An accepted update replaces the device's states and uses up the portions that it started from; any other outcome
+        leaves states and portions unchanged. Outcomes are listed in the order in which they came, not by `now`: the
+        clock of a device may start in the past.
         """
         with self._database.transaction() as cursor:
             if outcome == "accepted":
@@ -143,7 +143,7 @@ class WorkStore:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
     def is_finished(self, assignment: str) -> bool:
-        """Whether `assignment` ended here; an answer sent before the platform knew may still name it."""
+        """Whether `assignment` ended here; an answer sent before the platform learned of it may name it."""
         with self._database.reading() as cursor:
             return cursor.execute("SELECT 1 FROM finished WHERE assignment = ?", (assignment,)).fetchone() is not None
 
@@ -156,21 +156,21 @@ class WorkStore:
         return tuple(Finished(*row) for row in rows)
 
     def states(self, federation: str) -> Mapping[str, bytes]:
-        """By slot, what the device remembers of its last accepted update in `federation`."""
+        """By slot, the device states from its last accepted update in `federation`."""
         with self._database.reading() as cursor:
             query = "SELECT slot, content FROM device_state WHERE federation = ? ORDER BY slot"
             return dict(cursor.execute(query, (federation,)).fetchall())
 
     def leave_federations(self) -> None:
-        """The device is in no federation any more: what it remembers of any is dropped."""
+        """Remove all device states, because the device is in no federation any more."""
         with self._database.reading() as cursor:
             if cursor.execute("SELECT 1 FROM device_state").fetchone() is None:
-                return  # asked at every check-in; nothing need be written
+                return  # called at every check-in; nothing need be written
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM device_state")
 
     def hold_model(self, signed: SignedManifest) -> None:
-        """Every part of this version is on the device now."""
+        """Record that every part of this version is on the device."""
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO held_model VALUES (1, ?)", (msgspec.json.encode(signed),))
 

@@ -43,11 +43,11 @@ class Training:
     threads: int
     checkpoint_s: float
     halt: Callable[[float], Halt | None]
-    """Asked between steps, with the seconds that finishing takes: whether to go on."""
+    """Called between steps, with the seconds that finishing takes: why training should stop; None: it continues."""
     report: Callable[[int, int], None]
-    """Told steps done and in total."""
+    """Called with the steps done and in total."""
     rest: Callable[[float], None]
-    """Told after each step how many seconds it took; returns when the next may begin."""
+    """Called after each step with the seconds it took; returns when the next may begin."""
     teaching: Teaching | None = None
     """The cloud model's probabilities, where the plan has the device learn from them."""
 
@@ -111,7 +111,7 @@ class Training:
         )
 
     def _snapshot(self) -> Snapshot:
-        """The samples that the plan learns from: those of its period."""
+        """The samples that the plan trains on: those of its period."""
         period_s = self.plan.local.period_s()
         return self.store.samples.snapshot(since=None if period_s is None else time.time() - period_s)
 
@@ -197,7 +197,7 @@ class Training:
         )
 
     def _personal(self, client: ClientRound, trained: Tensors) -> PersonalTensors | None:
-        """The personal model after the round, where the plan goes on with what it trained."""
+        """The personal model after the round, where the plan has personal models."""
         if not self.plan.local.is_personal():
             return None
         late = self.store.peers.portions_after(self.assignment.assignment)
@@ -206,7 +206,7 @@ class Training:
 
 
 def read_states(store: Store, federation: str) -> States:
-    """What the device remembers of `federation`, by slot; a state that was damaged is said and forgotten."""
+    """The device states in `federation`, by slot; a damaged state is logged and dropped."""
     states = {}
     for slot, blob in store.work.states(federation).items():
         try:

@@ -19,7 +19,7 @@ class SampleSource(Protocol):
     """Where samples are kept."""
 
     def load(self, ids: Sequence[int], /) -> Sequence[StoredRow]:
-        """The samples numbered `ids`, in that order; those that have gone are left out."""
+        """The samples numbered `ids`, in that order; those removed since are left out."""
 
 
 def make_batch(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Batch:

@@ -21,7 +21,7 @@ class Graph:
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # it plans for the peak of every step at once
         options.log_severity_level = 4  # errors reach us as exceptions
-        # Between two operators a thread waits awake, since waking it takes longer (two threads were slower than one);
+        # Between two operators a thread spins, since waking it takes longer (two threads were slower than one);
         # not for long, since others may need the processor, and never between two steps.
         options.add_session_config_entry("session.intra_op.allow_spinning", "1")
         options.add_session_config_entry("session.intra_op.spin_duration_us", "50")
@@ -73,13 +73,13 @@ def value(array: Array) -> ort.OrtValue:
 
 
 def room(shape: Sequence[int]) -> ort.OrtValue:
-    """Memory for a float32 tensor of `shape`, aligned as onnxruntime likes it; what is in it is not defined."""
+    """Memory for a float32 tensor of `shape`, aligned as onnxruntime expects; its content is undefined."""
     return ort.OrtValue.ortvalue_from_shape_and_type(list(shape), np.float32)
 
 
 @cache
 def _share_arena() -> None:
-    """One arena for all sessions that grows by what is asked.
+    """One memory arena for all sessions, which grows by exactly what is requested.
 
     Measured on a small CNN: each session's own, which doubles, takes 3 MB more; none at all makes a step half slower.
     """
@@ -89,7 +89,7 @@ def _share_arena() -> None:
 
 
 def _give_back_memory() -> None:
-    """What loading took to optimise the graph, the C library would keep; glibc can be asked for it (3 MB here)."""
+    """Return memory used while loading to the system, which the C library would keep (3 MB here; glibc only)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -9,4 +9,4 @@ class Halt(Enum):
     PAUSE = "pause"
     """Conditions are lost, or the agent ends: keep everything, resume later."""
     ENOUGH = "enough"
-    """The round is about to close: what is done is the update."""
+    """The round is about to close: the update has the steps done so far."""

@@ -1,4 +1,4 @@
-"""Prediction, and what it says about a set of samples: loss and accuracy."""
+"""Prediction, and the loss and accuracy on a set of samples."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _ROWS = 32
 
 
 class Measure(NamedTuple):
-    """What a model does on samples."""
+    """A model's loss and accuracy on samples."""
 
     loss: float
     """Mean of the samples' losses."""
@@ -59,7 +59,7 @@ class Predictor:
     def measure(
         self, samples: SampleSource, *, loss_of: Sequence[int], accuracy_of: Sequence[int], stop: Callable[[], bool]
     ) -> Measure | None:
-        """Mean loss over the samples `loss_of`, accuracy over their part `accuracy_of`; None if `stop` said so.
+        """Mean loss over the samples `loss_of`, accuracy over their part `accuracy_of`; None if `stop` returned true.
 
         Raises AgentError ``agent.diverged``, ``data.does_not_fit`` or ``model.broken``.
         """

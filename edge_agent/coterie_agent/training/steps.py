@@ -19,7 +19,7 @@ class _Direction(NamedTuple):
 
 
 class Steps:
-    """What a step hands to the next lies in memory twice: the graph reads one set and writes the other, by turns."""
+    """Tensors carried between steps are held twice in memory: the graph reads one set and writes the other, in turn."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Steps:
         self.write(carried)
 
     def run(self, given: Mapping[str, Array]) -> float:
-        """The loss of a step that is `given` copies of all other inputs; it counts once `advance` is called.
+        """Run a step with copies of all other inputs `given`; return its loss. Its outputs are used after `advance`.
 
         Raises AgentError ``model.broken``.
         """
@@ -54,15 +54,15 @@ class Steps:
         return float(self._loss.numpy())
 
     def advance(self) -> None:
-        """Go on from what the latest step gave."""
+        """Continue from the outputs of the latest step."""
         self._next, self._after = self._after, self._next
 
     def read(self, name: str) -> Float32:
-        """A copy of what the next step takes."""
+        """A copy of the tensor `name` that the next step takes."""
         return np.array(self._next.taken[name].numpy(), np.float32)
 
     def write(self, carried: Tensors) -> None:
-        """Go on from other tensors than the latest step's."""
+        """Continue from `carried` instead of the outputs of the latest step."""
         for name, tensor in carried.items():
             self._next.taken[name].update_inplace(np.asarray(tensor, order="C"))
 

@@ -1,4 +1,4 @@
-"""The cloud model's probabilities for the device's samples: it is downloaded, asked about each once, and let go.
+"""The cloud model's probabilities for the device's samples: it is downloaded, run once on each, and removed.
 
 Source: stage 3 of Colla (Lu et al. 2019, SEC).
 """
@@ -22,7 +22,7 @@ from coterie_wire.tensors import Float32
 
 log = logging.getLogger(__name__)
 ROWS = 32
-"""Samples that the teacher is asked about at once; their answers are kept before the next are asked."""
+"""Samples that the teacher is run on at once; their probabilities are stored before the next batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +36,15 @@ class Teaching:
     samples: Samples
     store: TeacherProbabilitiesStore
     fetch: Callable[[], bool]
-    """Have the teacher on the device; False if training must pause before."""
+    """Download the teacher; False if training must pause before."""
     own_parts: Collection[BlobRef]
     """Of the device's model, which may share a graph with the teacher; they stay."""
     spare_bytes: int
-    """Free space below which the teacher is removed once it has been asked."""
+    """Free space, in bytes, below which the teacher is removed after use."""
     threads: int
 
     def ask(self, ids: Sequence[int], *, stop: Callable[[], bool]) -> bool:
-        """Have the teacher's probabilities for every sample; False if `stop` said so before: those found are kept.
+        """Store the teacher's probabilities for every sample; False if `stop` returned true before: it can resume.
 
         Raises AgentError ``bundle.*``, ``model.*`` or ``data.does_not_fit``, WireError ``tensors.*``.
         """
