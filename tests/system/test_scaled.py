@@ -195,7 +195,9 @@ def _check_console_follows_other_processes(processes: Processes, url: str, token
 
 def test_who_guesses_passwords_has_to_wait(url: str) -> None:
     with httpx.Client(base_url=url, auth=("ada", "guessed"), timeout=WAIT_S) as guesser:
-        answers = [guesser.get("/api/tokens/") for _ in range(WRONG_ALLOWED + 1)]
+        # Where Redis is slow to answer, an attempt is counted in the process, so that some more may be let through.
+        answers = [guesser.get("/api/tokens/") for _ in range(2 * WRONG_ALLOWED + 1)]
+    assert {answer.status_code for answer in answers[:WRONG_ALLOWED]} == {401}
     assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "accounts.too_many_attempts")
 
 
