@@ -70,7 +70,7 @@ class LocalTraining:
         return msgspec.structs.replace(reading, trained=trained, trained_at=time.time())
 
     def _learn_batch(self, batch: Sequence[int], *, stop: Callable[[], bool], rest: Callable[[float], None]) -> bool:
-        """Train on the samples numbered `batch`, or skip them if training diverges; False, unchanged, if `stop` was true."""
+        """Train on the samples numbered `batch`, skip them if that diverges; False, unchanged, if `stop` was true."""
         training = local_training(
             self.local,
             self.own.spec,

@@ -1,4 +1,4 @@
-"""A round's merge from files to a file: updates are verified, judged by their cohort, and folded in blocks.
+"""A round's merge from files to a file: updates are verified, compared with their cohort, and folded in blocks.
 
 Everything is read and written as a stream: beside the models that are measured, memory is that of a block.
 """
@@ -43,15 +43,15 @@ from coterie_wire.tensor_files import Source, TensorWriter, created, open_tensor
 from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors
 
 HASHED_BYTES = 1 << 18
-"""Read at once, so that it is hashed while it is in the processor's cache."""
+"""Bytes read at once, so that they are hashed while they are in the processor's cache."""
 
 
 def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResult:
     """Merge the stored updates, write the new parameters durably, and measure both models where held-out data is given.
 
     The same updates give the same bytes in whatever order they are listed. An update that is damaged, not finite, out
-    of range or far larger than its cohort's is left out and named. Raises NoUpdateLeft, BlobDamaged, UpdateChanged,
-    NotFinite or MalformedDataset.
+    of range or far larger than those of its cohort is left out and named. Raises NoUpdateLeft, BlobDamaged,
+    UpdateChanged, NotFinite or MalformedDataset.
     """
     merge, model = MERGE.parse(arguments.merge), arguments.model
     contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
@@ -155,7 +155,7 @@ def _reader(base: Source, model: ModelSpec) -> Read:
 def _write(
     arguments: MergeArguments, merge: Merge, statistics: Tensors, folded: Iterator[Block], report: ReportProgress
 ) -> None:
-    """The new version, and what the merge remembers, block by block. Raises NotFinite."""
+    """Write the new version and its server state, block by block. Raises NotFinite."""
     model = arguments.model
     total, done = sum(math.prod(spec.shape) for spec in model.parameters), 0
     with created(Path(arguments.output)) as output, created(Path(arguments.state_output)) as state_output:
@@ -188,11 +188,11 @@ class Whole(NamedTuple):
     difference: Tensors
     """Of all parameters; zero where its plan trains nothing."""
     statistics: Tensors
-    """As the device gathered them."""
+    """The running statistics as the device measured them."""
 
 
 def read_update(update: StoredUpdate, contents: Contents) -> Whole:
-    """What an accepted update stands for, in memory.
+    """An accepted update, decoded in memory.
 
     Raises UpdateChanged.
     """
@@ -214,7 +214,7 @@ def read_parameters(path: Path, model: ModelSpec) -> Tensors:
 
 
 def _measured(held_out: HeldOut | None, model: ModelSpec, models: Sequence[Path]) -> list[Quality | None]:
-    """How good each of `models` is; None each, where there is nothing to measure with."""
+    """The quality of each of `models`; None for each, where there is no held-out data."""
     if held_out is None:
         return [None for _ in models]
     dataset = read_model_dataset(Path(held_out.dataset), model)

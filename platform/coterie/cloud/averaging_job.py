@@ -48,7 +48,7 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256
     samples: int
     classes: tuple[int, ...] = ()
-    """Those whose rows of the output layer it holds, where the plan customises it."""
+    """Classes whose rows of the output layer it holds, where the plan customises it."""
 
 
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Paths of what measuring a model takes."""
+    """Paths of the files needed to evaluate a model."""
 
     predict: str
     """The pair's ``predict.onnx``."""
@@ -82,9 +82,9 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
     """Path to write the new parameters to."""
     state_output: str
-    """Path to write to what the merge remembers."""
+    """Path to write the new server state to."""
     server_state: StoredBlob | None = None
-    """What the merge that made the base remembered."""
+    """Path of the server state beside the base."""
     held_out: HeldOut | None = None
 
 
@@ -112,7 +112,7 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     parameters: BlobRef
     server_state: BlobRef | None
-    """What the merge remembers; None if it never does."""
+    """The file of the new server state; None if the merge keeps none."""
     updates: int
     """Those that were merged."""
     samples: int

@@ -63,7 +63,7 @@ def bootstrap_stored(arguments: BootstrapArguments, report: ReportProgress) -> B
 
 
 def _of_training(cloud: CloudProgram, best: Outcome, trained_on: Dataset) -> float | None:
-    """How much of what it was trained on the best epoch has right: where that is little, more epochs help."""
+    """Accuracy of the best epoch on the samples it was trained on: where that is low, more epochs help."""
     cloud.load(best.state)
     return cloud.score(trained_on).accuracy
 

@@ -52,7 +52,7 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     held_back: int
     """How many samples were."""
     warning: str | None
-    """Why these figures tell little; None where they are worth what they say."""
+    """Why these figures are uncertain; None where they are reliable."""
 
 
 JOB = ChildJob(

@@ -1,4 +1,4 @@
-"""Training that survives its process: where it stands after each epoch, in one file that is replaced as a whole."""
+"""Checkpoints of training: its state after each epoch, in one file that is replaced as a whole."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ class Stored(msgspec.Struct, frozen=True):
 
     standing: EpochsSoFar
     trainee: bytes
-    """Whatever the one that trains needs to go on, as a tensor file."""
+    """The state that training needs to continue, as a tensor file."""
 
 
 def read_checkpoint(path: Path) -> Stored | None:

@@ -19,7 +19,7 @@ from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Array, Float32, decode_tensors, encode_tensors, read_header
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""What AdamW remembers of a parameter, in its shape; its steps it counts beside them."""
+"""AdamW's state of a parameter, in its shape; the number of steps is stored beside it."""
 STEPS = "step"
 
 
@@ -33,7 +33,7 @@ def update_cloud(
     report: ReportProgress,
     checkpoint: Path | None = None,
 ) -> Outcome:
-    """Train `cloud` on, from where `checkpoint` stands; `teachers` [n, classes] is the devices' mean output.
+    """Continue training `cloud` from `checkpoint`; `teachers` [n, classes] is the devices' mean output.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """

@@ -1,4 +1,4 @@
-"""The device model learns from labels and from the cloud model, by the very train step that devices run.
+"""The device model learns from labels and from the cloud model, by the same train step that devices run.
 
 Loss: λ·CE(y, p) + (1 - λ)·CE(q, p), q the cloud model's probabilities (Hinton et al. 2015, arXiv 1503.02531, at
 temperature 1): Colla's stage 2, and the end of its stage 4.
@@ -32,7 +32,7 @@ class Student(NamedTuple):
 
 
 class Stage(Protocol):
-    """Of a plan, where it has a cloud model taught and a device model made of it: what it says of the latter."""
+    """The settings of a plan's merge for training the device model from the cloud model."""
 
     @property
     def device_epochs(self) -> int: ...
@@ -59,12 +59,12 @@ class Course(NamedTuple):
     """Colla's λ."""
     validation_share: float
     best_by: Literal["accuracy", "loss"]
-    """Of the samples held back: on the labels, or of what is learned, which the labels may contradict."""
+    """Loss on the samples held back: of the labels alone, or of the mixture, which the labels may contradict."""
     seed: int
 
     @classmethod
     def of(cls, stage: Stage, *, seed: int) -> Self:
-        """The epoch is kept that follows the cloud model best."""
+        """The settings of `stage`; the epoch with the least loss is kept."""
         return cls(
             epochs=stage.device_epochs,
             patience=stage.patience,
@@ -87,7 +87,7 @@ def compress(
     report: ReportProgress,
     checkpoint: Path | None = None,
 ) -> Outcome:
-    """Train from `initial`, or from where `checkpoint` stands; `teacher` [n, classes] is the cloud model's word.
+    """Train from `initial`, or from `checkpoint`; `teacher` [n, classes] are the cloud model's probabilities.
 
     Every epoch has a seed of its own, so that an interruption changes no bit. Raises Diverged.
     """

@@ -1,4 +1,4 @@
-"""What devices' models say about the cloud data: one model in memory at a time, outputs in a file that survives."""
+"""Outputs of devices' models on the cloud data: one model in memory at a time, outputs in a durable file."""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class _Done(msgspec.Struct, frozen=True):
 def compute_outputs(
     arguments: DistillMergeArguments, models: Sequence[TrainedModel], dataset: Dataset, report: ReportProgress
 ) -> Outputs:
-    """Run every model over the cloud data, or go on with it.
+    """Run every model over the cloud data, or continue after an interruption.
 
     Raises UpdateChanged.
     """
@@ -79,7 +79,7 @@ def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:
     update, model = trained.update, contents.model
     found = read_update(update, contents)
     base = read_parameters(Path(trained.base), model)
-    with np.errstate(over="ignore"):  # an infinity shows in the outputs, which are checked
+    with np.errstate(over="ignore"):  # the outputs are checked for infinities
         learned = {spec.name: base[spec.name] + found.difference[spec.name] for spec in model.parameters}
     parameters = {**learned, **found.statistics}
     if contents.local.scope().head == "all":

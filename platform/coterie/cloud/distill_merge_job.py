@@ -1,4 +1,4 @@
-"""Job: teach cloud models what devices' models say of the cloud data, and make new device models (Colla, stage 4)."""
+"""Job: train cloud models on the outputs of devices' models, and make new device models (Colla, stage 4)."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec
 
 BASE = ""
-"""The lineage of models that serves whoever has no group."""
+"""The lineage of models that serves devices without a group."""
 
 
 class NoSoundModel(CoterieError):
@@ -32,7 +32,7 @@ class Lineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one device has made of the version it was given."""
+    """One device's model, as an update of the version it received."""
 
     update: StoredUpdate
     base: str
@@ -63,7 +63,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     merge: Document
     groups: Document
     checkpoints: str
-    """A directory that outlives the job: another that is given it goes on where this one was."""
+    """A directory that outlives the job: another job with the same directory resumes this one."""
     frozen: str | None
     """The pair's frozen tensors, if it has any."""
     output: str
@@ -72,7 +72,7 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of one device's model."""
+    """How one device's model was used."""
 
     accuracy: float | None
     """On the cloud data; None: its outputs are not finite."""
@@ -111,7 +111,7 @@ class NewLineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DistillMergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Judgements stand in the order of the models."""
+    """Judgements are in the order of the models."""
 
     judged: tuple[Judged, ...]
     lineages: tuple[NewLineage, ...]

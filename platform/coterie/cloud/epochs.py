@@ -29,7 +29,7 @@ class Best(msgspec.Struct, frozen=True):
 
 
 class EpochsSoFar(msgspec.Struct, frozen=True):
-    """Where training stands between two epochs."""
+    """The state of training between two epochs."""
 
     epochs: int = 0
     """How many were run."""
@@ -41,7 +41,7 @@ class EpochsSoFar(msgspec.Struct, frozen=True):
 
 
 class Outcome(NamedTuple):
-    """What training came to."""
+    """The result of training."""
 
     state: bytes
     """Of the best epoch."""
@@ -114,7 +114,7 @@ def run_epochs(
     """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs that are not better
     and have no smaller loss.
 
-    `begin` is what `keep` was told before an interruption. Raises Diverged.
+    `begin` is what `keep` was called with before an interruption. Raises Diverged.
     """
     standing = begin
     while standing.epochs < epochs and (standing.epochs == 0 or standing.waited < patience):

@@ -70,7 +70,7 @@ def _check_labels(labels: tuple[str, ...] | None, model: ModelSpec) -> None:
 
 
 def _teacher(program: ExportedProgram, loss: Criterion, output: str) -> tuple[TeacherGraph | None, str | None]:
-    """A cloud model of which no graph can be made is a good cloud model still."""
+    """A cloud model that cannot be compiled to a graph is still accepted as a cloud model."""
     if loss.task != "classes":
         return None, f"devices learn from a cloud model that tells classes apart, not {loss.task}"
     try:

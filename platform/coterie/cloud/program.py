@@ -67,7 +67,7 @@ class CloudProgram:
         return score(output.numpy(), dataset.labels, task=self.loss.task, padding=padding, own=own)
 
     def probabilities(self, dataset: Dataset) -> Float32:
-        """The teacher's word on each sample, [n, classes]."""
+        """The teacher's probabilities for each sample, [n, classes]."""
         found: Float32 = teach(self.loss, self.logits(dataset)).numpy()
         return found
 

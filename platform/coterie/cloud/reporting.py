@@ -1,4 +1,4 @@
-"""What is told of a pair that a pre-flight accepts, measured where PyTorch is not."""
+"""The report on a pair that a pre-flight accepts, measured in a process without PyTorch."""
 
 from pathlib import Path
 

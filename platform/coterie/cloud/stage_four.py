@@ -41,7 +41,7 @@ from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 GROUPED_SAMPLES = 2000
-"""Of the cloud data, at most, that models are compared on: their distances need no more."""
+"""Samples of the cloud data, at most, that models are compared on: their distances need no more."""
 
 
 def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgress) -> DistillMergeResult:
@@ -86,7 +86,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
 
 
 def _content(arguments: DistillMergeArguments, index: int) -> tuple[str, int, str, str]:
-    """What orders models: nothing but what they are."""
+    """The sort key of models, which depends on their content alone."""
     trained = arguments.models[index]
     return trained.update.sha256, trained.update.samples, Path(trained.base).name, trained.lineage
 
@@ -110,7 +110,7 @@ def _by_name(grouping: Grouping, names: Sequence[str]) -> dict[str, dict[str, fl
 
 
 class _Workshop(NamedTuple):
-    """What every lineage's new models are made with."""
+    """The inputs shared by the new models of every lineage."""
 
     arguments: DistillMergeArguments
     merge: DistillMerge

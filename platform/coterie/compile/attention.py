@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 HIDDEN = -1e30
-"""Added to a score, it leaves nothing of it, and its differences are still numbers."""
+"""Added to a score, it makes its softmax 0, while differences of such scores stay finite."""
 
 
 def scaled_dot_product_attention(

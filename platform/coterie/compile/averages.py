@@ -1,8 +1,8 @@
 """Averages that a model keeps in its buffers while it trains, as running statistics of one mean each.
 
 ``self.centre.mul_(0.9).add_(0.1 * x.mean(0))``: a step gives the buffer as it was written, and the platform merges the
-buffers of devices as the means of batch normalisation. Their variance counts for nothing within a device, so that what
-is merged tells how far devices are apart.
+buffers of devices as the means of batch normalisation. Their variance within a device is 0, so that the merged variance
+is that between devices.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Connectionist temporal classification (Graves et al. 2006, doi 10.1145/1143844.1143891) as a loop over time.
 
-Labels are written with blanks around each. A path stands at one of these places, and goes on to the next, or to the one
-after it where that is another label. `alpha` is the logarithm of the probability of all paths to a place; the gradient
-follows, back in time, the shares that the places before had in it.
+Labels are written with blanks around each. At each step a path is at one of these places; it stays, moves to the next,
+or to the one after it where that is another label. `alpha` is the logarithm of the probability of all paths to a place;
+the gradient follows, back in time, the shares that the places before had in it.
 """
 
 import torch
@@ -13,9 +13,9 @@ from torch.nn import functional
 from coterie.compile.stepping import Tensors, over_steps, steps
 
 NEVER = -1e30
-"""The logarithm of a probability of nothing, of which sums and differences are still numbers."""
+"""Stands in for the logarithm of 0; its sums and differences are finite."""
 IMPOSSIBLE = 1e29
-"""A loss that is greater is that of labels which no path spells."""
+"""A greater loss is that of labels that no path gives."""
 EACH, MEAN = 0, 1
 
 

@@ -1,4 +1,4 @@
-"""Why torch.export gave up on a model: which module, which line of it, and what to write instead."""
+"""Why torch.export failed on a model: which module, which line of it, and what to write instead."""
 
 import inspect
 import linecache
@@ -47,7 +47,7 @@ def diagnose(error: Exception, module: nn.Module) -> CoterieError:
 
 
 def _condition(reason: str, name: str) -> str:
-    """What PyTorch found to hold, of the size called `name`."""
+    """For people, the constraint that PyTorch put on the size called `name`."""
     if found := re.search(r"specialized it to be a constant \((\d+)\)", reason):
         return f"there the {name} became {found[1]}"
     if found := re.search(r"generated guard (.*?)\.?$", reason):

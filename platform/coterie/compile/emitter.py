@@ -78,7 +78,7 @@ class Emitter:
         inputs = [self._fresh() for _ in taken]
         around, self._nodes = self._nodes, []
         given = body(inputs)
-        # What a body gives is the output of one of its nodes, and no two of them are the same.
+        # Each output of a body must be the output of one of its nodes, and no two may be the same.
         fit = {value for node in self._nodes for value in node.output}
         ends: list[str] = []
         for value in (given[place] for place in (*range(len(state)), *places)):
@@ -135,7 +135,7 @@ class Emitter:
         return f"value.{self._count}"
 
     def _drop_unused(self, outputs: set[str]) -> None:
-        """Runtimes compute what nobody reads."""
+        """Remove unused nodes, since runtimes compute them too."""
         needed = set(outputs)
         kept = []
         for node in reversed(self._nodes):

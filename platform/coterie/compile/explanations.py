@@ -1,4 +1,4 @@
-"""What to write instead, for what PyTorch says where it gives up."""
+"""What to write instead, for the messages with which PyTorch refuses a model."""
 
 import re
 

@@ -17,7 +17,7 @@ PRODUCTS = 7
 
 
 def operators_of(graph: bytes) -> Mapping[str, int]:
-    """How often each operator stands in a serialised model, in the bodies of loops as well; the most frequent first."""
+    """How often each operator occurs in a serialised model, in the bodies of loops as well; the most frequent first."""
     nodes = every_node(onnx.load_model_from_string(graph).graph.node)
     return dict(Counter(node.op_type for node in nodes).most_common())
 

@@ -1,7 +1,7 @@
 """The losses of recipes on tensors, each with its gradient by the model's output in closed form.
 
-Everywhere d is the distillation weight, w a sample's share of its batch's weight; a target y and a teacher's word q mix
-to y + d·(q - y), because every loss here is linear in them or has a gradient that is.
+Everywhere d is the distillation weight, w a sample's share of its batch's weight; a target y and a teacher's output q
+mix to y + d·(q - y), because every loss here is linear in them or has a gradient that is.
 """
 
 from functools import singledispatch
@@ -23,7 +23,7 @@ TINY_WEIGHT = 1e-12
 
 
 class Teacher(NamedTuple):
-    """What a teacher says of a batch, and how much its word counts."""
+    """A teacher's outputs for a batch, and their weight in the loss."""
 
     word: Tensor
     """[batch, *output]: probabilities, or values."""
@@ -47,7 +47,7 @@ def judge(loss: Criterion, output: Tensor, target: Tensor, weight: Tensor, teach
 
 @singledispatch
 def teach(loss: Criterion, output: Tensor) -> Tensor:
-    """What a teacher with this output says: probabilities, or values."""
+    """What a student is trained on, from a teacher's `output`: probabilities, or values."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
 
@@ -106,7 +106,7 @@ def _(loss: MeanSquaredError, output: Tensor, target: Tensor, weight: Tensor, te
 
 @judge.register
 def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
-    """What is padded stands in as a copy of the first sample: of made-up zeros a loss may have no gradient."""
+    """Padding is replaced by copies of the first sample: for zeros a loss may have no gradient."""
     kept = weight > 0
     aim = torch.where(_column(kept, target), target, target[:1])
 
@@ -125,7 +125,7 @@ def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher
 
 
 def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-    """The plain loss of a task against a teacher's word, and its gradient."""
+    """The plain loss of a task against a teacher's outputs, and its gradient."""
     match task:
         case "classes":
             return _cross_entropy(output, share.unsqueeze(1) * word)

@@ -106,7 +106,7 @@ def lower(module: GraphModule, emit: Emitter, inputs: Sequence[str]) -> list[str
 
 
 def _lower_loop(node: Node, emit: Emitter, values: Mapping[Node, Lowered]) -> Lowered:
-    """Of what each step gives, that which somebody reads."""
+    """The outputs of each step that are used."""
     loop = Looped(node)
     read = sorted({place for user in node.users if isinstance(place := user.args[1], int)})
     places = [place for place in read if place >= len(loop.state)]

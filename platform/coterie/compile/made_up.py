@@ -67,7 +67,7 @@ def made_up(
 
 
 def flags(inputs: Sequence[TensorSpec]) -> tuple[bool, ...]:
-    """What truth values may begin with: nobody knows what they mean."""
+    """The first truth values to try, since their meaning is unknown."""
     return (True, False) if any(spec.dtype == "bool" for spec in inputs) else (True,)
 
 

@@ -20,7 +20,7 @@ CLIP_EPSILON = 1e-6
 
 
 class Stepped(NamedTuple):
-    """A parameter after a step, and what the optimiser remembers of it."""
+    """A parameter after a step, and its optimiser state."""
 
     parameter: Tensor
     slots: Sequence[Tensor]

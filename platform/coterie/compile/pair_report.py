@@ -27,7 +27,7 @@ class PairReport(msgspec.Struct, frozen=True):
     step_s: float
     """Median time of one train step on one thread of the machine that checked, in seconds."""
     step_memory_bytes: int
-    """What a train step holds at most: graph, parameters, slots, a batch and all between."""
+    """What a train step holds at most: graph, parameters, optimiser state, a batch and all intermediate tensors."""
     process_memory_bytes: int
     """The most that the training process held, with Python, NumPy and onnxruntime."""
     gflops: float

@@ -64,7 +64,7 @@ def read_dataset(
 ) -> Dataset:
     """The samples in an NPZ file, checked against the shapes that a model takes.
 
-    Targets that are classes, or words, are below `choices`; where they are neither, it is None. Where samples differ
+    Targets that are classes, or tokens, are below `choices`; where they are neither, it is None. Where samples differ
     in `length`, those of a file are filled up to one that the model takes.
 
     Raises MalformedDataset.
@@ -100,7 +100,7 @@ def read_model_dataset(path: Path, model: ModelSpec) -> Dataset:
 
 
 def choices(task: Task, output: TensorSpec) -> int | None:
-    """How many classes or words there are to choose from; None where targets are numbers of another kind."""
+    """How many classes or tokens there are to choose from; None where targets are numbers of another kind."""
     return output.shape[-1] if task in ("classes", "tokens") else None
 
 

@@ -1,4 +1,4 @@
-"""How good a device model is on held-out samples, by the graph that devices run; NumPy and onnxruntime only."""
+"""Accuracy and loss of a device model on held-out samples, by the graph that devices run; no PyTorch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ NOTHING_FROZEN: Frozen = {}
 
 
 class Answer(NamedTuple):
-    """What a model says of samples."""
+    """A model's output for samples."""
 
     output: Float32
     """[n, *output]."""

@@ -19,18 +19,18 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 
 class Training(NamedTuple):
-    """Where training stands; a step gives the next one."""
+    """The state of training; a step returns the next one."""
 
     parameters: Tensors
     """With the running statistics: the tensors of a version."""
     slots: Tensors
-    """What the optimiser remembers."""
+    """The optimiser state."""
     steps: int = 0
     """Done so far."""
 
 
 class Batch(NamedTuple):
-    """At most `batch_size` samples, and the teacher's word on them where there is a teacher."""
+    """At most `batch_size` samples, and the teacher's outputs for them where there is a teacher."""
 
     dataset: Dataset
     teacher: Float32 | None = None
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class StepOutcome(NamedTuple):
-    """What one step did."""
+    """The result of one step."""
 
     training: Training
     loss: float
@@ -78,7 +78,7 @@ class DeviceSteps:
         self._outputs = list(train_outputs(model))
 
     def begin(self, parameters: Tensors) -> Training:
-        """Training from the tensors of a version, at rest."""
+        """Training from the tensors of a version, before the first step and with zero optimiser state."""
         return Training(parameters, {slot.name: np.zeros(slot.shape, np.float32) for slot in self._model.slots})
 
     def step(
@@ -86,7 +86,7 @@ class DeviceSteps:
     ) -> StepOutcome:
         """One optimisation step; `anchors` are the proximal term's centre, by default where the parameters are.
 
-        Raises WireError ``plan.does_not_fit`` where `weights` ask for what the graph was compiled without.
+        Raises WireError ``plan.does_not_fit`` where `weights` need an input that the graph was compiled without.
         """
         model, tensors = self._model, training.parameters
         scalars = weights.scalars(model.scalars, step=training.steps)
@@ -118,7 +118,7 @@ class DeviceSteps:
         return found
 
     def _padded(self, batch: Batch) -> Arrays:
-        """The batch filled up to its fixed size with copies of its first sample, which weigh nothing."""
+        """The batch filled up to its fixed size with copies of its first sample, whose weight is 0."""
         model = self._model
         count, size = len(batch.dataset.labels), model.batch_size
         assert 0 < count <= size, "a batch is neither empty nor larger than the graph's"

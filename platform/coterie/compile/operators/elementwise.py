@@ -186,7 +186,7 @@ def overwrite(call: Call) -> str:
 
 @TABLE.lowers("_native_batch_norm_legit_no_training.default")
 def scale_and_shift(call: Call) -> tuple[str, ...]:
-    """The statistics that it gives besides are empty, and nobody reads them."""
+    """The other outputs, statistics, are empty and unused."""
     operands = (call.raw(name) for name in ("input", "weight", "bias", "running_mean", "running_var"))
     return (call.emit.op("BatchNormalization", *operands, epsilon=float(call.number("eps"))),)
 

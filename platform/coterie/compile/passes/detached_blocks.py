@@ -1,4 +1,4 @@
-"""What stands under ``torch.no_grad`` becomes part of the graph around it, detached.
+"""Blocks under ``torch.no_grad`` become part of the graph around them, detached.
 
 PyTorch exports such a block as a graph of its own, which nothing else in a program is.
 """

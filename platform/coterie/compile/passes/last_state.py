@@ -20,7 +20,7 @@ LAST_OPTIONS = 2
 
 
 def last_state(program: GraphModule) -> GraphModule:
-    """A copy in which whoever takes the last step of a layer's states takes its last state."""
+    """A copy in which nodes that read the last step of a layer's states read its last state."""
     module = copy_graph(program)
     for node in module.graph.nodes:
         layer = _layer_whose_last_step(node)
