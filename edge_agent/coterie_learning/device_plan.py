@@ -29,7 +29,7 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     privacy: Privacy
     requirements: Requirements
     help: Help
-    alone_every_s: float | None = None
+    local_training_every_s: float | None = msgspec.field(default=None, name="alone_every_s")
     """Seconds between two trainings on new samples outside of rounds at least; None: it trains in rounds only."""
     spares_newest: bool = False
     """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
@@ -71,7 +71,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
         privacy=PRIVACY.parse(slots.privacy),
         requirements=slots.requirements,
         help=HELP.parse(slots.help),
-        alone_every_s=slots.alone_every_s,
+        local_training_every_s=slots.alone_every_s,
         spares_newest=slots.spares_newest,
     )
 

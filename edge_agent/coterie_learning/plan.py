@@ -88,7 +88,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             privacy=self.privacy,
             requirements=self.requirements,
             help=self.help,
-            alone_every_s=between_s if holds_rounds else self.pace.rest_s(),
+            local_training_every_s=between_s if holds_rounds else self.pace.rest_s(),
             spares_newest=holds_rounds and helps,
         )
 

@@ -107,7 +107,7 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     parameters: tuple[TensorSpec, ...]
     """What is trained."""
-    slots: tuple[TensorSpec, ...]
+    optimiser_state: tuple[TensorSpec, ...] = msgspec.field(name="slots")
     """What the optimiser remembers from step to step."""
     scalars: tuple[str, ...]
     statistics: tuple[RunningMoments, ...] = ()
@@ -151,7 +151,9 @@ class ModelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             task="classes",
             batch_size=batch_size,
             parameters=parameters,
-            slots=tuple(TensorSpec(f"velocity.{tensor.name}", "float32", tensor.shape) for tensor in parameters),
+            optimiser_state=tuple(
+                TensorSpec(f"velocity.{tensor.name}", "float32", tensor.shape) for tensor in parameters
+            ),
             scalars=("learning_rate", "momentum", "proximal_weight", "distillation_weight"),
             head=head,
         )

@@ -34,7 +34,7 @@ def train_inputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
             *_called("param", spec.parameters),
             *(tensor for role in PER_PARAMETER for tensor in _called(role, spec.parameters)),
             *_called("state", gathered(spec)),
-            *spec.slots,
+            *spec.optimiser_state,
             *spec.frozen,
         )
     )
@@ -65,7 +65,7 @@ def predict_outputs(spec: ModelSpec) -> Mapping[str, TensorSpec]:
 
 def carried(spec: ModelSpec) -> tuple[TensorSpec, ...]:
     """What one step hands to the next, under the names of the train step's inputs: parameters, statistics, slots."""
-    return (*_called("param", spec.parameters), *_called("state", gathered(spec)), *spec.slots)
+    return (*_called("param", spec.parameters), *_called("state", gathered(spec)), *spec.optimiser_state)
 
 
 def gathered(spec: ModelSpec) -> tuple[TensorSpec, ...]:

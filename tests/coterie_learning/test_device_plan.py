@@ -94,7 +94,7 @@ def test_a_device_plan_travels_as_it_is_parsed() -> None:
         privacy=NoPrivacy(),
         requirements=Requirements(),
         help=NoHelp(),
-        alone_every_s=60.0,
+        local_training_every_s=60.0,
     )
     assert parse_device_plan(msgspec.json.encode(plan)) == plan
 

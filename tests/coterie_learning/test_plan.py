@@ -19,7 +19,7 @@ def test_a_written_plan_says_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pace", "help_", "alone_every_s", "spares_newest"),
+    ("pace", "help_", "local_training_every_s", "spares_newest"),
     [
         ("sync", "none", None, False),
         ("sync", "cartel", 0.0, True),
@@ -28,11 +28,11 @@ def test_a_written_plan_says_everything() -> None:
     ],
 )
 def test_where_devices_help_each_other_they_learn_between_rounds_too(
-    pace: str, help_: str, alone_every_s: float | None, spares_newest: bool
+    pace: str, help_: str, local_training_every_s: float | None, spares_newest: bool
 ) -> None:
     settings = {"period_s": 60.0} if pace == "alone" else {}
     device = parse_plan({"pace": {"kind": pace, **settings}, "help": {"kind": help_}}).device
-    assert (device.alone_every_s, device.spares_newest) == (alone_every_s, spares_newest)
+    assert (device.local_training_every_s, device.spares_newest) == (local_training_every_s, spares_newest)
 
 
 def test_a_device_reads_its_part() -> None:

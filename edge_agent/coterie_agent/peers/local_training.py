@@ -42,11 +42,13 @@ class LocalTraining:
     @classmethod
     def of_plan(cls, plan: DevicePlan, own: PersonalModel, samples: Samples, *, threads: int) -> Self | None:
         """None where the plan trains in rounds only. Raises AgentError ``bundle.*`` or ``model.*``."""
-        if plan.alone_every_s is None:
+        if plan.local_training_every_s is None:
             return None
         graph = train_graph(own.model.train_step(), own.spec, threads=threads)
         steps = open_steps(graph, frozen_tensors=own.model.frozen())
-        return cls(own, own.model.parameters(), steps, samples, plan.local.between_rounds(), plan.alone_every_s)
+        return cls(
+            own, own.model.parameters(), steps, samples, plan.local.between_rounds(), plan.local_training_every_s
+        )
 
     def learn(
         self, reading: Reading, *, up_to: int | None, stop: Callable[[], bool], rest: Callable[[float], None]

@@ -88,7 +88,7 @@ class Optimisation:
         if DISTILLATION in model.scalars and "teacher" not in length_axes(model):
             fixed["teacher"] = np.zeros((model.batch_size, *model.output.shape), dtype=np.float32)
         begin = {role: start[name] for name, role in self._roles.items()}
-        begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.slots})
+        begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.optimiser_state})
         self._steps = open_steps(begin, fixed, frozen=frozenset(self._roles[name] for name in frozen))
         self.steps_done = 0
 

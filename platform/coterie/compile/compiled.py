@@ -140,9 +140,9 @@ def _spec(program: ExportedProgram, checked: CheckedProgram, recipe: Recipe, bat
         task=checked.signature.task,
         batch_size=batch_size,
         parameters=parameters,
-        slots=tuple(
+        optimiser_state=tuple(
             TensorSpec(f"{role}.{tensor.name}", "float32", tensor.shape)
-            for role in recipe.optimiser.slots()
+            for role in recipe.optimiser.state()
             for tensor in parameters
         ),
         scalars=(

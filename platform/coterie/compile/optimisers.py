@@ -23,47 +23,47 @@ class Stepped(NamedTuple):
     """A parameter after a step, and its optimiser state."""
 
     parameter: Tensor
-    slots: Sequence[Tensor]
+    state: Sequence[Tensor]
 
 
 @singledispatch
 def advance(
-    optimiser: Optimiser, parameter: Tensor, gradient: Tensor, slots: Sequence[Tensor], scalars: Scalars
+    optimiser: Optimiser, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars
 ) -> Stepped:
     """One step of `parameter` along `gradient`."""
     raise NotImplementedError(f"no mathematics for {optimiser.name}")
 
 
 @advance.register
-def _(optimiser: Sgd, parameter: Tensor, gradient: Tensor, slots: Sequence[Tensor], scalars: Scalars) -> Stepped:
+def _(optimiser: Sgd, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:
     if optimiser.weight_decay:
         gradient = gradient + scalars["weight_decay"] * parameter
     rate = scalars["learning_rate"]
     if optimiser.momentum == "none":
         return Stepped(parameter - rate * gradient, [])
-    velocity = scalars["momentum"] * slots[0] + gradient
+    velocity = scalars["momentum"] * state[0] + gradient
     step = gradient + scalars["momentum"] * velocity if optimiser.momentum == "nesterov" else velocity
     return Stepped(parameter - rate * step, [velocity])
 
 
 @advance.register
-def _(optimiser: Adam, parameter: Tensor, gradient: Tensor, slots: Sequence[Tensor], scalars: Scalars) -> Stepped:
+def _(optimiser: Adam, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:
     if optimiser.weight_decay:
         gradient = gradient + scalars["weight_decay"] * parameter
-    return _adam(optimiser, parameter, gradient, slots, scalars)
+    return _adam(optimiser, parameter, gradient, state, scalars)
 
 
 @advance.register
-def _(optimiser: AdamW, parameter: Tensor, gradient: Tensor, slots: Sequence[Tensor], scalars: Scalars) -> Stepped:
+def _(optimiser: AdamW, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:
     decayed = parameter * (1 - scalars["learning_rate"] * scalars["weight_decay"])
-    return _adam(optimiser, decayed, gradient, slots, scalars)
+    return _adam(optimiser, decayed, gradient, state, scalars)
 
 
 def _adam(
-    optimiser: Adam | AdamW, parameter: Tensor, gradient: Tensor, slots: Sequence[Tensor], scalars: Scalars
+    optimiser: Adam | AdamW, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars
 ) -> Stepped:
-    mean = slots[0] + (1 - optimiser.beta1) * (gradient - slots[0])
-    square = optimiser.beta2 * slots[1] + (1 - optimiser.beta2) * (gradient * gradient)
+    mean = state[0] + (1 - optimiser.beta1) * (gradient - state[0])
+    square = optimiser.beta2 * state[1] + (1 - optimiser.beta2) * (gradient * gradient)
     # In double precision: 1 - 0.999 has four digits left in single.
     count = scalars["step"].to(torch.float64) + 1
     size = scalars["learning_rate"] / _missing(optimiser.beta1, count).to(torch.float32)

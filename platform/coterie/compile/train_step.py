@@ -52,11 +52,11 @@ def train_step(
     if recipe.clipping:
         followed = list(clip(followed, scalars["clip_norm"]))
     results = {"loss": judged.loss, **({} if judged.correct is None else {"correct": judged.correct})}
-    roles = recipe.optimiser.slots()
+    roles = recipe.optimiser.state()
     for block, gradient in zip(blocks, followed, strict=True):
-        slots = [joined(role, block) for role in roles]
-        stepped = advance(recipe.optimiser, joined("param", block), gradient, slots, scalars)
-        for role, tensor in zip(("param", *roles), (stepped.parameter, *stepped.slots), strict=True):
+        state = [joined(role, block) for role in roles]
+        stepped = advance(recipe.optimiser, joined("param", block), gradient, state, scalars)
+        for role, tensor in zip(("param", *roles), (stepped.parameter, *stepped.state), strict=True):
             results.update(_parted(f"next.{role}", tensor, block))
     results.update({f"next.{name}": tensor for name, tensor in gathered.items()})
     if isinstance(recipe.loss, Custom) and recipe.loss.whole_batches:

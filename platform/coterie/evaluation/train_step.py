@@ -23,7 +23,7 @@ class Training(NamedTuple):
 
     parameters: Tensors
     """With the running statistics: the tensors of a version."""
-    slots: Tensors
+    optimiser_state: Tensors
     """The optimiser state."""
     steps: int = 0
     """Done so far."""
@@ -51,7 +51,7 @@ def encode_training(training: Training, model: ModelSpec) -> bytes:
     names = version_names(model)
     return encode_tensors(
         {names[name]: tensor for name, tensor in training.parameters.items()}
-        | dict(training.slots)
+        | dict(training.optimiser_state)
         | {"steps": np.array(training.steps, np.int64)}
     )
 
@@ -63,7 +63,7 @@ def decode_training(saved: bytes, model: ModelSpec) -> Training:
     floats = {name: tensor.astype(np.float32) for name, tensor in tensors.items() if name != steps.name}
     return Training(
         {name: floats[role] for name, role in version_names(model).items()},
-        {slot.name: floats[slot.name] for slot in model.slots},
+        {slot.name: floats[slot.name] for slot in model.optimiser_state},
         int(tensors[steps.name]),
     )
 
@@ -79,7 +79,9 @@ class DeviceSteps:
 
     def begin(self, parameters: Tensors) -> Training:
         """Training from the tensors of a version, before the first step and with zero optimiser state."""
-        return Training(parameters, {slot.name: np.zeros(slot.shape, np.float32) for slot in self._model.slots})
+        return Training(
+            parameters, {slot.name: np.zeros(slot.shape, np.float32) for slot in self._model.optimiser_state}
+        )
 
     def step(
         self, training: Training, batch: Batch, weights: StepScalars, anchors: Tensors | None = None
@@ -97,7 +99,7 @@ class DeviceSteps:
             **{name: np.array(value, np.float32) for name, value in scalars.items()},
             **{names[name]: tensor for name, tensor in tensors.items()},
             **{f"anchor.{spec.name}": centre[spec.name] for spec in model.parameters},
-            **training.slots,
+            **training.optimiser_state,
             **self._frozen,
         }
         if model.seeded:
@@ -106,7 +108,7 @@ class DeviceSteps:
         return StepOutcome(
             training=Training(
                 {name: results[f"next.{role}"] for name, role in names.items()},
-                {slot.name: results[f"next.{slot.name}"] for slot in model.slots},
+                {slot.name: results[f"next.{slot.name}"] for slot in model.optimiser_state},
                 training.steps + 1,
             ),
             loss=float(results["loss"]),

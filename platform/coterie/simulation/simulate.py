@@ -104,7 +104,7 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
 def _local_training(
     plan: Plan, world: World, local: Local, helping: Helping | None, rounds: Rounds | None
 ) -> LocalTraining | None:
-    every_s = plan.device.alone_every_s
+    every_s = plan.device.local_training_every_s
     if every_s is None:
         return None
     return LocalTraining(

@@ -72,7 +72,7 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 def _standing(slug: str, plan: bytes) -> StandingPlan | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
-    has_own = device_plan.alone_every_s is not None or device_plan.local.is_personal()
+    has_own = device_plan.local_training_every_s is not None or device_plan.local.is_personal()
     if device_plan.help.rules() is None and not has_own:
         return None
     content = device_plan_json(device_plan)

@@ -372,7 +372,7 @@ def test_a_loss_of_whole_batches_follows_pytorch_on_full_ones_alone() -> None:
         assert found == pytest.approx(expected.item(), rel=1e-4)
         # A batch that is not full is left out, with what the optimiser remembers.
         same, _, _ = steps.step(training, Batch(batch.take(slice(0, BATCH - 1))), StepScalars(0.1, 0.5))
-        for before, after in ((training.parameters, same.parameters), (training.slots, same.slots)):
+        for before, after in ((training.parameters, same.parameters), (training.optimiser_state, same.optimiser_state)):
             assert all(np.array_equal(before[name], after[name]) for name in before)
     for name, tensor in module.named_parameters():
         np.testing.assert_allclose(training.parameters[name], tensor.detach().numpy(), rtol=1e-4, atol=1e-6)

@@ -21,8 +21,8 @@ from coterie_wire.tensors import Tensors, encode_tensors
 from tests.coterie_agent.bundles import Bundle, make_bundle
 from tests.coterie_agent.peers.world import GOOD, Device, batch, plan, standing
 
-PERSONAL = plan(NoHelp(), alone_every_s=None, local=Distill(head="all"))
-GUARDED = plan(alone_every_s=None)
+PERSONAL = plan(NoHelp(), local_training_every_s=None, local=Distill(head="all"))
+GUARDED = plan(local_training_every_s=None)
 BAD = {name: -tensor for name, tensor in GOOD.items()}
 HALF = {"weight": GOOD["weight"] * np.array([[1], [1], [-1]], np.float32), "bias": GOOD["bias"]}
 """Has two classes of three right."""

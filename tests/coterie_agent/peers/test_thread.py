@@ -39,7 +39,7 @@ from tests.coterie_agent.peers.world import (
 )
 
 KNOWN, NEW = (0, 1, 0, 1), (0, 1, 2, 2)
-NO_TRAINING = plan(alone_every_s=None)
+NO_TRAINING = plan(local_training_every_s=None)
 BETWEEN_ROUNDS = plan(spares_newest=True)
 OFFLINE = Reason("conditions.offline", "no network")
 ON_BATTERY = Reason("conditions.on_battery", "on battery")
@@ -359,7 +359,7 @@ def test_a_version_is_judged_on_the_batch_that_the_own_model_has_not_learned(
 
 def test_where_the_plan_keeps_the_own_model_no_version_replaces_it(new_device: Callable[..., Device]) -> None:
     device = new_device()
-    keeps = plan(NoHelp(), alone_every_s=None, local=Distill(head="all"))
+    keeps = plan(NoHelp(), local_training_every_s=None, local=Distill(head="all"))
     device.direct(keeps)
     device.take(NEW, NEW)
     before = personal_parameters(device)

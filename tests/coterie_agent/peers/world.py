@@ -39,7 +39,7 @@ GOOD = {"weight": 3 * CENTRES, "bias": np.zeros(CLASSES, np.float32)}
 def plan(
     help_: Help = CARTEL,
     *,
-    alone_every_s: float | None = 0.0,
+    local_training_every_s: float | None = 0.0,
     spares_newest: bool = False,
     local: Local = Sgd(epochs=1, learning_rate=0.5),  # noqa: B008 - frozen
 ) -> DevicePlan:
@@ -49,7 +49,7 @@ def plan(
         privacy=NoPrivacy(),
         requirements=Requirements(),
         help=help_,
-        alone_every_s=alone_every_s,
+        local_training_every_s=local_training_every_s,
         spares_newest=spares_newest,
     )
 

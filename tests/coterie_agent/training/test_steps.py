@@ -9,7 +9,7 @@ from tests.coterie_agent.bundles import BATCH, CLASSES, SIDE, SPEC, parameters, 
 
 STATE = {
     **{f"param.{name}": tensor for name, tensor in parameters().items()},
-    **{slot.name: np.zeros(slot.shape, np.float32) for slot in SPEC.slots},
+    **{slot.name: np.zeros(slot.shape, np.float32) for slot in SPEC.optimiser_state},
 }
 FIXED = {
     **{f"anchor.{name}": tensor for name, tensor in parameters().items()},

@@ -8,7 +8,7 @@ from coterie_learning.kinds import Kind
 class Optimiser(Kind, frozen=True):
     """What it remembers of each parameter begins as zeros and stays on the device."""
 
-    def slots(self) -> Sequence[str]:
+    def state(self) -> Sequence[str]:
         """What it remembers of each parameter, by role."""
         raise NotImplementedError
 

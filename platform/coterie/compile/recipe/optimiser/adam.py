@@ -20,7 +20,7 @@ class Adam(Optimiser, frozen=True, tag="adam"):
         bool, Meta(description="whether a plan may set weight decay, which is added to the gradient")
     ] = False
 
-    def slots(self) -> Sequence[str]:
+    def state(self) -> Sequence[str]:
         return ["mean", "square"]
 
     def scalars(self) -> Sequence[str]:

@@ -16,7 +16,7 @@ class AdamW(Optimiser, frozen=True, tag="adamw"):
     beta2: Annotated[Decay, Meta(description="share of the squared gradients' mean that is kept")] = 0.999
     epsilon: Annotated[float, Meta(gt=0, le=1, description="keeps small gradients from long steps")] = 1e-8
 
-    def slots(self) -> Sequence[str]:
+    def state(self) -> Sequence[str]:
         return ["mean", "square"]
 
     def scalars(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ class Sgd(Optimiser, frozen=True, tag="sgd"):
     ] = "plain"
     weight_decay: Annotated[bool, Meta(description="whether a plan may set weight decay")] = False
 
-    def slots(self) -> Sequence[str]:
+    def state(self) -> Sequence[str]:
         return [] if self.momentum == "none" else ["velocity"]
 
     def scalars(self) -> Sequence[str]:
