@@ -202,7 +202,7 @@ def _given(gradient: Gradient, like: Tensor) -> Tensor:
 
 
 def _asked(gradient: Gradient) -> Tensors:
-    """What is asked of the state of each step, or nothing."""
+    """The gradient by the state of each step; no tensor where it is not needed."""
     return [] if gradient is None else [gradient]
 
 

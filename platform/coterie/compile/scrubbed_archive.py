@@ -65,7 +65,7 @@ def _checked_names(archive: zipfile.ZipFile, size_bytes: int) -> Mapping[str, zi
             raise UnsafeUpload(detail=f"a member called {info.filename[:100]!r}")
         if name in names:
             raise MalformedUpload(detail=f"two members called {name!r}")
-        # PyTorch stores without compression; whoever compresses, hides the size.
+        # PyTorch stores without compression; a compressed member hides its size.
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise UnsafeUpload(detail=f"member {name!r} is compressed")
         if name in TEXTS and info.file_size > MAX_TEXT_BYTES:

@@ -97,7 +97,7 @@ def _is_trained(program: ExportedProgram, node: Node, trains: Trains) -> bool:
 
 
 def _counts_batches(node: Node) -> bool:
-    """PyTorch counts the batches that it normalised; nobody reads the number."""
+    """PyTorch counts the batches that it normalised; the number is unused."""
     if node.target is not torch.ops.aten.add_.Tensor or node.users:
         return False
     counter = node.args[0]

@@ -1,4 +1,4 @@
-"""What PyTorch gives up on while it exports, although graphs compute it.
+"""Operators that PyTorch refuses to export, although graphs can compute them.
 
 It looks into `torch.cdist` and CTC loss, and finds questions about the batch; of the variances of a Gaussian it asks
 whether one is negative. Here the former are told by their shapes, and the latter by its formula.

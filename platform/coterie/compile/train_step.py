@@ -36,7 +36,7 @@ def train_step(
     (gathered,) = rest
     teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
     judged = judge(loss, output, given[spec.target.name], weight, teacher)
-    with torch.no_grad():  # nobody asks for the gradient's gradient, for which PyTorch has longer formulas
+    with torch.no_grad():  # second derivatives are not needed, for which PyTorch has longer formulas
         (gradients,) = pull_back(judged.gradient)
     by_name = dict(zip(names, gradients, strict=True))
     blocks = _blocks(spec)

@@ -88,7 +88,7 @@ def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool)
 
 
 def try_lengths(compiled: CompiledModel) -> None:
-    """What is said of a short sample is the same when it is filled up to a long one. Raises PaddingCounts."""
+    """Check that the output for a short sample does not change when it is padded. Raises PaddingCounts."""
     model, session = compiled.spec, open_session(compiled.predict)
     assert model.length is not UNSET, "only models with lengths are asked"
     short = made_up_batch(at_length(model, model.length.shortest), compiled.ranges, ended=False).dataset
@@ -158,7 +158,7 @@ def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) 
 
 
 class _Finder(Interpreter):
-    """Runs a program in PyTorch and remembers the first operator that makes unusual numbers of usual ones.
+    """Runs a program in PyTorch and stores the first operator that makes non-finite numbers of finite ones.
 
     What makes masks of minus infinity means to; then it is the first one after it that gives what is no number.
     """

@@ -1,1 +1,1 @@
-"""What every app stands on: errors, and events and jobs sent on commit."""
+"""What every app depends on: errors, and events and jobs sent on commit."""

@@ -69,7 +69,7 @@ class TokenExpires(CoterieError):
 
 
 class NobodyActs(CoterieError):
-    """A request that has not said who sends it."""
+    """A request whose sender is not known."""
 
     code = "acting.nobody"
     kind = ErrorKind.UNAUTHENTICATED
@@ -103,7 +103,7 @@ class Actor:
             raise ScopeNeeded(needed=scope.value, token=self.token)
 
     def require_everything(self) -> None:
-        """Return if the actor may do all that the operator may, for as long: nobody makes more of a token than it is.
+        """Return if the actor may do all that the operator may, for as long: a token cannot be used to extend itself.
 
         Raises ScopeNeeded or TokenExpires.
         """
@@ -117,7 +117,7 @@ class Actor:
 SYSTEM = Actor(kind="system", id="", name="the platform", role=OperatorRole.ADMINISTRATOR)
 """Tasks and sweeps."""
 NOBODY = Actor(kind="nobody", id="", name="nobody", role=OperatorRole.VIEWER, scopes=frozenset())
-"""A request before it has said who sends it."""
+"""A request before its sender is known."""
 
 _actor: ContextVar[Actor] = ContextVar("actor", default=SYSTEM)
 
@@ -138,5 +138,5 @@ def acting_as(actor: Actor) -> Iterator[None]:
 
 
 def become(actor: Actor) -> None:
-    """Let `actor` act until the surrounding `acting_as` ends: a request that begins as NOBODY says who sends it."""
+    """Let `actor` act until the surrounding `acting_as` ends: a request begins as NOBODY until its sender is known."""
     _actor.set(actor)

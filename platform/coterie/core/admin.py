@@ -5,7 +5,7 @@ from django.http import HttpRequest
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
-    """Rows whose changes go through services alone, because more than the row must change."""
+    """Rows that only services change, because more than the row must change."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Whoever may sign in may look."""

@@ -30,7 +30,7 @@ class WrongHash(CoterieError):
 
 
 class UploadTarget(NamedTuple):
-    """Where an upload's bytes go."""
+    """The file that an upload's bytes are written to."""
 
     path: Path
     size_bytes: int
@@ -89,5 +89,5 @@ class Arrivals:
         self.path(key).unlink(missing_ok=True)
 
     def keys(self) -> set[UUID]:
-        """Everything that is arriving, or was."""
+        """All uploads that are arriving or were interrupted."""
         return {UUID(path.stem) for path in self.path(UUID(int=0)).parent.glob("*.part")}

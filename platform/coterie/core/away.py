@@ -1,4 +1,4 @@
-"""Which servers the platform does without at the moment: said in the log, by ``/healthz`` and among the repairs."""
+"""Which servers do not answer at the moment: shown in the log, by ``/healthz`` and among the repairs."""
 
 import logging
 import threading
@@ -46,7 +46,7 @@ class Away:
         return server in self._asked_at
 
     def worth_asking(self, server: str) -> bool:
-        """Whether to ask the server: it answered last, or that it did not is a while ago. One asker at a time."""
+        """Whether to call the server: it answered last, or its last failure is a while ago. One caller at a time."""
         if server not in self._asked_at:
             return True
         with self._lock:
@@ -59,7 +59,7 @@ class Away:
             return True
 
     def sentences(self) -> Mapping[str, str]:
-        """What goes on without, by server."""
+        """By server that does not answer, what follows from it."""
         return {server: SENTENCES[server] for server in sorted(self._asked_at)}
 
 

@@ -12,7 +12,7 @@ def new_secret(prefix: str) -> str:
 def hash_secret(secret: str) -> str:
     """SHA-256 in hexadecimal.
 
-    How long looking a row up by it takes tells nothing of the secret: who cannot invert the hash cannot steer it.
+    The time of a look-up by it reveals nothing of the secret: nobody can choose inputs with a given hash.
     A slow hash, as for passwords, is not needed for 256 random bits.
     """
     return hashlib.sha256(secret.encode()).hexdigest()

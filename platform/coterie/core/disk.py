@@ -1,15 +1,15 @@
-"""How a full disk shows."""
+"""How to recognise a full disk."""
 
 import errno
 import re
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 NUMPY = re.compile(r"\d+ requested and \d+ written")
-"""What NumPy says in place of the number."""
+"""NumPy's message in place of the error number."""
 
 
 DATABASE = ("disk is full", "No space left on device")
-"""What SQLite and PostgreSQL say."""
+"""The messages of SQLite and PostgreSQL."""
 
 
 def is_full(error: Exception) -> bool:

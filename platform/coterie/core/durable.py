@@ -18,7 +18,7 @@ AT_ONCE = 500
 
 
 class Stateful(models.Model):
-    """A row that goes from state to state and says why it waits, or why it ended."""
+    """A row with a state, and the reason why it waits or why it ended."""
 
     state: "models.CharField[str, str]"
     """Each model has its own choices."""
@@ -29,7 +29,7 @@ class Stateful(models.Model):
         abstract = True
 
     def reason(self) -> Reason | None:
-        """Why it waits, or why it ended; None where there is nothing to say."""
+        """Why it waits, or why it ended; None where there is no reason."""
         return Reason(self.reason_code, self.reason_sentence) if self.reason_code else None
 
 
@@ -45,12 +45,12 @@ class Steps(Generic[Row]):
     ways: Mapping[str, frozenset[str]]
     """By state, those that follow it; an end has none."""
     app: str
-    """What consoles are told to look at again."""
+    """The app whose data consoles reload."""
 
     def take(self, row: Row, to: str, held: Q = ALWAYS, /, *, reason: Reason | None, **changes: object) -> bool:
         """Take `row` from the state it was read in to `to`; False if another has moved it, or `held` is not true of it.
 
-        The row as given then holds what the database holds, whoever moved it.
+        The row as given then has the values of the database, whichever process moved it.
         """
         assert to in self.ways.get(row.state, ()), f"{self.model.__name__} does not go from {row.state} to {to}"
         return self._take(row, to, held & Q(state=row.state), reason, changes)
@@ -76,7 +76,7 @@ class Steps(Generic[Row]):
         return held
 
     def explain(self, row: Row, reason: Reason, **changes: object) -> bool:
-        """Say why `row` stays in its state; writes only what has changed. False if nothing was written."""
+        """Record why `row` stays in its state; writes only what has changed. False if nothing was written."""
         if row.reason() == reason:
             return False
         values = {**reason_columns(reason), **changes}

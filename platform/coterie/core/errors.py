@@ -23,7 +23,7 @@ class ErrorKind(StrEnum):
 
 
 class CoterieError(Exception):
-    """Something the caller can act on. Subclasses stand beside the service that raises them.
+    """An error that the caller can act on. Subclasses are defined beside the service that raises them.
 
     `sentence` is a template over the fields: what was found, and what to do.
     """

@@ -1,4 +1,4 @@
-"""Hints to whoever is connected, sent when the transaction commits; the database stays the truth."""
+"""Hints to connected devices and consoles, sent when the transaction commits; only the database is authoritative."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ DROP = "devices.drop"
 
 
 def wake_device(device_id: str) -> None:
-    """Tell a device's sockets to check in, once the current transaction commits."""
+    """Send a device's sockets the hint to check in, once the current transaction commits."""
     wake_devices([device_id])
 
 
@@ -32,7 +32,7 @@ def drop_device(device_id: str) -> None:
 
 
 def tell_consoles(app: str) -> None:
-    """Let open consoles look again at what a change in `app` can make different, once the transaction commits."""
+    """Have open consoles reload the data that a change in `app` affects, once the transaction commits."""
     _send_on_commit(Hint(CONSOLE, "console.changed", app=app))
 
 

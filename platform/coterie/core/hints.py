@@ -1,7 +1,7 @@
 """Sends hints: one thread a process with one event loop, to which all other threads hand over what is to be sent.
 
-What is handed over while something is being sent goes out together with the rest. A hint that cannot be sent is logged
-and fails nobody: what was committed is true without it.
+Hints that are handed over while others are being sent go out together. A hint that cannot be sent is logged and raises
+no error: the committed data do not depend on it.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Message(NamedTuple):
 
 
 def messages_of(hints: Iterable[Hint]) -> list[Message]:
-    """As few messages as say the same as `hints`; each device once a kind, each app once."""
+    """`hints` in as few messages as possible; each device once a kind, each app once."""
     devices: dict[tuple[str, str], dict[str, None]] = {}
     apps: dict[Hint, None] = {}
     for hint in hints:
@@ -56,7 +56,7 @@ def messages_of(hints: Iterable[Hint]) -> list[Message]:
 
 
 class Sender:
-    """The thread, its loop, and what waits for them."""
+    """The thread, its event loop, and the hints to be sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ class Sender:
         self._loop.call_soon_threadsafe(self._begin)
 
     def wait(self, within_s: float) -> None:
-        """Return when everything has gone out, or after `within_s` seconds."""
+        """Return when everything was sent, or after `within_s` seconds."""
         self._all_sent.wait(within_s)
 
     def _begin(self) -> None:
@@ -130,5 +130,5 @@ def send_hint(hint: Hint) -> None:
 
 
 def wait_for_hints(*, within_s: float) -> None:
-    """Return when every hint of this process has gone out, or after `within_s` seconds."""
+    """Return when every hint of this process was sent, or after `within_s` seconds."""
     _process.sender().wait(within_s)

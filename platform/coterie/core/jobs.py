@@ -10,11 +10,11 @@ from django.db import transaction
 class Job:
     """A Celery task by name, so that services never import tasks.
 
-    Sending is a hint: what must not be lost is a row in the database, and the periodic sweep finds it again.
+    A task may be lost: work that must not be lost is a row in the database, which the periodic sweep finds.
     """
 
     name: str
 
     def send(self, **arguments: str | int) -> None:
-        """Enqueue once the current transaction commits; a broker that does not answer is logged and fails nobody."""
+        """Enqueue once the current transaction commits; a broker that does not answer is logged and raises no error."""
         transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments), robust=True)

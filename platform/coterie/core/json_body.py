@@ -16,7 +16,7 @@ class BoundedJSONParser(JSONParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, object] | None = None
     ) -> dict[str, Any]:  # Any: as the framework declares it
-        """What the body stands for. Raises ParseError or RequestDataTooBig."""
+        """The parsed body. Raises ParseError or RequestDataTooBig."""
         limit_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(limit_bytes + 1)
         if len(body) > limit_bytes:

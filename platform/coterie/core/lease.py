@@ -1,4 +1,4 @@
-"""Leases: a worker holds a row for a few seconds at a time, so that its death is noticed and its work taken up."""
+"""Leases: a worker holds a row for a few seconds at a time, so that another takes over its work if it dies."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ SKEW = 2 * LEASE
 
 
 class Leased(models.Model):
-    """A row that one worker at a time works at, for as long as it says so every few seconds."""
+    """A row that one worker at a time works at, as long as it extends its lease every few seconds."""
 
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     """The worker that holds it."""
@@ -39,12 +39,12 @@ Row = TypeVar("Row", bound=Leased)
 
 
 def free(now: datetime) -> Q:
-    """That nobody holds a row."""
+    """The filter for rows without a holder."""
     return Q(lease_until=None) | lapsed(now)
 
 
 def lapsed(now: datetime) -> Q:
-    """That whoever held a row has died; a live worker writes the end of its lease anew every few seconds."""
+    """The filter for rows whose holder has died; a live worker extends its lease every few seconds."""
     return Q(lease_until__lt=now) | Q(lease_until__gt=now + LEASE + SKEW)
 
 

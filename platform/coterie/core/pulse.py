@@ -1,4 +1,4 @@
-"""The sign of life of the clock that starts periodic work: without it nothing overdue is ever found."""
+"""The heartbeat of the scheduler of periodic work: without that work nothing overdue is found."""
 
 from datetime import datetime, timedelta
 
@@ -11,11 +11,11 @@ LATE_AFTER = timedelta(seconds=30)
 
 
 def record_pulse(now: datetime) -> None:
-    """The clock goes."""
+    """Record a heartbeat of the scheduler."""
     caches[ALIAS].set(KEY, now, timeout=None)
 
 
 def is_late(now: datetime) -> bool:
-    """Whether the clock stands still, or never went. One that was set back counts as late until the next pulse."""
+    """Whether heartbeats are missing. If the clock was set back, they count as missing until the next one."""
     latest = caches[ALIAS].get(KEY)
     return latest is None or not -LATE_AFTER <= now - latest <= LATE_AFTER

@@ -8,7 +8,7 @@ from django.db.models import Field, Model
 
 
 class Row(NamedTuple):
-    """What becomes of one row."""
+    """The new values of one row."""
 
     key: object
     values: Sequence[object]
@@ -19,7 +19,7 @@ def update_each(
 ) -> None:
     """Set `columns` of each row to its values, where the row is still as `where` says.
 
-    In the order of their keys, so that two who change the same rows take turns instead of waiting for each other.
+    In the order of their keys, so that two transactions that change the same rows cannot deadlock.
     """
     by_name = {field.name: field for field in model._meta.concrete_fields}
     key = model._meta.pk
@@ -47,7 +47,7 @@ def update_each(
 def insert_all(rows: Sequence[Model], *, or_nothing: bool = False) -> None:
     """Insert `rows`, all of one model; with `or_nothing` those that a constraint forbids are left out.
 
-    Where the database makes the keys, `rows` do not learn theirs.
+    Where the database makes the keys, they are not set on `rows`.
     """
     if not rows:
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 def load_or_make(path: Path, *, size_bytes: int) -> bytes:
     """The secret in `path`; made, and kept there with mode 0600, if there is none yet.
 
-    Several processes may ask at once: all get the one that came first, and none ever reads half of it.
+    Several processes may call it at once: all get the secret written first, and none reads a part of it.
     """
     with suppress(FileNotFoundError):
         return path.read_bytes()

@@ -1,4 +1,4 @@
-"""Lengths of time as sentences tell them."""
+"""Lengths of time as they are written in sentences."""
 
 UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 

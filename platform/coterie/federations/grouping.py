@@ -1,4 +1,4 @@
-"""Changes to groups: what a split found is kept, and devices are put where it says."""
+"""Changes to groups: the outcome of a split is stored, and devices are moved to their groups."""
 
 from collections.abc import Mapping
 from datetime import datetime

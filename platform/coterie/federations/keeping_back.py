@@ -1,7 +1,7 @@
 """Candidates that are worse than the champion: how many in a row a federation keeps back, and what it does then.
 
 Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
-begins where this one did, and comes to the same.
+begins where this one did, and has the same result.
 """
 
 from coterie.core.durable import reason_columns

@@ -1,4 +1,4 @@
-"""What a plan would be and what it would change, before anybody decides: pure functions of documents."""
+"""What a plan would be and what it would change, before it is chosen: pure functions of documents."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A merge is asked for: whoever collects updates says which, and it is worked at from then on."""
+"""Starts merges: the caller names the updates, and workers take it from there."""
 
 from datetime import datetime
 

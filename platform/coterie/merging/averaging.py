@@ -1,4 +1,4 @@
-"""The way of merges that average: what the job is given, and what it comes to."""
+"""Merges by averaging: the arguments of the job, and its result."""
 
 import math
 import threading
@@ -62,7 +62,7 @@ def _work_bytes(arguments: MergeArguments) -> int:
 
 
 def _pass_over(_progress: Progress) -> None:
-    """Nobody follows work of milliseconds."""
+    """Reports no progress: the work takes milliseconds."""
 
 
 def _quality(result: MergeResult) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a merge comes to: new parameters in the registry, in no version yet, and what was found on the way."""
+"""The result of a merge: new parameters in the registry, in no version yet, and its figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Quality = averaging_job.Quality | distill_merge_job.Quality
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one model may be followed by."""
+    """A possible next version of one model."""
 
     parent: ModelVersion
     """The version that it was made from, of the same model."""
@@ -27,7 +27,7 @@ class Candidate:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """Of the version that it becomes."""
     server_state: Blob | None = None
-    """What the merge remembers, beside that version."""
+    """The server state beside that version."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FoundSplit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the work on a merge came to, whichever way it went."""
+    """The result of a merge, by averaging or by distillation."""
 
     base: tuple[Candidate, ...]
     """Of the base's models, published together or not at all; the device model's is the last."""
@@ -52,7 +52,7 @@ class Outcome:
     figures: Mapping[str, float]
     """Of the merge and of the base's device model."""
     judged: Mapping[UUID, Judged] = field(default_factory=dict)
-    """By update, where the way judges each."""
+    """By update, where the merge evaluates each."""
     faults: Mapping[UUID, Reason] = field(default_factory=dict)
     """By update that was left out, why."""
     split: FoundSplit | None = None

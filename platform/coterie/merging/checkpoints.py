@@ -1,4 +1,4 @@
-"""Where a merge keeps what it must not lose when its worker dies: on the disk that all platform processes share."""
+"""Where a merge keeps its checkpoints: on the disk that all platform processes share."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""The way of merges by distillation (Colla, stage 4): what the job is given, and what it comes to."""
+"""Merges by distillation (Colla, stage 4): the arguments of the job, and its result."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ def distil(
     now: datetime,
     distiller: Distiller,
 ) -> Outcome:
-    """Do the job, or go on with it, and keep its files. Raises what the job raises."""
+    """Do the job, or resume it, and store its files. Raises what the job raises."""
     before = _lineages(merge)
     updates = list(merge.updates.select_related("base_version"))
     arguments = _arguments(merge, before, updates, directory)
@@ -109,9 +109,9 @@ def _candidates(
 
 
 def _candidates_of_group(lineage: NewLineage, before: Mapping[str, Versions], kept: Kept) -> tuple[Candidate, ...]:
-    """Those that speak for the group's members as well as what they had does; else it keeps what it had.
+    """The candidates if they fit the group's members as well as the former models; else those stay.
 
-    Held-out data of all behaviours says nothing about one behaviour's model: it is judged by its members' outputs. A
+    Held-out data of all behaviours do not measure one behaviour's model: it is compared with its members' outputs. A
     new group had the base's models, and keeps those as versions of its own.
     """
     is_new = lineage.name not in before

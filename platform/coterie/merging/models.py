@@ -37,7 +37,7 @@ class Merge(Stateful, Leased):
     plan = models.JSONField()
     """The plan that its updates were made under."""
     seed = models.PositiveBigIntegerField()
-    """Decides what is drawn on the way."""
+    """Seed of its random numbers."""
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
     """The champion of the base's device model when its updates were asked for."""
     result_version = models.OneToOneField(
@@ -48,7 +48,7 @@ class Merge(Stateful, Leased):
     """Figures by name: updates, samples, accuracy before and after."""
     asked_at = models.DateTimeField()
     postponed_until = models.DateTimeField(null=True, blank=True)
-    """Nobody begins before: what it needs is not there, which is no fault of a worker."""
+    """No worker begins before: a resource is missing, which does not count as a failed attempt."""
     postponements = models.PositiveIntegerField(default=0)
     """How often it was; each pause is twice the one before."""
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -85,7 +85,7 @@ class Merge(Stateful, Leased):
 
 
 class UpdateFacts(models.Model):
-    """What a device says of its update."""
+    """The figures that a device reports of its update."""
 
     sha256 = models.CharField(max_length=64)
     size_bytes = models.PositiveBigIntegerField()

@@ -1,4 +1,4 @@
-"""The one way from candidates to published versions, or to the reason why they are not."""
+"""The one path from candidates to published versions, or to the reason why they are not published."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -52,7 +52,7 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
 
 
 def _record_judgements(outcome: Outcome) -> None:
-    """What was measured of each update stays known, also where nothing is published."""
+    """Store what was measured of each update, also where nothing is published."""
     for update, judged in outcome.judged.items():
         Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)
     for update, fault in outcome.faults.items():

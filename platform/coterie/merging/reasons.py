@@ -11,7 +11,7 @@ BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates 
 
 
 def failed(problem: str) -> Reason:
-    """What came in the way of the latest attempt, which nobody foresaw."""
+    """An unexpected error of the latest attempt."""
     return Reason(FAILED, f"the latest attempt to merge the updates failed: {problem}")
 
 

@@ -1,4 +1,4 @@
-"""The work on a merge: one worker at a time does it, and whatever happens its result is published once."""
+"""The work on a merge: one worker at a time does it, and its result is published exactly once."""
 
 import logging
 import tempfile
@@ -82,7 +82,7 @@ def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Mer
 
 
 def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:
-    """Leave the merge to whoever takes it when the lease ends; after the last attempt abandon it."""
+    """Leave the merge to the next worker when the lease ends; after the last attempt abandon it."""
     merge.refresh_from_db(fields=["attempts"])
     logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)
     if merge.attempts >= MAX_ATTEMPTS:

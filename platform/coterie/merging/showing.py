@@ -1,4 +1,4 @@
-"""Says on a merge how far it is, not more often than people can follow."""
+"""Records the progress of a merge, not more often than people can follow."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ class Shown:
         self._next = clock()
 
     def show(self, progress: Progress) -> None:
-        """Write it, or pass it over for the next."""
+        """Write it, or skip it if the last was written just before."""
         now = self._clock()
         if now < self._next:
             return

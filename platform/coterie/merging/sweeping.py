@@ -1,4 +1,4 @@
-"""Finds the merges that nobody works at, and what they left on the disk when they ended."""
+"""Finds merges without a worker, and removes files of those that have ended."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from coterie.merging.transitions import LONGEST_PAUSE, MAX_ATTEMPTS, State, end
 
 
 def sweep(*, now: datetime) -> None:
-    """Ask again for every merge that no worker holds; this alone is enough for each to come to its end."""
+    """Queue every merge that no worker holds; this alone is enough for each to end."""
     asked_in_vain = Q(lease_until=None) & (Q(reason_at__lt=now - LEASE / 6) | Q(reason_at__gt=now + SKEW))
     not_postponed = (
         Q(postponed_until=None) | Q(postponed_until__lte=now) | Q(postponed_until__gt=now + LONGEST_PAUSE + SKEW)
@@ -29,7 +29,7 @@ def sweep(*, now: datetime) -> None:
 
 
 def tidy() -> None:
-    """Forget the progress of merges that ended while their worker died, or that are gone."""
+    """Remove the checkpoints of merges that ended while their worker died, or that were deleted."""
     kept = merges_with_checkpoints()
     running = Merge.objects.filter(pk__in=kept, state=State.RUNNING).values_list("pk", flat=True)
     for merge_id in kept - set(running):

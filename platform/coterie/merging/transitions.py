@@ -16,7 +16,7 @@ from coterie_wire.conditions import Reason
 
 State = Merge.State
 MAX_ATTEMPTS = 5
-"""Workers that may fail or die over a merge, without getting any further, before it is abandoned."""
+"""Attempts that may fail without any progress before a merge is abandoned."""
 FIRST_PAUSE = timedelta(seconds=5)
 LONGEST_PAUSE = timedelta(minutes=5)
 
@@ -32,7 +32,7 @@ STEPS = Steps(
 
 
 def take(merge_id: int, *, lease: UUID, now: datetime) -> Merge | None:
-    """The merge, ours to do for a while; None if another worker holds it or it has ended."""
+    """Take the merge under a lease; None if another worker holds it or it has ended."""
     if not take_lease(_running(merge_id), lease=lease, now=now):
         return None
     related = ("federation__held_out", "federation__cloud_data", "federation__pair", "base_version__pair")
@@ -45,19 +45,19 @@ def hold(merge_id: int, *, lease: UUID, now: datetime) -> bool:
 
 
 def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime) -> None:
-    """Say how far the merge is. Every step is kept, so that a worker's death from now on is a first attempt's again."""
+    """Record the progress of the merge. Its steps are durable, so failed attempts are counted from zero again."""
     held = _running(merge_id).filter(lease_token=lease)
     held.update(reason_code=reason.code, reason_sentence=reason.sentence, reason_at=now, attempts=1)
 
 
 def record_failure(merge_id: int, reason: Reason, *, lease: UUID, now: datetime) -> None:
-    """Say what came in the way of an attempt; the merge is tried again when the lease ends."""
+    """Record why an attempt failed; the merge is tried again when the lease ends."""
     held = _running(merge_id).filter(lease_token=lease)
     held.update(**reason_columns(reason), reason_at=now)
 
 
 def postpone_for_room(merge: Merge, *, lease: UUID, now: datetime) -> None:
-    """Let the merge wait until the disk may have room again. Attempts begin anew: no worker has failed."""
+    """Let the merge wait until the disk may have room again. Attempts are reset: no worker has failed."""
     pause = min(FIRST_PAUSE * 2 ** min(merge.postponements, 10), LONGEST_PAUSE)
     postponed = _running(merge.pk).filter(lease_token=lease)
     postponed.update(
@@ -92,7 +92,7 @@ def begin_again(merge: Merge, *, now: datetime) -> bool:
 def end(
     merge: Merge, to: State, *, reason: Reason | None, metrics: Mapping[str, float], now: datetime, **changes: object
 ) -> bool:
-    """Take `merge` to an end and have whoever collected its updates learn of it; False if it has ended."""
+    """End `merge` and notify the round that collected its updates; False if it has ended."""
     ended = STEPS.take(
         merge, to, reason=reason, reason_at=now, finished_at=now, lease_until=None, metrics=dict(metrics), **changes
     )

@@ -20,7 +20,7 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 def archive(version: ModelVersion) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
-    It holds ``parameters.safetensors``; where its merge remembers something, ``server-state.safetensors``; of a device
+    It holds ``parameters.safetensors``; where it has server state, ``server-state.safetensors``; of a device
     model also its two graphs, what is frozen in it, and ``manifest.json``. Raises VersionRemoved.
     """
     if version.parameters.removed_at is not None:

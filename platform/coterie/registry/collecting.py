@@ -1,4 +1,4 @@
-"""Removes the bytes of blobs that nobody needs; the rows stay, so that a version without parameters has its figures."""
+"""Removes the bytes of blobs not in use; the rows stay, so that a version without parameters has its figures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights
 
 GRACE = timedelta(days=1)
-"""How long after it was kept a blob may wait for the row that needs it, as a candidate does while it is judged."""
+"""How long a new blob is kept without a row that refers to it, as that of a candidate during its evaluation."""
 
 
 @dataclass(frozen=True)

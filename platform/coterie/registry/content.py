@@ -54,11 +54,11 @@ class ContentStore:
             return copy
 
     def delete(self, sha256: str) -> None:
-        """Forget the bytes; nothing happens if they are not there."""
+        """Remove the bytes; nothing happens if they are not there."""
         self._storage.delete(self._name(sha256))
 
     def clear(self) -> None:
-        """Forget everything in the folder."""
+        """Remove everything in the folder."""
         assert self.folder, "a whole storage is never cleared"
         self._clear(self.folder)
 

@@ -9,7 +9,7 @@ from coterie.registry.models import Alias, ModelPair, ModelVersion
 
 @dataclass(frozen=True)
 class Edge:
-    """One version came of another."""
+    """A version and the version that it was made from."""
 
     from_version: UUID
     to_version: UUID

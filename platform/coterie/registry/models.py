@@ -22,7 +22,7 @@ class Blob(models.Model):
     kept_at = models.DateTimeField(null=True, blank=True)
     """When the same bytes were last kept again; None: never since."""
     removed_at = models.DateTimeField(null=True, blank=True)
-    """When the bytes were removed, as nobody needed them; None: they are there."""
+    """When the bytes were removed, since they were not in use; None: they are there."""
 
     class Meta:
         ordering = ["-created_at"]
@@ -147,7 +147,7 @@ class ModelVersion(models.Model):
     origin = models.CharField(max_length=15, choices=Origin.choices)
     parameters = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
     server_state = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What the merge that made it remembers: the next merge goes on from it. None: nothing."""
+    """The server state of the merge that made it, which the next merge continues from. None: there is none."""
     metrics = models.JSONField(default=dict, blank=True)
     """Each a `Metric`, by name: ``{"accuracy": 0.93, "class_accuracy": [0.9, 0.96]}``."""
     created_at = models.DateTimeField()
@@ -209,7 +209,7 @@ class Alias(models.Model):
 
 
 class Withdrawal(models.Model):
-    """A version of a device model that was rolled back: own models of devices that went on from it are given up."""
+    """A version of a device model that was rolled back: personal models that devices trained from it are dropped."""
 
     version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="withdrawal")
     withdrawn_at = models.DateTimeField()

@@ -18,7 +18,7 @@ MAX_BYTES = 2 << 30
 MAX_RATIO = 100
 """How many times its size an archive may unpack to: images and tables pack ten times, zeros a thousand."""
 UNPACKED_AT_ANY_RATIO = 64 << 20
-"""Bytes that are no burden, however well they were packed."""
+"""Bytes that are always accepted, whatever their compression ratio."""
 PIECE_BYTES = 1 << 20
 MAX_HEADER_BYTES = 10_000
 MAX_CLASSES = 1_000_000

@@ -84,7 +84,7 @@ def ancestry(version: ModelVersion) -> list[ModelVersion]:
 def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
     """Versions of the pair's device model that were rolled back and are not in use again: the newest, newest first.
 
-    A device that was out of contact for more of them than a directive holds keeps its own model.
+    A device that missed more of them than a directive holds keeps its personal model.
     """
     withdrawn = Withdrawal.objects.filter(version__pair=pair_id).order_by("-version__created_at", "-version__number")
     return tuple(withdrawn.values_list("version", flat=True)[:MAX_WITHDRAWN])

@@ -1,4 +1,4 @@
-"""Changes to the registry: pairs are submitted and judged, versions published, aliases moved, data sets added."""
+"""Changes to the registry: pairs are submitted and checked, versions published, aliases moved, data sets added."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -242,7 +242,7 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
 def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, lineage: str = BASE) -> ModelVersion:
     """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its parent there.
 
-    Devices give up own models that went on from versions between the two. Raises UnknownVersion,
+    Devices drop personal models that were trained from versions between the two. Raises UnknownVersion,
     NothingToRollBackTo or VersionRemoved.
     """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
@@ -265,13 +265,13 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
 
 
 def hold_version(version: ModelVersion) -> None:
-    """Keep a version's parameters until the transaction ends, by when something needs them. Raises VersionRemoved."""
+    """Keep a version's parameters until the transaction ends; by then a row must refer to it. Raises VersionRemoved."""
     if Blob.objects.select_for_update().get(pk=version.parameters_id).removed_at is not None:
         raise VersionRemoved(version=str(version.pk))
 
 
 def withdraw_version(*, version: ModelVersion, now: datetime) -> None:
-    """Have devices give up own models that went on from this version; nothing happens if they do already."""
+    """Have devices drop personal models trained from this version; nothing happens if they do already."""
     Withdrawal.objects.get_or_create(version=version, defaults={"withdrawn_at": now})
 
 

@@ -1,4 +1,4 @@
-"""Does whatever a federation's rounds are due for; anybody may ask at any time, and asking twice changes nothing."""
+"""Performs the due steps of a federation's rounds; it may be called at any time, and calling twice changes nothing."""
 
 from datetime import datetime
 from uuid import UUID
@@ -57,9 +57,9 @@ def _advance(federation_id: UUID, now: datetime) -> None:
 
 
 def sweep(*, now: datetime) -> None:
-    """Find everything that is due in any federation; this alone is enough for every round to come to its end.
+    """Find everything that is due in any federation; this alone is enough for every round to end.
 
-    What fails in one federation holds up no other. Raises ExceptionGroup when all have had their turn.
+    A failure in one federation does not delay the others. Raises ExceptionGroup after all were processed.
     """
     failures: list[Exception] = []
     for federation_id in active_federation_ids():
@@ -72,7 +72,7 @@ def sweep(*, now: datetime) -> None:
 
 
 def _rests(round_: Round, now: datetime) -> bool:
-    """Whether nothing is due in it but to say what it waits for."""
+    """Whether nothing is due in it except to record what it waits for."""
     if round_.state == Round.State.PLANNED and round_.federation.state == Federation.State.RUNNING:
         if round_.opens_at > now:
             return False  # the pause may have to follow the clock

@@ -1,4 +1,4 @@
-"""What devices tell about their assignments, and what happens when they stop telling."""
+"""What devices report about their assignments, and what happens when they stop reporting."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -37,19 +37,19 @@ def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
 
 
 class Told(NamedTuple):
-    """How far a device says it is with an assignment of its own."""
+    """The progress that a device reports of its assignment."""
 
     assignment: Assignment
     progress: Progress
 
 
 def record_progress(*, told: Sequence[Told], now: datetime) -> None:
-    """Keep how far devices are; what is said of an assignment that has ended, or is just ending, is passed over."""
+    """Store the progress of devices; reports on an assignment that has ended, or is just ending, are ignored."""
     if not told:
         return
     said = {assignment.pk: progress for assignment, progress in told}
     live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
-    with transaction.atomic():  # together, or the stage might be told after the update that ended it
+    with transaction.atomic():  # together, or the stage might be stored after the update that ended it
         held = list(
             live.select_for_update(of=("self",), skip_locked=connection.features.has_select_for_update_skip_locked)
         )
@@ -73,7 +73,7 @@ def _progressed(part: Assignment, progress: Progress, now: datetime) -> Row:
 
 
 def revive(*, assignment: Assignment, now: datetime) -> None:
-    """Let a dropped assignment of an open round live again, unless its device has been given another since."""
+    """Restore a dropped assignment of an open round, unless its device has been given another since."""
     try:
         with transaction.atomic():
             back = Assignment.objects.filter(
@@ -83,7 +83,7 @@ def revive(*, assignment: Assignment, now: datetime) -> None:
                 tell(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
                 assignment.state = Assignment.State.OFFERED
     except IntegrityError:
-        return  # One live assignment a device: the other one stands.
+        return  # A device has one live assignment: it keeps the other one.
 
 
 @transaction.atomic
@@ -106,7 +106,7 @@ def drop_absent(*, round_: Round, now: datetime) -> None:
 
 
 IS_GONE = ~Q(device__state=Device.State.ENROLLED)
-"""What holds of an assignment whose device was revoked or has left."""
+"""The filter for assignments whose device was revoked or has left."""
 
 
 def _live(round_: Round) -> QuerySet[Assignment]:
@@ -114,7 +114,7 @@ def _live(round_: Round) -> QuerySet[Assignment]:
 
 
 def _is_silent(round_: Round, now: datetime) -> Q:
-    """Silence begins with the offer at the earliest: until then the device had no reason to speak often.
+    """A device counts as silent from the offer at the earliest: until then it had no reason to check in often.
 
     In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
     """

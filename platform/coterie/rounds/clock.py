@@ -1,4 +1,4 @@
-"""What a clock that is set back must not do to rounds: let a pause or a deadline last for as much longer."""
+"""Keeps a clock that is set back from making a pause or a deadline of a round longer by as much."""
 
 from datetime import datetime, timedelta
 

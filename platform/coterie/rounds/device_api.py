@@ -10,12 +10,12 @@ from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignmen
 
 
 def check_in_all(calls: Sequence[directives.Call], now: datetime) -> Sequence[Directive]:
-    """Tell devices what to do."""
+    """Answer check-ins with directives."""
     return directives.check_in_all(calls, now=now)
 
 
 def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadState:
-    """Tell a device where its upload goes on."""
+    """Answer an offer with the offset at which the upload continues."""
     return uploads.offer_update(device=device, offer=message, now=now)
 
 

@@ -32,14 +32,14 @@ from coterie_wire.messages import CheckIn, Directive
 
 
 class Call(NamedTuple):
-    """A device, and what it says when it checks in."""
+    """A device and its check-in."""
 
     device: Device
     message: CheckIn
 
 
 def check_in(*, device: Device, message: CheckIn, now: datetime) -> Directive:
-    """Keep what the device reports and tell it what to do."""
+    """Store what the device reports and return its directive."""
     return check_in_all([Call(device, message)], now=now)[0]
 
 
@@ -66,7 +66,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         if federation is not None and duties.standing is not None:
             if federation.pair_id not in withdrawn:
                 withdrawn[federation.pair_id] = withdrawn_versions(federation.pair_id)
-            # A device is not told of the version that it should hold all the same.
+            # Without the version that the device should hold although it was withdrawn.
             others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.wanted)
             directive = msgspec.structs.replace(directive, withdrawn=others)
         if not is_of_first_release(device):
@@ -129,7 +129,7 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
 
 
 def _with_duties(directive: Directive, duties: Duties, *, known: str | None) -> Directive:
-    """The directive with what devices do for one another; the plan of what stands only where the device lacks it."""
+    """The directive with the help between devices; it has the plan that applies only where the device lacks it."""
     standing = duties.standing
     return msgspec.structs.replace(
         directive,

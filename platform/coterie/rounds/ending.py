@@ -1,4 +1,4 @@
-"""From open to the end: a round closes, releases whoever has not delivered, and is merged or abandoned."""
+"""From open to the end: a round closes, releases devices that have not delivered, and is merged or abandoned."""
 
 import logging
 from datetime import datetime
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def close_if_due(*, round_: Round, now: datetime) -> None:
-    """Close an open round once its pace says so; from then on it takes no update."""
+    """Close an open round once its pace decides so; from then on it takes no update."""
     if round_.parsed_plan().pace.decide(view_of(round_, now=now)).ends:
         close(round_=round_, now=now)
 
@@ -31,7 +31,7 @@ def close_if_due(*, round_: Round, now: datetime) -> None:
 def close_if_full(*, round_: Round, now: datetime) -> None:
     """Close an open round in which the last update that it wants has come in.
 
-    All that the sweep looks at as well is left to it: whoever delivers need not count the others.
+    Other checks are left to the sweep, so that a delivery need not count the other assignments.
     """
     if round_.updates_in >= round_.parsed_plan().pace.updates_wanted():
         close(round_=round_, now=now)
@@ -59,7 +59,7 @@ def conclude(*, round_: Round, now: datetime) -> None:
 
 
 def follow_merge(*, round_: Round, now: datetime) -> None:
-    """End a merging round as its merge has ended; while that runs, say how far it is.
+    """End a merging round as its merge has ended; while that runs, record its progress.
 
     The caller holds the rows of federation and round.
     """
@@ -98,7 +98,7 @@ def _ask_for_merge(round_: Round, now: datetime) -> Merge:
 
 
 def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
-    """End a merging round well; the federation is finished if it wanted so many."""
+    """End a merging round as published; the federation is finished if it was to publish so many."""
     step(round_, Round.State.PUBLISHED, reason=None, now=now, finished_at=now)
     federation = round_.federation
     announce(

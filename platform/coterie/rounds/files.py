@@ -1,4 +1,4 @@
-"""Where updates lie that are arriving, each in a file of its assignment."""
+"""Where updates are stored while they arrive, each in a file of its assignment."""
 
 from coterie.core.arrivals import Arrivals
 

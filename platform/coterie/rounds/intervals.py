@@ -1,4 +1,4 @@
-"""How often devices check in: what a small fleet is asked for, and more seldom where the platform could not keep up."""
+"""How often devices check in: fixed intervals in a small fleet, longer ones where the platform could not keep up."""
 
 from django.db.models import Q
 
@@ -21,4 +21,4 @@ def busy_interval_s(*, at_work: int, fleet: int) -> float:
 
 
 IS_ASKED_OFTEN = Q(device__check_in_s__lte=IDLE_CHECK_IN_S)
-"""What holds of assignments whose device is asked to check in as often as in a small fleet."""
+"""The filter for assignments whose device is asked to check in as often as in a small fleet."""

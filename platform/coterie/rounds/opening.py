@@ -55,7 +55,7 @@ def plan_round(*, federation: Federation, now: datetime) -> Round | None:
 
 
 def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
-    """Why a planned round does not open yet; None: it does. Reads only, so that nobody waits while it counts."""
+    """Why a planned round does not open yet; None: it does. Reads only, so that counting holds no lock."""
     federation = round_.federation
     if federation.state == Federation.State.PAUSED:
         return federation.reason() or reasons.PAUSED
@@ -109,7 +109,7 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
 def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
     """Whether an open round wants more devices than it left places for when it last looked for them.
 
-    Where it does not, its members are looked at again now and then: who takes no place by itself may have become ready.
+    Where it does not, its members are read again at intervals: one that takes no place by itself may have become ready.
     """
     wanted = round_.parsed_plan().pace.decide(view).devices
     if wanted > round_.places or not wanted:
@@ -125,7 +125,7 @@ def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
 def invite(*, round_: Round, now: datetime) -> None:
     """Ask as many ready devices as the pace wants in an open round, chosen by the round's seed, and wake them.
 
-    Of very many only some at a time, so that nobody waits long for the round's row. What is wanted beyond those that
+    Of very many only some at a time, so that the round's row is not locked for long. What is wanted beyond those that
     are ready are places, which devices take when they check in. The caller holds the round's row.
     """
     view = view_of(round_, now=now)
@@ -149,7 +149,7 @@ def invite(*, round_: Round, now: datetime) -> None:
 
 @transaction.atomic
 def take_place(*, round_: Round, device: Device, now: datetime) -> Assignment | None:
-    """Ask a ready device that speaks just now, where the round wants one more; None where it does not."""
+    """Ask a ready device that is checking in, where the round wants one more; None where it does not."""
     if not Round.objects.filter(pk=round_.pk, state=Round.State.OPEN, places__gt=0).update(places=F("places") - 1):
         return None
     return next(iter(ask(round_=round_, devices=[device.pk], now=now)), None)

@@ -1,4 +1,4 @@
-"""Which versions are needed by something that goes on: a round, a merge, a roll-out, a device."""
+"""Which versions are in use: by a round, a merge, a roll-out or a device."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,13 +16,13 @@ BLOBS_AT_ONCE = 100
 
 
 def collect_blobs(*, now: datetime, at_once: int | None = BLOBS_AT_ONCE, dry_run: bool = False) -> Collected:
-    """Remove the bytes that nobody needs, as the settings say."""
+    """Remove blobs that are not needed, by the rules of the settings."""
     retention = Retention(latest=settings.KEEP_VERSIONS, every=settings.KEEP_EVERY)
     return collect(retention=retention, in_use=versions_in_use, now=now, at_once=at_once, dry_run=dry_run)
 
 
 def versions_in_use() -> set[UUID]:
-    """Whatever a device may still fetch, a merge read or an operator come back to.
+    """The versions that a device may fetch, a merge read or an operator return to.
 
     A round's versions are needed as long as its updates are kept, since they may be merged again.
     """

@@ -16,7 +16,7 @@ from coterie.rounds.transitions import end_assignments
 
 @transaction.atomic
 def pause_device(*, device: Device, now: datetime) -> None:
-    """Let the device rest: it gives back what it works on, and no round asks it until it is resumed."""
+    """Pause the device: it gives back its assignment, and no round asks it until it is resumed."""
     fleet.pause_device(device=device, now=now)
     _release(device, now)
 

@@ -48,7 +48,7 @@ class Surroundings:
 
 
 def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Surroundings]:
-    """What surrounds each of `devices`. They speak, so those that were given up in an open round are back in it."""
+    """What surrounds each of `devices`. Their dropped assignments in open rounds are restored."""
     federations = federations_by_device(devices)
     followed = {pk: found[0] for pk, found in federations.items() if found}
     all_followed = {federation.pk: federation for federation in followed.values()}
@@ -96,7 +96,7 @@ def _parts(
     by_key = {round_.pk: round_ for round_ in rounds.values()}
     unfinished = Q(state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
     parts = list(Assignment.objects.filter(Q(round__in=by_key) | unfinished, device__in=devices).order_by())
-    # Of a federation that the device has left meanwhile: it brings to its end what it has begun.
+    # Of a federation that the device has left meanwhile: it finishes the assignment that it has begun.
     elsewhere = {part.round_id for part in parts} - by_key.keys()
     if elsewhere:
         by_key.update(Round.objects.select_related("federation").in_bulk(elsewhere))

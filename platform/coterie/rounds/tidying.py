@@ -1,4 +1,4 @@
-"""Removes files that nobody needs: updates of rounds that ended a while ago, and uploads that came to nothing."""
+"""Removes files that are not needed: updates of rounds that ended a while ago, and uploads that were not finished."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from coterie.rounds.files import UPLOADS
 from coterie.rounds.models import Round, RoundEvent, Upload
 
 RETENTION = timedelta(days=7)
-"""How long after a round's end its updates stay, for whoever wants to merge them again."""
+"""How long after a round's end its updates are kept, so that they can be merged again."""
 EVENT_RETENTION = timedelta(days=30)
 """How long after a round's end it can be replayed."""
 ROUNDS_AT_ONCE = 100

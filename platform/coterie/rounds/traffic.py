@@ -1,4 +1,4 @@
-"""What left devices: updates to rounds, portions to other devices, and what they told of their data; never samples."""
+"""What left devices: updates to rounds, portions to other devices, and profiles of their data; never samples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Departure:
 
     kind: Kind
     at: datetime
-    """Of profiles, when the last of that day was told."""
+    """Of profiles, when the last of that day was reported."""
     size_bytes: int
     count: int
     """How many: more than one only of profiles, which are counted by the day."""

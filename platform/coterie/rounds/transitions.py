@@ -48,7 +48,7 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
 
 
 def explain(round_: Round, reason: Reason, *, now: datetime) -> None:
-    """Say why the round waits; writes only what has changed."""
+    """Record why the round waits; writes only what has changed."""
     code = round_.reason_code
     if STEPS.explain(round_, reason, reason_at=now) and code != reason.code:
         tell(round_.pk, RoundEvent.Kind.WAITS, reason=reason, now=now)
@@ -85,13 +85,13 @@ def tell(
     reason: Reason | None = None,
     device_id: UUID | None = None,
 ) -> None:
-    """Keep what has happened, for the round's timeline."""
+    """Store an event of the round's timeline."""
     tell_consoles("rounds")
     RoundEvent.objects.create(round_id=round_id, at=now, kind=kind, device_id=device_id, **reason_columns(reason))
 
 
 def tell_all(events: Sequence[RoundEvent]) -> None:
-    """Keep what has happened to many devices at once."""
+    """Store events of many devices at once."""
     if events:
         insert_all(events)
         tell_consoles("rounds")

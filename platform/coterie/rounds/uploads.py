@@ -42,7 +42,7 @@ FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
 
 
 def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> UploadState:
-    """Announce an update, or ask how far it came. Offering again what counts already changes nothing.
+    """Announce an update, or ask how much of it has arrived. Offering an accepted update again changes nothing.
 
     Before it counts, an update may be replaced by another, which begins anew. Raises UnknownAssignment,
     NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge, Implausible or WireError
@@ -91,7 +91,7 @@ def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) 
 
 
 def complete_upload(device: Device, assignment_id: str, now: datetime) -> UploadState:
-    """Verify what has arrived and count it; it lies on the disk, and its row is committed, when this returns.
+    """Verify the upload and accept the update; it is on the disk, and its row is committed, when this returns.
 
     An update that is wrong ends its assignment. Raises UnknownAssignment, NotYourAssignment, AssignmentClosed,
     NotOffered, AlreadyDelivered, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
@@ -135,7 +135,7 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
         state=Assignment.State.DELIVERED, update=update, reason_code="", reason_sentence="", changed_at=now
     )
     round_ = assignment.round
-    round_.updates_in += 1  # its row is held
+    round_.updates_in += 1  # its row is locked
     round_.save(update_fields=["updates_in"])
     tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
@@ -145,7 +145,7 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
 
 
 def _held(assignment: Assignment) -> Assignment:
-    """The assignment as it is now, with its round's row held: nobody closes the round or counts an update meanwhile."""
+    """The assignment as it is now, with its round's row locked: no round is closed and no update counted meanwhile."""
     Round.objects.select_for_update().get(pk=assignment.round_id)
     return Assignment.objects.select_related("round").get(pk=assignment.pk)
 
@@ -167,7 +167,7 @@ def _reject(assignment: Assignment, reason: Reason, now: datetime) -> None:
 
 
 def _counted(assignment: Assignment, sha256: str | None = None) -> UploadState:
-    """The answer about what was delivered, which is not `sha256` where the device has made another one since."""
+    """The answer about an accepted update, which is not `sha256` where the device has made another one since."""
     update = Update.objects.get(pk=assignment.pk)
     if sha256 is not None and update.sha256 != sha256:
         raise AlreadyDelivered(assignment=str(assignment.pk))
@@ -183,7 +183,7 @@ def _check_takes_updates(assignment: Assignment) -> None:
 
 
 def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
-    """What is wrong with an offer, as far as its figures tell."""
+    """What is wrong with an offer, by its figures alone."""
     model = _model(assignment)
     limit_bytes = largest_update_bytes(model)
     if not offer.size_bytes:
@@ -217,7 +217,7 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
 
 
 def _keep_verified(upload: Upload, assignment: Assignment) -> None:
-    """Keep what has arrived if it is what the plan asks for; it is read as a stream, whatever its size."""
+    """Store the upload if it is a valid update under the plan; it is read as a stream, in bounded memory."""
     plan = assignment.round.parsed_plan()
     contents = Contents(_model(assignment), plan.codec, plan.local)
     with UPLOADS.verified(assignment.pk, sha256=upload.sha256) as file:

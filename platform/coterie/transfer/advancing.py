@@ -1,4 +1,4 @@
-"""Does whatever a help request is due for; anybody may ask at any time, and asking twice changes nothing."""
+"""Performs the due steps of a help request; it may be called at any time, and calling twice changes nothing."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -19,7 +19,7 @@ from coterie.transfer.transitions import State, end_transfer, live_transfer, ste
 from coterie_wire.conditions import Reason
 
 SEARCH_AGAIN = timedelta(seconds=2)
-"""Between two searches for the same request that found nobody."""
+"""Least time between two searches for the same request that found no helper."""
 
 
 @transaction.atomic
@@ -44,9 +44,9 @@ def advance_request(*, request_id: UUID, now: datetime) -> None:
 
 
 def sweep(*, now: datetime) -> None:
-    """Find every request that is due; this alone is enough for each to come to its end.
+    """Find every request that is due; this alone is enough for each to end.
 
-    What fails for one request holds up no other. Raises ExceptionGroup when all have had their turn.
+    A failure of one request does not delay the others. Raises ExceptionGroup after all were processed.
     """
     follow_clock(now=now)
     failures: list[Exception] = []
@@ -92,14 +92,14 @@ def abandon(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
 
 
 def give_up(request: HelpRequest, transfer: Transfer, to: Transfer.State, reason: Reason, *, now: datetime) -> None:
-    """End a transfer that came to nothing, and look for another helper."""
+    """End a transfer without a result, and look for another helper."""
     if end_transfer(transfer, to, reason=reason, now=now):
         step(request, State.ASKED, reason=None, now=now, due_in_s=request.rules().match_s)
         ADVANCE.send(request=str(request.pk))
 
 
 def _why_lost(request: HelpRequest) -> Reason | None:
-    """Why nobody needs the answer any more; None: it is needed."""
+    """Why the answer is no longer needed; None: it is needed."""
     if request.device.state != Device.State.ENROLLED:
         return reasons.GONE
     standing = standing_of(request.federation)

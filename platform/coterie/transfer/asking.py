@@ -1,4 +1,4 @@
-"""What devices tell of their data, and how they ask for help."""
+"""How devices report profiles of their data, and ask for help."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -25,7 +25,7 @@ from coterie_wire.structs import from_json
 
 
 def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> None:
-    """Keep what the device tells of its data; a profile without classes withdraws what was told before.
+    """Store the device's profile; one without classes withdraws what was reported before.
 
     Raises NotAMember, NoHelpThere or WrongClasses.
     """
@@ -37,7 +37,7 @@ def report_profile(*, device: Device, report: ReportProfile, now: datetime) -> N
 
 @transaction.atomic
 def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
-    """The request as it stands; asking again changes nothing, asking for something else ends what went before.
+    """The state of the request; asking again changes nothing, asking for something else ends the former request.
 
     Raises NotAMember, NoHelpThere, WrongClasses or RequestTaken.
     """
@@ -46,7 +46,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     assert standing is not None, "where devices help each other something stands"
     _check_classes(federation, ask.classes)
     _check_classes(federation, ask.profile.classes)
-    Device.objects.select_for_update().get(pk=device.pk)  # two requests of one device take turns
+    Device.objects.select_for_update().get(pk=device.pk)  # two requests of one device are processed one after the other
     request_id = UUID(ask.request)
     known = HelpRequest.objects.filter(pk=request_id).first()
     if known is not None:
@@ -79,7 +79,7 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
 
 @transaction.atomic
 def withdraw_help(*, device: Device, request_id: str, now: datetime) -> None:
-    """Nobody need help the device any more; nothing happens if the request has ended, or is not known."""
+    """Withdraw the request; nothing happens if it has ended, or is not known."""
     try:
         known = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
     except ValueError:
@@ -121,7 +121,7 @@ def _keep_profile(device: Device, federation: Federation, profile: Profile, size
 
 
 def _count_report(device: Device, federation: Federation, size_bytes: int, now: datetime) -> None:
-    """A help request tells a profile, too."""
+    """A help request holds a profile, too."""
     row, _ = ReportedDay.objects.get_or_create(
         device=device, federation=federation, day=now.astimezone(UTC).date(), defaults={"latest_at": now}
     )

@@ -1,4 +1,4 @@
-"""What a clock that is set back must not do to help requests: let what was asked last for as much longer."""
+"""Keeps a clock that is set back from making a help request last longer by as much."""
 
 from datetime import datetime
 

@@ -19,18 +19,18 @@ from coterie_wire.structs import from_values
 
 
 class Duties(NamedTuple):
-    """The part of a directive that rounds know nothing of."""
+    """The part of a directive that does not concern rounds."""
 
     standing: StandingPlan | None
-    """What holds between rounds; None: nothing."""
+    """The plan that applies between rounds; None: there is none."""
     help: HelpNews | None
-    """How the device's own request stands."""
+    """The state of the device's own request."""
     serve: Serve | None
     """Another device waits for help."""
 
     @property
     def is_urgent(self) -> bool:
-        """Whether somebody waits for the device."""
+        """Whether another device waits for its help."""
         return self.serve is not None or (self.help is not None and self.help.portion is not None)
 
 
@@ -50,7 +50,7 @@ def duties_of(
 
 
 def news_of(*, device: Device, request_id: str, now: datetime) -> HelpNews:
-    """How the device's request stands."""
+    """The state of the device's request."""
     try:
         request = HelpRequest.objects.filter(pk=UUID(request_id), device=device).first()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where portions lie: those that are arriving, and those that wait to be fetched, until their transfer has ended."""
+"""Where portions are stored, while they arrive and until they are fetched or their transfer has ended."""
 
 from uuid import UUID
 

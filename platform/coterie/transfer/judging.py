@@ -1,4 +1,4 @@
-"""What the devices say of a transfer: that they cannot go on with it, that it is merged, and whether it helped."""
+"""What devices report of a transfer: that they cannot continue it, that it is merged, and whether it helped."""
 
 from datetime import datetime
 
@@ -35,7 +35,7 @@ def decline_transfer(*, device: Device, transfer_id: str, reason: Reason, now: d
 
 @transaction.atomic
 def record_merged(*, device: Device, transfer_id: str, now: datetime) -> None:
-    """The portion is part of the device's own model; saying so twice changes nothing.
+    """Record that the portion is merged into the personal model; reporting it twice changes nothing.
 
     Raises UnknownTransfer, NotDelivered or TransferEnded.
     """
@@ -50,7 +50,7 @@ def record_merged(*, device: Device, transfer_id: str, now: datetime) -> None:
 
 @transaction.atomic
 def record_verdict(*, device: Device, verdict: GiveVerdict, now: datetime) -> None:
-    """The end of a transfer and of its request; a verdict that has been given stands.
+    """End a transfer and its request; a verdict that has been given is not changed.
 
     Raises UnknownTransfer, NotDelivered or TransferEnded.
     """

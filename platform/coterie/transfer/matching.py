@@ -14,7 +14,7 @@ from coterie_learning.help import MatchRules
 from coterie_wire.conditions import NETWORK_CODES, Reason
 
 LOOKED_AT = 64
-"""Nearest neighbours whose presence is looked up; of so many alike, one is there or none is."""
+"""Nearest neighbours whose presence is looked up; more are unlikely to help where none of these is present."""
 
 
 def find_helper(request: HelpRequest, *, now: datetime) -> None:

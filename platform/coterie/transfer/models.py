@@ -1,4 +1,4 @@
-"""What devices tell of their data, what they ask for, and who helped whom.
+"""Profiles of devices' data, help requests, and the transfers that answer them.
 
 A help request goes asked → matched → requested → delivered → merged → judged; without a helper it ends unmatched, and
 abandoned when the device that asked is lost. From matched and requested it goes back to asked when a helper does not
@@ -80,7 +80,7 @@ class HelpRequest(Stateful):
         ASKED = "asked"
         """A helper is looked for."""
         MATCHED = "matched"
-        """A helper is found and has not heard of it yet."""
+        """A helper is found and has not been told yet."""
         REQUESTED = "requested"
         """The helper has been told to serve."""
         DELIVERED = "delivered"
@@ -90,9 +90,9 @@ class HelpRequest(Stateful):
         JUDGED = "judged"
         """It was kept or undone."""
         UNMATCHED = "unmatched"
-        """Nobody could help."""
+        """No device could help."""
         ABANDONED = "abandoned"
-        """The device that asked was lost, or nobody needs the answer any more."""
+        """The device that asked was lost, or the answer is no longer needed."""
 
     LIVE = ("asked", "matched", "requested", "delivered", "merged")
 
@@ -191,7 +191,7 @@ class Transfer(Stateful):
         """How far it is."""
 
         MATCHED = "matched"
-        """The helper has not heard of it yet."""
+        """The helper has not been told yet."""
         REQUESTED = "requested"
         """The helper has been told to serve."""
         DELIVERED = "delivered"
@@ -202,13 +202,13 @@ class Transfer(Stateful):
         UNDONE = "undone"
         """It does not."""
         DECLINED = "declined"
-        """The helper would not, or could not."""
+        """The helper declined."""
         REJECTED = "rejected"
         """Its portion was wrong."""
         EXPIRED = "expired"
         """It took too long."""
         WITHDRAWN = "withdrawn"
-        """Nobody needs it any more."""
+        """It is no longer needed."""
 
     WITH_HELPER = ("matched", "requested")
     WITH_TARGET = ("delivered", "merged")

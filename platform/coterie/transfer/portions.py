@@ -24,7 +24,7 @@ from coterie_wire.messages import UploadState
 
 
 def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> UploadState:
-    """Announce a portion, or ask how far it came. Offering again what has been delivered changes nothing.
+    """Announce a portion, or ask how much of it has arrived. Offering again what has been delivered changes nothing.
 
     Raises UnknownTransfer, TransferEnded or PortionTooLarge, and what `complete_upload` raises.
     """
@@ -62,7 +62,7 @@ def open_upload(device: Device, transfer_id: str, offset: int, now: datetime) ->
 
 
 def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadState:
-    """Verify what has arrived and keep it for the device that asked; it lies on the disk when this returns.
+    """Verify the upload and store it for the device that asked; it is on the disk when this returns.
 
     A portion that is wrong ends its transfer, and another helper is asked. Raises UnknownTransfer, TransferEnded,
     PortionNotOffered, WrongHash, or WireError ``portion.*`` or ``update.*``.

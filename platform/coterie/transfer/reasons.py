@@ -32,6 +32,6 @@ def tried_all(tried: int) -> Reason:
 
 
 def verdict(*, kept: bool, before: float, after: float) -> Reason:
-    """What the device that asked found."""
+    """The verdict of the device that asked."""
     outcome = "kept" if kept else "undone"
     return Reason(f"transfer.{outcome}", f"{outcome}: accuracy {before:.1%} without the help, {after:.1%} with it")

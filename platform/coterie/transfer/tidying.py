@@ -1,4 +1,4 @@
-"""Removes what nobody needs: portions whose transfer has ended, and counts of reports that nobody looks at."""
+"""Removes portions whose transfer has ended, and old counts of reports."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -10,7 +10,7 @@ from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import ReportedDay, Transfer
 
 REPORTS_KEPT = timedelta(days=90)
-"""So long the platform says what a device told of its data by the day."""
+"""How long the daily counts of a device's profiles are kept."""
 
 
 def tidy(*, now: datetime) -> None:

@@ -54,7 +54,7 @@ def step(
 
 
 def explain(request: HelpRequest, reason: Reason, *, now: datetime) -> None:
-    """Say why a request goes on waiting for a helper, and when one was last looked for."""
+    """Record why a request waits for a helper, and when one was last looked for."""
     HelpRequest.objects.filter(pk=request.pk, state=request.state).update(searched_at=now)
     STEPS.explain(request, reason)
 
@@ -67,7 +67,7 @@ def step_transfer(transfer: Transfer, to: Transfer.State, **changes: object) -> 
 def end_transfer(
     transfer: Transfer, to: Transfer.State, *, reason: Reason | None, now: datetime, **figures: object
 ) -> bool:
-    """End a live transfer: its portion is removed, and its helper, which may still be at it, is woken."""
+    """End a live transfer: its portion is removed, and its helper, which may be working on it, is woken."""
     at_helper = transfer.state in Transfer.WITH_HELPER
     if not PARTS.take_from_any(transfer, to, reason=reason, ended_at=now, **figures):
         return False
@@ -78,5 +78,5 @@ def end_transfer(
 
 
 def live_transfer(request: HelpRequest) -> Transfer | None:
-    """The helper's part that the request rests on now."""
+    """The current transfer of the request."""
     return request.transfers.filter(state__in=Transfer.LIVE).select_related("helper").first()
