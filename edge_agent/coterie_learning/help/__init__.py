@@ -12,7 +12,7 @@ from coterie_learning.portions.rules import PortionRules
 
 
 class WatchRules(Protocol):
-    """How a device judges its own model batch by batch, what it tells of its data, and when it asks."""
+    """How a device evaluates its personal model batch by batch, what it reports of its data, and when it asks."""
 
     @property
     def detector(self) -> AnyDetector:

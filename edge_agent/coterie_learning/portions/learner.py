@@ -40,7 +40,7 @@ def boost_weights(learners: Sequence[Float32], labels: NDArray[np.int64]) -> NDA
     """The weight of each learner, summing to 1, from its probabilities [n, classes] of samples with `labels` [n].
 
     Each is judged on the samples that those before it had wrong; one that is no better than chance has no weight. The
-    first is the target's own model, which has all weight where none is better than chance.
+    first is the target's personal model, which has all weight where none is better than chance.
     """
     classes = max(2, len(np.unique(labels)))
     samples = np.full(len(labels), 1 / len(labels))

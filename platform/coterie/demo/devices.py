@@ -107,7 +107,7 @@ class DemoDevice:
         draft.replace(self._home / "conditions.json")
 
     def batches_judged(self) -> int:
-        """Batches on which the device has judged its own model; 0 while it is still starting."""
+        """Batches on which the device has evaluated its personal model; 0 while it is starting."""
         if not Home(self._home).local_api.exists():
             return 0
         status = self._local("GET", "/status", _Report).status

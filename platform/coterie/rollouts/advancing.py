@@ -74,7 +74,7 @@ def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
 
 
 def _roll_back(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
-    """End it badly: whoever tried the candidate goes back to the champion, and to the own model it had before."""
+    """End it with a rollback: its devices return to the champion, and to the personal models that they had before."""
     if end(rollout, State.ROLLED_BACK, reason=reason, now=now):
         withdraw_version(version=rollout.version, now=now)
 
