@@ -1,1 +1,1 @@
-"""Pure functions and kinds of learning: no database, no network, no clock."""
+"""Compiled models on data sets: reading samples, running graphs, scoring; NumPy and onnxruntime, no database, no network."""
