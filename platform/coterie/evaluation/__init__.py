@@ -1,1 +1,1 @@
-"""Compiled models on data sets: reading samples, running graphs, scoring; NumPy and onnxruntime, no database, no network."""
+"""Compiled models on data sets: samples are read, graphs run and outputs scored; NumPy and onnxruntime only."""
