@@ -39,8 +39,8 @@ PLAN: dict[str, object] = {
     "groups": {"kind": "affinity", "least_members": 2, "least_strength": 0},
 }
 
-EPOCHS, KILLED_AFTER = 240, 80
-"""Of the cloud model: a few seconds of work, of which a third is done when everything is killed."""
+EPOCHS, KILLED_AFTER = 1000, 80
+"""Of the cloud model: some seconds of work, of which a small part is done when everything is killed."""
 SLOW_PLAN: dict[str, object] = {
     "local": {"kind": "sgd"},
     "pace": {"kind": "sync", "target_updates": 2, "min_updates": 2, "over_selection": 1},
