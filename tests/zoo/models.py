@@ -32,7 +32,7 @@ ZOO: Mapping[str, Entry] = {
     # At higher rates PyTorch's own float32 leaves its float64 by more than 1e-4: rectifiers make deep models chaotic.
     "resnet": Entry(lambda: vision.resnet(CLASSES, nn.BatchNorm2d), IMAGE, CLASSES, learning_rate=0.0005),
     "mobilenet": Entry(lambda: vision.mobilenet(CLASSES, nn.BatchNorm2d), IMAGE, CLASSES, learning_rate=0.005),
-    "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES), (Numbers((3, 128)),), ACTIVITIES),
+    "cnn_windows": Entry(lambda: vision.cnn_windows(ACTIVITIES), (Numbers((3, 128)),), ACTIVITIES, learning_rate=0.02),
     "autoencoder": Entry(vision.autoencoder, IMAGE, 3 * 32 * 32),
     "pyramid": Entry(lambda: vision.Pyramid(CLASSES), IMAGE, CLASSES, learning_rate=0.01),
     "gru": Entry(lambda: sequences.Recurrent(nn.GRU, WORDS, 64, 96), (Indices((20,), WORDS),), WORDS),
