@@ -4,22 +4,20 @@ Reddi et al. 2021, arXiv 2003.00295, Algorithm 2: m ← β₁m + (1-β₁)Δ, w 
 As there, v begins with τ² and neither moment is corrected for its beginning.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, Merge, Reads, ServerState
+from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
 
-class AdaptiveServer(Merge, frozen=True):
+class AdaptiveServer(MeanUpdate, frozen=True):
     """A step along the mean of the updates, as long in each parameter as its second moment lets it be."""
 
-    weight_by: Annotated[
-        Literal["samples", "uniform"], Meta(description="whether an update counts by its training samples or once")
-    ] = "samples"
     learning_rate: Annotated[
         float, Meta(gt=0, le=1e6, description="η: how far a parameter moves whose moments agree")
     ] = 0.03
@@ -27,14 +25,10 @@ class AdaptiveServer(Merge, frozen=True):
     adaptivity: Annotated[
         float, Meta(gt=0, le=1e6, description="τ: below it the size of updates decides, above it their sign")
     ] = 1e-3
-    reads: ClassVar[Reads] = "sums"
 
     def second_moment(self, former: Float64, square: Float64) -> Float64:
         """The next v, from the former one and Δ²."""
         raise NotImplementedError
-
-    def counted(self, samples: Sequence[int]) -> Sequence[int]:
-        return samples if self.weight_by == "samples" else [1 for _ in samples]
 
     def init(self, parameters: Tensors) -> ServerState:
         return ServerState(

@@ -3,28 +3,22 @@
 McMahan et al. 2017, arXiv 1602.05629, Algorithm 1; as a step of the server: Reddi et al. 2021, arXiv 2003.00295, §2.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, Merge, Reads, ServerState
+from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
 
-class FedAvg(Merge, frozen=True, tag="fed_avg"):
+class FedAvg(MeanUpdate, frozen=True, tag="fed_avg"):
     """The mean of the updates, added to the base."""
 
-    weight_by: Annotated[
-        Literal["samples", "uniform"], Meta(description="whether an update counts by its training samples or once")
-    ] = "samples"
     learning_rate: Annotated[
         float, Meta(gt=0, le=10, description="share of the mean update that is applied; 1 is plain averaging")
     ] = 1.0
-    reads: ClassVar[Reads] = "sums"
-
-    def counted(self, samples: Sequence[int]) -> Sequence[int]:
-        return samples if self.weight_by == "samples" else [1 for _ in samples]
 
     def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
         return Finished({name: tensor + self.learning_rate * aggregate[name] for name, tensor in base.items()}, state)

@@ -1,27 +1,21 @@
 """Momentum on the server: m ← β·m + Δ, w ← w + η·m (Hsu, Qi, Brown 2019, arXiv 1909.06335, §4.2, FedAvgM)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, Merge, Reads, ServerState
+from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
 
-class FedAvgM(Merge, frozen=True, tag="fed_avg_m"):
+class FedAvgM(MeanUpdate, frozen=True, tag="fed_avg_m"):
     """The mean of the updates, with a share of the former steps; it remembers one number for each parameter."""
 
-    weight_by: Annotated[
-        Literal["samples", "uniform"], Meta(description="whether an update counts by its training samples or once")
-    ] = "samples"
     learning_rate: Annotated[float, Meta(gt=0, le=10, description="η: share of the step that is taken")] = 1.0
     momentum: Annotated[float, Meta(ge=0, lt=1, description="β: share of the last step that is kept; 0 is none")] = 0.9
-    reads: ClassVar[Reads] = "sums"
-
-    def counted(self, samples: Sequence[int]) -> Sequence[int]:
-        return samples if self.weight_by == "samples" else [1 for _ in samples]
 
     def init(self, parameters: Tensors) -> ServerState:
         return ServerState({"momentum": {name: np.zeros_like(tensor) for name, tensor in parameters.items()}})

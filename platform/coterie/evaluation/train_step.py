@@ -24,7 +24,6 @@ class Training(NamedTuple):
     parameters: Tensors
     """With the running statistics: the tensors of a version."""
     optimiser_state: Tensors
-    """The optimiser state."""
     steps: int = 0
     """Done so far."""
 
