@@ -1,8 +1,9 @@
-import { NumberInput, Stack } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { FEDERATIONS, type Federation } from "./queries";
+import { TermsFields } from "./TermsFields";
 
 /** By what a federation judges candidates, to be changed; it holds from the next merge on. */
 export function Terms({ federation }: { federation: Federation }) {
@@ -16,25 +17,7 @@ export function Terms({ federation }: { federation: Federation }) {
   const { tolerance, patience, attempts } = form.values;
   return (
     <Stack gap="sm">
-      <NumberInput
-        label="Accuracy that a candidate may lose"
-        suffix="%"
-        min={0}
-        max={100}
-        {...form.getInputProps("tolerance")}
-      />
-      <NumberInput
-        label="Patience"
-        description="worse candidates in a row that are kept back before one is published; blank: all are"
-        min={0}
-        {...form.getInputProps("patience")}
-      />
-      <NumberInput
-        label="Attempts"
-        description="worse candidates in a row after which it pauses itself"
-        min={1}
-        {...form.getInputProps("attempts")}
-      />
+      <TermsFields inputProps={form.getInputProps} />
       <Action
         action="federations.change_terms"
         label="Change"

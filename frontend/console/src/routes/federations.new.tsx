@@ -18,6 +18,7 @@ import {
   presetsQuery,
   refusalOf,
 } from "../federations/queries";
+import { TermsFields } from "../federations/TermsFields";
 import { datasetsQuery } from "../models/queries";
 import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
@@ -117,25 +118,7 @@ function NewFederation() {
                 {...form.getInputProps("held_out")}
                 value={held_out || null}
               />
-              <NumberInput
-                label="Accuracy that a candidate may lose"
-                suffix="%"
-                min={0}
-                max={100}
-                {...form.getInputProps("tolerance")}
-              />
-              <NumberInput
-                label="Patience"
-                description="worse candidates in a row that are kept back before one is published; blank: all are"
-                min={0}
-                {...form.getInputProps("patience")}
-              />
-              <NumberInput
-                label="Attempts"
-                description="worse candidates in a row after which it pauses itself"
-                min={1}
-                {...form.getInputProps("attempts")}
-              />
+              <TermsFields inputProps={form.getInputProps} />
               <NumberInput
                 label="Rounds"
                 description="after so many published ones it is finished; blank: it goes on"
