@@ -5,13 +5,15 @@ bound of norms is the defence of Sun et al. 2019, arXiv 1911.07963, §5, but wha
 instead of being scaled, since honest devices stay far below it.
 """
 
+import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from coterie_learning.exact_sum import MOST_WEIGHT
 from coterie_learning.moments import check_moments
+from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.errors import WireError
@@ -19,6 +21,8 @@ from coterie_wire.tensors import Tensors
 
 TIMES_NORM = 10.0
 """Times the median norm that an update's may be."""
+TIMES_SCALAR = 100.0
+"""Times the median that a number which an update tells of itself may be: stragglers make few steps beside others."""
 TIMES_SAMPLES = 10
 """Times the median number of samples that an update can weigh."""
 FEWEST = 3
@@ -41,10 +45,11 @@ def admit(
 ) -> Admission:
     """Read every number of every update, one update after the other; `on_each` is called with each place.
 
-    An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', is
-    at fault.
+    An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
+    number that it tells of itself (`Local.compared`), is at fault.
     """
     norms: dict[int, float] = {}
+    told: dict[int, Mapping[str, float]] = {}
     faults: dict[int, WireError] = {}
     for place, update in enumerate(updates):
         on_each(place)
@@ -52,6 +57,7 @@ def admit(
             with update() as file:
                 check_moments(model.statistics, file.statistics, base_statistics)
                 norms[place] = file.extent().norm
+                told[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
     most = largest_norm(list(norms.values()))
@@ -59,7 +65,17 @@ def admit(
         if most is not None and norm > most:
             detail = f"its norm is {norm:.3g}; the median of its round allows {most:.3g}"
             faults[place] = WireError("update.outlier", detail)
+    for place, name, number, most in _too_large(told):
+        faults[place] = WireError("update.outlier", f"its {name} is {number:.3g}; its round's median allows {most:.3g}")
     return Admission([place for place in norms if place not in faults], faults)
+
+
+def _too_large(told: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
+    """By place of an update and name, the numbers that are far above the median of those told, with what it allows."""
+    names = next(iter(told.values()), {}) if len(told) >= FEWEST else {}
+    for name in names:
+        most = TIMES_SCALAR * statistics.median(numbers[name] for numbers in told.values())
+        yield from ((place, name, numbers[name], most) for place, numbers in told.items() if numbers[name] > most > 0)
 
 
 def largest_norm(norms: Sequence[float]) -> float | None:
@@ -83,3 +99,26 @@ def weights(counted: Sequence[int]) -> tuple[int, ...]:
     if total <= MOST_WEIGHT:
         return tuple(capped)
     return tuple(max(1, count * (MOST_WEIGHT // 2) // total) for count in capped)
+
+
+class Weight(NamedTuple):
+    """What an update weighs in its merge."""
+
+    weight: int
+    full: int
+    """What it would weigh if it were not stale; a sum of updates is divided by the sum of these."""
+
+
+def discounted(weights: Sequence[int], discounts: Sequence[int]) -> tuple[Weight, ...]:
+    """`weights`, each times its discount, of `FULL_WEIGHT`, which is not zero.
+
+    Where none is discounted, they stay as they are. At most 5,000 are given: their sum is then at most what exact sums
+    take, for which all are scaled down, if need be, and rounded down.
+    """
+    unit = math.gcd(FULL_WEIGHT, *discounts)
+    full = FULL_WEIGHT // unit
+    most, total = MOST_WEIGHT // full, sum(weights)
+    fitting = weights if total <= most else [max(1, weight * (most // 2) // total) for weight in weights]
+    return tuple(
+        Weight(weight * (discount // unit), weight * full) for weight, discount in zip(fitting, discounts, strict=True)
+    )

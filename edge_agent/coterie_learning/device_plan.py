@@ -5,11 +5,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from coterie_learning import codec, help, local, privacy
+from coterie_learning import codec, help, local, personal, privacy
 from coterie_learning.codec import Codec
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry
 from coterie_learning.local import Local
+from coterie_learning.personal import Personal
 from coterie_learning.privacy import Privacy
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import UNREADABLE, WireError
@@ -19,6 +20,8 @@ LOCAL = Registry("local", local, Local)
 CODEC = Registry("codec", codec, Codec)
 PRIVACY = Registry("privacy", privacy, Privacy)
 HELP = Registry("help", help, Help)
+PERSONAL = Registry("personal", personal, Personal)
+NO_PERSONAL = PERSONAL.parse({"kind": "none"})
 
 
 class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -34,6 +37,13 @@ class DevicePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     spares_newest: bool = False
     """Whether training outside of rounds leaves the newest batch out until there is a newer one, so that the own model
     and each version that comes can be compared on samples that neither was trained on by the device."""
+    personal: Personal = NO_PERSONAL
+
+    @property
+    def holds_between_rounds(self) -> bool:
+        """Whether devices have anything to do, or to keep, outside of rounds."""
+        trains = self.local_training_every_s is not None or self.personal.rules(self.local) is not None
+        return trains or self.help.rules() is not None or self.local.trains_personal_model()
 
 
 def device_plan_json(plan: DevicePlan) -> bytes:
@@ -43,8 +53,9 @@ def device_plan_json(plan: DevicePlan) -> bytes:
     therefore never change. Any other value of such a field is refused by the device, which could not heed it.
     """
     document = from_values(msgspec.to_builtins(plan), dict[str, object])
-    for slot in ("local", "codec", "privacy", "requirements", "help"):
-        document[slot] = _without_defaults(getattr(plan, slot))
+    for slot in ("local", "codec", "privacy", "requirements", "help", "personal"):
+        if slot in document:  # a slot that 0.1 does not know is left out as a whole
+            document[slot] = _without_defaults(getattr(plan, slot))
     return msgspec.json.encode(document)
 
 
@@ -73,6 +84,7 @@ def parse_device_plan(raw: bytes | msgspec.Raw) -> DevicePlan:
         help=HELP.parse(slots.help),
         local_training_every_s=slots.alone_every_s,
         spares_newest=slots.spares_newest,
+        personal=PERSONAL.parse(slots.personal),
     )
 
 
@@ -84,3 +96,4 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help: object
     alone_every_s: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     spares_newest: bool = False
+    personal: object = msgspec.field(default_factory=lambda: {"kind": "none"})

@@ -21,6 +21,8 @@ GRID_BITS = 32
 GRID = 2.0**-GRID_BITS
 LARGEST = 128.0
 """Upper bound (exclusive) of the magnitude of an update's parameters."""
+LARGEST_SCALAR = 2.0**32
+"""Upper bound (exclusive) of the numbers that an update has beside those by parameter."""
 MOST_WEIGHT = (1 << 24) - 1
 """The largest sum of the weights of all updates."""
 CHUNK = 16_384
@@ -77,6 +79,12 @@ def mean(total: Int64, weight: int) -> Float64:
     """`total` as numbers, divided by the sum of the weights."""
     quotient: Float64 = np.divide(total, weight, dtype=np.float64)
     return quotient * GRID
+
+
+def mean_scalar(scalars: Sequence[float], weights: Sequence[int]) -> float:
+    """Their weighted mean, each rounded to the grid; the sum is one of whole numbers of any size."""
+    total: int = sum(round(scalar * 2**GRID_BITS) * weight for scalar, weight in zip(scalars, weights, strict=True))
+    return total / sum(weights) * GRID
 
 
 def _grid_weights(update: WeightedCodes) -> Int64:

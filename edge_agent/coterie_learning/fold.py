@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean
+from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean, mean_scalar
 from coterie_learning.local import DELTA
-from coterie_learning.merge import Merge, Note, ServerState
+from coterie_learning.merge import Aggregate, Cohort, Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.payloads import row_spans
 from coterie_learning.update_files import UpdateFile
@@ -35,6 +35,8 @@ class Counted(NamedTuple):
 
     open: Callable[[], AbstractContextManager[UpdateFile]]
     weight: int
+    full: int | None = None
+    """What it would weigh if it were not stale: means of parameters divide by the sum of these. None: `weight`."""
 
 
 class Remembered(NamedTuple):
@@ -69,23 +71,33 @@ def fold_parameters(
     state: Remembered | None,
     *,
     parts: Sequence[str] = (DELTA,),
+    scalars: Sequence[str] = (),
+    fleet: int = 0,
+    share: float = 1.0,
     block: int | None = None,
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; the resulting numbers may be not finite.
 
-    `state` is the server state of the merge that made `base`; None where there is none. `parts` are those of the
-    updates. `block` is how many parameters are processed at once; the result does not depend on it. Raises OSError or
-    WireError ``tensors.malformed`` where an update can no longer be read.
+    `state` is the server state of the merge that made `base`; None where there is none. `parts` and `scalars` are those
+    of the updates; `fleet` is how many devices there are, as far as that is known. Weighted means are multiplied by
+    `share`. `block` is how many parameters are processed at once; the result does not depend on it.
+    Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
     """
-    aggregates, most = (_sums, BLOCK) if merge.reads == "sums" else (_columns, max(1, COLUMNS // len(updates)))
+    cohort = Cohort(len(updates), max(fleet, len(updates)))
+    means = _scalars(scalars, updates)
+    if merge.reads == "columns":
+        aggregates, most = partial(_columns, merge), max(1, COLUMNS // len(updates))
+    else:
+        aggregates, most = partial(_sums, share), BLOCK
     for spans in blocks(specs, block or most):
         begun = {name: base(*span) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
-        aggregate = {
+        numbers = {
             name if part == DELTA else f"{part}.{name}": found
             for part in parts
-            for name, found in aggregates(merge, part, spans, updates).items()
+            for name, found in aggregates(part, spans, updates).items()
         }
+        aggregate = Aggregate(numbers, cohort, means)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for them
             finished = merge.finish(aggregate, begun, before)
             parameters = {name: tensor.astype(np.float32) for name, tensor in finished.parameters.items()}
@@ -107,6 +119,9 @@ def fold_in_memory(
     state: ServerState | None,
     *,
     parts: Sequence[str] = (DELTA,),
+    scalars: Sequence[str] = (),
+    fleet: int = 0,
+    share: float = 1.0,
     block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model in memory, with all blocks joined. Raises what that raises."""
@@ -117,7 +132,19 @@ def fold_in_memory(
     )
     notes = found.state.notes
     read = partial(_whole, base)
-    for part in fold_parameters(merge, specs, updates, read, remembered, parts=parts, block=block):
+    folding = fold_parameters(
+        merge,
+        specs,
+        updates,
+        read,
+        remembered,
+        parts=parts,
+        scalars=scalars,
+        fleet=fleet,
+        share=share,
+        block=block,
+    )
+    for part in folding:
         notes = part.state.notes
         for name, span in part.spans.items():
             found.parameters[name].reshape(-1)[span.start : span.stop] = part.parameters[name]
@@ -163,8 +190,8 @@ def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span
         yield spans
 
 
-def _sums(_merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
-    """The weighted means of the updates."""
+def _sums(share: float, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
+    """The weighted means of the updates, times `share`."""
     totals = {name: np.zeros(span.stop - span.start, np.int64) for name, span in spans.items()}
     for begin in range(0, len(updates), TOGETHER):
         group = updates[begin : begin + TOGETHER]
@@ -180,8 +207,20 @@ def _sums(_merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence
                         together.append(WeightedCodes(coded, update.weight))
                 if together:
                     add_codes(totals[name], together)
-    weight = sum(update.weight for update in updates)
-    return {name: mean(total, weight) for name, total in totals.items()}
+    weight = sum(update.weight if update.full is None else update.full for update in updates)
+    return {name: mean(total, weight) * share for name, total in totals.items()}
+
+
+def _scalars(names: Sequence[str], updates: Sequence[Counted]) -> Mapping[str, float]:
+    """The weighted means of the updates' scalars."""
+    if not names:
+        return {}
+    found = []
+    for update in updates:
+        with update.open() as file:
+            found.append(file.scalars)
+    weights = [update.weight for update in updates]
+    return {name: mean_scalar([one[name] for one in found], weights) for name in names}
 
 
 def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:

@@ -2,12 +2,13 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from coterie_learning.unknown_names import check_names, nearest
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -36,11 +37,26 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     since: ClassVar[str] = FIRST_RELEASE
     """The first release that has it."""
+    half_of: ClassVar[str | None] = None
+    """The algorithm, as the field calls it, of which `local` and `merge` each have a half, which work only together."""
 
     @property
     def name(self) -> str:
         """The kind as a plan writes it, e.g. ``"int8"``."""
         return str(self.__struct_config__.tag)
+
+    @property
+    def slot(self) -> str:
+        """The slot that it fits: the package of its module."""
+        return type(self).__module__.split(".")[-2]
+
+    def nested(self) -> "Iterator[Kind]":
+        """The kinds among its hyperparameters, and among theirs."""
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if isinstance(value, Kind):
+                yield value
+                yield from value.nested()
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """What the kind cannot work with; None: it can.
@@ -51,7 +67,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
         return None
 
 
-K = TypeVar("K", bound=Kind)
+S = TypeVar("S", bound=msgspec.Struct)
 K_co = TypeVar("K_co", bound=Kind, covariant=True)
 
 
@@ -60,7 +76,7 @@ class Registry(Generic[K_co]):
 
     def __init__(self, slot: str, package: ModuleType, base: type[K_co]) -> None:
         self.slot = slot
-        self.kinds: Mapping[str, type[K_co]] = _discover(package, base)
+        self.kinds: Mapping[str, type[K_co]] = discover(package, base)
 
     def parse(self, raw: object) -> K_co:
         """The kind that `raw`, ``{"kind": name, **hyperparameters}``, stands for.
@@ -69,8 +85,10 @@ class Registry(Generic[K_co]):
         """
         name = raw.get("kind") if isinstance(raw, Mapping) else None
         if not isinstance(name, str) or name not in self.kinds:
+            meant = f", the nearest is {nearest(name, self.kinds)!r}" if isinstance(name, str) else ""
             known = ", ".join(sorted(self.kinds))
-            raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}; it knows {known}")
+            raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}{meant}; it knows {known}")
+        check_names(raw, self.kinds[name], of=f"slot {self.slot}, kind {name}")
         try:
             return from_values(raw, self.kinds[name])
         except msgspec.ValidationError as error:
@@ -81,8 +99,9 @@ class Registry(Generic[K_co]):
         return {name: msgspec.json.schema(kind) for name, kind in sorted(self.kinds.items())}
 
 
-def _discover(package: ModuleType, base: type[K]) -> Mapping[str, type[K]]:
-    found: dict[str, type[K]] = {}
+def discover(package: ModuleType, base: type[S]) -> Mapping[str, type[S]]:
+    """The subclasses of `base` that the modules of `package` define, by their tags."""
+    found: dict[str, type[S]] = {}
     for info in pkgutil.iter_modules(package.__path__):
         if info.name.startswith("_"):  # what several kinds share
             continue

@@ -26,6 +26,8 @@ Granularity: TypeAlias = Literal["tensor", "channel"]
 
 SMALLEST_CHANNEL = 128
 """Parameters. A scale takes 4 bytes, so those of channels add at most 1/32 to codes of a byte, whatever the shapes."""
+MOST = 127
+"""The largest level that an int8 holds of either sign."""
 SCALE = "scale"
 """All scales of a payload, in the order of the tensors' names."""
 
@@ -47,6 +49,22 @@ def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed
     divisor: Float32 = np.where(scale > 0, scale, np.float32(1))
     codes = _round_at_random(rows / divisor, levels, seed, name)
     return Rounded(codes.reshape(tensor.shape), scale.reshape(-1), (rows - codes * scale).reshape(tensor.shape))
+
+
+def round_to_nearest(tensor: Float32, scale: float) -> Rounded:
+    """`tensor` with codes in [-127, 127] of the step `scale`; zero is exact, halves go to the even code."""
+    step = np.minimum(np.float32(scale), largest_scale(MOST))
+    codes = np.clip(np.rint(tensor / (step if step > 0 else np.float32(1))), -MOST, MOST).astype(np.int8)
+    return Rounded(codes, np.array([step], np.float32), tensor - codes * step)
+
+
+def root_mean_square(tensor: Float32) -> float:
+    """In float64; squares are added one after the other, so that every processor has the same bits."""
+    if not tensor.size:
+        return 0.0
+    squares = tensor.reshape(-1).astype(np.float64)
+    squares *= squares
+    return math.sqrt(float(np.add.accumulate(squares, out=squares)[-1]) / tensor.size)
 
 
 def joined_scales(scales: Mapping[str, Float32]) -> Float32:

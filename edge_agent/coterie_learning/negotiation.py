@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
-from coterie_learning.kind_names import DEVICE_SLOTS, KindNames
+from coterie_learning.detectors import DRIFT
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
+from coterie_learning.kind_names import DEVICE_SLOTS, NESTED_SLOTS, KindNames
 from coterie_learning.kinds import FIRST_RELEASE, Kind
 
 
@@ -18,18 +19,26 @@ class NeededKind(NamedTuple):
 
 
 def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
-    """One for each slot."""
-    kinds: dict[str, Kind] = {slot: getattr(plan, slot) for slot in DEVICE_SLOTS}
-    return [NeededKind(slot, kind.name, kind.since) for slot, kind in kinds.items()]
+    """One for each slot, each followed by the kinds among its hyperparameters."""
+    chosen: list[Kind] = [getattr(plan, slot) for slot in DEVICE_SLOTS]
+    every = [kind for one in chosen for kind in (one, *one.nested())]
+    return [NeededKind(kind.slot, kind.name, kind.since) for kind in every]
 
 
 def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
-    """The kinds of this source that a device lacks which reported `told`; one that reported none has those of 0.1."""
+    """The kinds of this source that a device lacks which reported `told`; one that reported none has those of 0.1.
+
+    So has one that reported no kinds of a slot that is nested in another.
+    """
     every = (
         NeededKind(registry.slot, name, kind.since)
-        for registry in (LOCAL, CODEC, PRIVACY, HELP)
+        for registry in (LOCAL, CODEC, PRIVACY, PERSONAL, HELP, DRIFT)
         for name, kind in registry.kinds.items()
     )
-    if not told:
-        return [kind for kind in every if kind.since != FIRST_RELEASE]
-    return [kind for kind in every if kind.name not in told.get(kind.slot, ())]
+    return [kind for kind in every if _is_lacked(kind, told)]
+
+
+def _is_lacked(kind: NeededKind, told: KindNames) -> bool:
+    if not told or (kind.slot in NESTED_SLOTS and kind.slot not in told):
+        return kind.since != FIRST_RELEASE
+    return kind.name not in told.get(kind.slot, ())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie_learning.help import MatchRules
 from coterie_learning.profile import Counts, Float64
+from coterie_learning.unmatched import Unfit
 
 _FEWEST = 64
 """Devices that memory is allocated for at first."""
@@ -40,6 +41,15 @@ class Match(NamedTuple):
     """Jensen-Shannon divergence of both devices' class shares, in bits."""
 
 
+class Wanted(NamedTuple):
+    """What a device in need tells of itself."""
+
+    counts: Counts
+    """Of its newest batches."""
+    troubled: Sequence[int]
+    """The classes that it asks for help with."""
+
+
 class NeighbourIndex:
     """The metadata of many devices as a matrix that is kept current, one column a device, for models of one kind.
 
@@ -56,7 +66,11 @@ class NeighbourIndex:
         """Sum of p·log2 p over the classes: the part of the divergence that depends on the device only."""
         self._error: NDArray[np.float32] = np.zeros(0, np.float32)
         self._serving: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._able: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._has_told: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """Of samples, however few."""
+        self._willing: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._well: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """Not drifting."""
 
     def __len__(self) -> int:
         return len(self._devices)
@@ -80,7 +94,9 @@ class NeighbourIndex:
         self._plogp[column] = _sum_plogp(prior)
         self._error[column] = neighbour.counts.error
         self._serving[column] = neighbour.serving
-        self._able[column] = neighbour.willing and not neighbour.drifting and bool(neighbour.counts.samples.any())
+        self._has_told[column] = bool(neighbour.counts.samples.any())
+        self._willing[column] = neighbour.willing
+        self._well[column] = not neighbour.drifting
 
     def remove(self, device: str) -> None:
         """Remove a device; nothing happens if it is unknown."""
@@ -94,35 +110,58 @@ class NeighbourIndex:
             self._columns[moved] = column
             for matrix in (self._prior, self._recall):
                 matrix[:, column] = matrix[:, last]
-            for vector in (self._plogp, self._error, self._serving, self._able):
-                vector[column] = vector[last]
+            self._plogp[column], self._error[column] = self._plogp[last], self._error[last]
+            self._serving[column] = self._serving[last]
+            for flags in (self._has_told, self._willing, self._well):
+                flags[column] = flags[last]
 
     def search(
-        self, prior: Float64, troubled: Sequence[int], rules: MatchRules, *, limit: int, exclude: Collection[str] = ()
+        self, wanted: Wanted, rules: MatchRules, *, limit: int, exclude: Collection[str] = ()
     ) -> tuple[Match, ...]:
-        """At most `limit` devices that can help one with class shares `prior` [classes], the best first.
+        """At most `limit` devices that can help one in need, the best first.
 
-        A device can help that is willing, not drifting, not busy and does well, over all and on each of the `troubled`
-        classes, and whose class shares are near enough. They are sorted by divergence, then by requests served, then by
-        name. `exclude` are the device that asks and those that were tried before.
+        A device can help that is willing, not drifting, not busy and does well, over all and on each of the troubled
+        classes, and whose class shares are near enough. It does well where it keeps the rules' limits and does better
+        than the device in need: how much of a task can be had right differs from task to task. They are sorted by
+        divergence, then by requests served, then by name. `exclude` are the device that asks and those tried before.
 
-        Raises ValueError where `prior` is of another number of classes.
+        Raises ValueError where the counts are of another number of classes.
         """
-        if prior.shape != (self._classes,):
-            raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
+        prior = self._prior_of(wanted)
         count = len(self._devices)
-        able = self._able[:count] & (self._error[:count] <= rules.helper_error)
-        able &= self._serving[:count] < rules.serves_at_once
-        able[[self._columns[device] for device in exclude if device in self._columns]] = False
+        able = self._told(exclude) & self._willing[:count] & self._well[:count]
+        able &= self._errs_less(wanted, rules) & (self._serving[:count] < rules.serves_at_once)
         candidates = np.flatnonzero(able)
-        for label in troubled:
+        for label, least in self._least_recall(wanted):
             # A comparison with NaN, the recall of a class that was not seen, is false.
-            candidates = candidates[self._recall[label, candidates] >= np.float32(rules.helper_recall)]
+            recall = self._recall[label, candidates]
+            candidates = candidates[(recall >= np.float32(rules.helper_recall)) & (recall > least)]
         divergence = self._divergence(prior, candidates)
         near = divergence <= rules.largest_divergence
         candidates, divergence = candidates[near], divergence[near]
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
+
+    def unfit(self, wanted: Wanted, rules: MatchRules, *, exclude: Collection[str] = ()) -> Unfit:
+        """Of the devices that cannot help one in need, how many for which reason: the first of those that apply.
+
+        Raises ValueError where the counts are of another number of classes.
+        """
+        prior, count = self._prior_of(wanted), len(self._devices)
+        left = self._told(exclude)
+        known, better = np.ones(count, np.bool_), self._errs_less(wanted, rules)
+        for label, least in self._least_recall(wanted):
+            recall = self._recall[label, :count]
+            known &= ~np.isnan(recall)
+            better &= (recall >= np.float32(rules.helper_recall)) & (recall > least)
+        near = np.zeros(count, np.bool_)
+        near[left] = self._divergence(prior, np.flatnonzero(left)) <= rules.largest_divergence
+        free = self._serving[:count] < rules.serves_at_once
+        found = []
+        for qualifies in (known, self._willing[:count], self._well[:count], better, near, free):
+            found.append(int((left & ~qualifies).sum()))
+            left &= qualifies
+        return Unfit(*found)
 
     def nearest(self, prior: Float64, *, limit: int, exclude: Collection[str] = ()) -> tuple[Match, ...]:
         """The `limit` devices whose class shares are most like `prior` [classes], whether they can help or not.
@@ -131,12 +170,32 @@ class NeighbourIndex:
         """
         if prior.shape != (self._classes,):
             raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
-        known = np.logical_or.reduce(self._prior[:, : len(self._devices)] > 0, axis=0)
-        known[[self._columns[device] for device in exclude if device in self._columns]] = False
-        candidates = np.flatnonzero(known)
+        candidates = np.flatnonzero(self._told(exclude))
         divergence = self._divergence(prior, candidates)
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
+
+    def _prior_of(self, wanted: Wanted) -> Float64:
+        prior = wanted.counts.prior()
+        if prior.shape != (self._classes,):
+            raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
+        return prior
+
+    def _told(self, exclude: Collection[str]) -> NDArray[np.bool_]:
+        """Which devices have samples and are not among `exclude`."""
+        told = self._has_told[: len(self._devices)].copy()
+        told[[self._columns[device] for device in exclude if device in self._columns]] = False
+        return told
+
+    def _errs_less(self, wanted: Wanted, rules: MatchRules) -> NDArray[np.bool_]:
+        """Which devices err as little over all as the rules and the device in need allow."""
+        allowed: NDArray[np.bool_] = self._error[: len(self._devices)] <= min(rules.helper_error, wanted.counts.error)
+        return allowed
+
+    def _least_recall(self, wanted: Wanted) -> list[tuple[int, np.float32]]:
+        """Of each troubled class, the share that the device in need finds itself; a helper finds more."""
+        own = np.nan_to_num(wanted.counts.recall()[list(wanted.troubled)]).astype(np.float32)
+        return list(zip(wanted.troubled, own, strict=True))
 
     def _best(self, candidates: NDArray[np.int64], divergence: NDArray[np.float32], limit: int) -> list[int]:
         """The first `limit` rows in the order of `search`; names are compared only where the rest ties at the limit."""
@@ -174,7 +233,9 @@ class NeighbourIndex:
         self._plogp = np.resize(self._plogp, grown)
         self._error = np.resize(self._error, grown)
         self._serving = np.resize(self._serving, grown)
-        self._able = np.resize(self._able, grown)
+        self._has_told = np.resize(self._has_told, grown)
+        self._willing = np.resize(self._willing, grown)
+        self._well = np.resize(self._well, grown)
 
 
 def _widened(matrix: NDArray[np.float32], columns: int) -> NDArray[np.float32]:

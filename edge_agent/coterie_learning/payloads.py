@@ -86,6 +86,10 @@ class CodedPayload(Payload):
         codes, scales = self.coded(name, start, stop)
         return np.multiply(codes, scales[:, None], dtype=np.float32).reshape(-1)
 
+    def largest_code(self, codes: NDArray[np.int8]) -> int:  # noqa: ARG002
+        """A magnitude that none of `codes` exceeds; looking costs time where scales are made so that they reach it."""
+        return LARGEST_CODE
+
     def extent(self) -> Extent:
         bound, squares = 0.0, []
         levels = np.empty(
@@ -95,7 +99,7 @@ class CodedPayload(Payload):
             for start, stop in row_spans(spec.shape, SPAN):
                 codes, scales = self.coded(spec.name, start, stop)
                 wide = scales.astype(np.float64)
-                bound = max(bound, LARGEST_CODE * float(wide.max()))
+                bound = max(bound, self.largest_code(codes) * float(wide.max()))
                 rows = levels[: codes.size].reshape(codes.shape)
                 rows[...] = codes
                 # Sums of float32, which is exact to four digits and more: norms are compared with their multiples.

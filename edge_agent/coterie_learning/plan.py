@@ -8,17 +8,20 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from coterie_learning import groups, merge, pace, rollout
+from coterie_learning import groups, merge, pace, rollout, selection
 from coterie_learning.codec import Codec
-from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
 from coterie_learning.groups import Groups
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry, Resources
 from coterie_learning.local import Local
 from coterie_learning.merge import Merge
 from coterie_learning.pace import Pace
+from coterie_learning.personal import Personal
 from coterie_learning.privacy import Privacy
 from coterie_learning.rollout import Rollout
+from coterie_learning.selection import Selection
+from coterie_learning.unknown_names import check_names
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason, Requirements
 from coterie_wire.errors import WireError
@@ -28,11 +31,13 @@ Document: TypeAlias = dict[str, object]
 """JSON: a plan, or a schema."""
 
 PACE = Registry("pace", pace, Pace)
+SELECTION = Registry("selection", selection, Selection)
 MERGE = Registry("merge", merge, Merge)
 GROUPS = Registry("groups", groups, Groups)
 ROLLOUT = Registry("rollout", rollout, Rollout)
 SLOTS: Mapping[str, Registry[Kind]] = {
-    registry.slot: registry for registry in (LOCAL, CODEC, PRIVACY, PACE, MERGE, HELP, GROUPS, ROLLOUT)
+    registry.slot: registry
+    for registry in (LOCAL, CODEC, PRIVACY, PACE, SELECTION, MERGE, PERSONAL, HELP, GROUPS, ROLLOUT)
 }
 """The registry of each slot, in the order in which plans are written."""
 PRESETS = Path(__file__).parent / "presets"
@@ -53,7 +58,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     privacy: Privacy
     requirements: Requirements
     pace: Pace
+    selection: Selection
     merge: Merge
+    personal: Personal
     help: Help
     groups: Groups
     rollout: Rollout
@@ -90,6 +97,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             help=self.help,
             local_training_every_s=between_s if holds_rounds else self.pace.rest_s(),
             spares_newest=holds_rounds and helps,
+            personal=self.personal,
         )
 
 
@@ -107,11 +115,14 @@ def parse_plan(raw: object) -> Plan:
 def read_plan(raw: object) -> Plan:
     """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
 
-    A slot that is left out has sgd, int8, sync, fed_avg, at_once or nothing; requirements have the defaults of their
-    fields. Whether its kinds work with one another is not looked at.
+    A slot that is left out has sgd, int8, sync, uniform, fed_avg, at_once or nothing; requirements have the defaults of
+    their fields. Whether its kinds work with one another is not looked at.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
+    check_names(raw, _Slots, of="plan")
+    if isinstance(raw, Mapping):
+        check_names(raw.get("requirements"), Requirements, of="requirements")
     try:
         slots = from_values(raw, _Slots)
     except msgspec.ValidationError as error:
@@ -122,7 +133,9 @@ def read_plan(raw: object) -> Plan:
         privacy=PRIVACY.parse(slots.privacy),
         requirements=slots.requirements,
         pace=PACE.parse(slots.pace),
+        selection=SELECTION.parse(slots.selection),
         merge=MERGE.parse(slots.merge),
+        personal=PERSONAL.parse(slots.personal),
         help=HELP.parse(slots.help),
         groups=GROUPS.parse(slots.groups),
         rollout=ROLLOUT.parse(slots.rollout),
@@ -162,7 +175,9 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     privacy: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     requirements: Requirements = Requirements()
     pace: object = msgspec.field(default_factory=lambda: {"kind": "sync"})
+    selection: object = msgspec.field(default_factory=lambda: {"kind": "uniform"})
     merge: object = msgspec.field(default_factory=lambda: {"kind": "fed_avg"})
+    personal: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     help: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})
     rollout: object = msgspec.field(default_factory=lambda: {"kind": "at_once"})

@@ -84,8 +84,15 @@ class ClassProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def counts(self, batches: int) -> Counts:
         """Of the newest `batches` batches, or of fewer where there are no more."""
+        return self._sum(self.batches[-batches:])
+
+    def before(self, batches: int) -> Counts:
+        """Of the batches that are older than the newest `batches`."""
+        return self._sum(self.batches[:-batches])
+
+    def _sum(self, chosen: tuple[BatchCounts, ...]) -> Counts:
         counts = Counts(np.zeros(self.classes, np.int64), np.zeros(self.classes, np.int64))
-        for batch in self.batches[-batches:]:
+        for batch in chosen:
             for found in batch:
                 counts.samples[found.label] += found.samples
                 counts.wrong[found.label] += found.wrong

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY
 from coterie_learning.teacher import Teacher
 from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Requirements
 from coterie_wire.messages import EXCHANGES, Problem, Refusal, Reply, Request, Wake
 from coterie_wire.version import PROTOCOL
 
-_REGISTRIES = (LOCAL, CODEC, PRIVACY, HELP)
+_REGISTRIES = (LOCAL, CODEC, PRIVACY, PERSONAL, HELP)
 _BESIDE: tuple[type[msgspec.Struct], ...] = (Manifest, Teacher, Requirements, Problem, Request, Reply, Refusal, Wake)
 """What travels, but not as the request or the reply of an exchange."""
 

@@ -10,7 +10,7 @@ from coterie_learning.merge import Merge, Note, ServerState
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.structs import from_json
 from coterie_wire.tensor_files import Source, TensorWriter, open_tensors
-from coterie_wire.tensors import Float32
+from coterie_wire.tensors import Float32, Tensors, check_finite, decode_tensors, read_header
 
 
 def remembers(merge: Merge) -> bool:
@@ -56,6 +56,21 @@ def read_state(source: Source, merge: Merge, parameters: Sequence[TensorSpec]) -
         return cast(Float32, stored.read(_name(kind, name), start, stop))
 
     return Remembered(read, from_json(stored.header.metadata["notes"].encode(), dict[str, Note]))
+
+
+def broadcast_state(content: bytes, parameters: Sequence[TensorSpec]) -> Mapping[str, Tensors]:
+    """On a device, the tensors of a state by what they are; none that are not complete for these parameters.
+
+    Raises WireError ``tensors.*``.
+    """
+    header = read_header(content)
+    wanted = {spec.name: spec for spec in parameters}
+    expected: list[TensorSpec] = []
+    kinds = sorted({name.partition("/")[0] for name in header.specs})
+    expected = [TensorSpec(_name(kind, spec.name), "float32", spec.shape) for kind in kinds for spec in wanted.values()]
+    found = decode_tensors(content, expected=tuple(expected))
+    check_finite(found)
+    return {kind: {name: cast(Float32, found[_name(kind, name)]) for name in wanted} for kind in kinds}
 
 
 def _name(kind: str, parameter: str) -> str:

@@ -11,7 +11,7 @@ from coterie_learning.exact_sum import LARGEST
 from coterie_learning.heads import output_layer, update_specs
 from coterie_learning.local import DELTA, Local
 from coterie_learning.payloads import Coded, Extent, Payload
-from coterie_learning.updates import split_update
+from coterie_learning.updates import decode_scalars, split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
@@ -37,11 +37,13 @@ class Contents(NamedTuple):
         statistics = split_update(source.read(0, begin), self.model).statistics
         expected = update_specs(self.model, self.local.scope(), classes)
         rest, payloads = source.part(begin, source.size_bytes), {}
-        for part in self.local.parts:
-            file = rest if part == self.local.parts[-1] else _first(rest)
+        for place, part in enumerate(self.local.parts):
+            file = rest if place + 1 == self.local.files() else _first(rest)
             rest = rest.part(file.size_bytes, rest.size_bytes)
             payloads[part] = self.codec.open(file, expected=expected)
-        return UpdateFile(self, payloads, statistics, classes)
+        names = self.local.scalars
+        scalars = decode_scalars(rest.read(0, rest.size_bytes), names) if names else {}
+        return UpdateFile(self, payloads, statistics, scalars, classes)
 
 
 def _first(source: Source) -> Source:
@@ -55,20 +57,32 @@ class UpdateFile:
     """An update that is open."""
 
     def __init__(
-        self, contents: Contents, payloads: Mapping[str, Payload], statistics: Tensors, classes: Sequence[int]
+        self,
+        contents: Contents,
+        payloads: Mapping[str, Payload],
+        statistics: Tensors,
+        scalars: Mapping[str, float],
+        classes: Sequence[int],
     ) -> None:
         self.statistics = statistics
         """The running statistics as the device measured them."""
+        self.scalars = scalars
+        """What its plan's `local` sends as one number each."""
         self._contents, self._payloads, self._classes = contents, payloads, list(classes)
         self._customised = output_layer(contents.model) if contents.local.scope().head == "seen" else ()
 
+    def compared(self) -> Mapping[str, float]:
+        """Of its scalars those that are compared with the others' of its cohort."""
+        return {name: self.scalars[name] for name in self._contents.local.compared}
+
     def extent(self) -> Extent:
-        """How large it is, all its parts together; looks at every number.
+        """How large it is, all its parts together, as its plan's `local` measures it; looks at every number.
 
         Raises OSError, or WireError ``tensors.malformed``, ``update.not_finite`` or ``update.out_of_range``.
         """
         extents = [payload.extent() for payload in self._payloads.values()]
-        extent = Extent(max(one.bound for one in extents), math.hypot(*(one.norm for one in extents)))
+        scale = self._contents.local.scale(self.scalars)
+        extent = Extent(max(one.bound for one in extents), math.hypot(*(one.norm for one in extents)) / scale)
         if extent.bound >= LARGEST:
             raise WireError("update.out_of_range", f"parameters differ by up to {extent.bound:g}, {LARGEST:g} or more")
         return extent

@@ -1,16 +1,18 @@
 """An update as bytes: what the codec made of each of its parts, after the running statistics if there are any.
 
 The first part is the difference of the parameters, and of most kinds the only one. Each part is a tensor file, whose
-header tells where the next begins. Statistics travel whole and in float32: they are few, and a variance that is rounded
-to zero ruins a model.
+header tells where the next begins; last come the numbers that belong to no parameter, if there are some. Statistics
+travel whole and in float32: they are few, and a variance that is rounded to zero ruins a model.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from coterie_learning.codec import check_update
-from coterie_wire.bundle import ModelSpec
+from coterie_learning.exact_sum import LARGEST_SCALAR
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encoded_bytes, file_bytes
@@ -45,6 +47,28 @@ def split_update(payload: bytes | memoryview, model: ModelSpec, *, parts: int = 
         rest = rest[end:]
     first, *others = (*encoded, rest)
     return Parts(statistics, first, tuple(others))
+
+
+def encode_scalars(scalars: Mapping[str, float]) -> bytes:
+    """Numbers by name as the last part of an update."""
+    return encode_tensors({name: np.asarray(scalar, np.float32) for name, scalar in scalars.items()})
+
+
+def decode_scalars(payload: bytes | memoryview, names: Sequence[str]) -> Mapping[str, float]:
+    """The numbers `names`, which are not negative.
+
+    Raises WireError ``update.malformed``, ``update.wrong_shape`` or ``update.out_of_range``.
+    """
+    try:
+        tensors = decode_tensors(payload, expected=tuple(TensorSpec(name, "float32", ()) for name in names))
+    except WireError as error:
+        raise WireError("update.malformed", f"numbers of the update: {error.detail}") from error
+    scalars = {name: float(tensor) for name, tensor in tensors.items()}
+    for name, scalar in scalars.items():
+        if not 0 <= scalar < LARGEST_SCALAR:  # NaN is none of both
+            detail = f"{name} is {scalar:g}; it goes from 0 to below {LARGEST_SCALAR:g}"
+            raise WireError("update.out_of_range", detail)
+    return scalars
 
 
 def _end_of_file(data: memoryview) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 import msgspec
 from msgspec import Meta
 
-from coterie_learning.drift.choice import AnyDriftState
+from coterie_learning.detectors import AnyDriftState
 from coterie_learning.help import WatchRules
 from coterie_learning.profile import ClassProfile, Counts, Int64, Whole, jensen_shannon
 
@@ -63,7 +63,16 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         resting = self.batches_quiet is not None and self.batches_quiet < rules.cool_down_batches
         if not self.drifting or resting:
             return ()
-        return self.recent(rules).troubled(below=rules.troubled_recall, samples=rules.troubled_samples)
+        return self.troubled(rules, samples=rules.troubled_samples)
+
+    def troubled(self, rules: WatchRules, *, samples: int) -> tuple[int, ...]:
+        """The classes of which the model finds far fewer than it usually finds of all samples.
+
+        What is usual, the batches before the newest say: a model that has half of all samples right does not fail on a
+        class of which it finds a quarter. Of a class there must be `samples` samples among the newest.
+        """
+        usual = 1 - self.profile.before(rules.recent_batches).error
+        return self.recent(rules).troubled(below=rules.troubled_recall * usual, samples=samples)
 
     def asked(self) -> Self:
         """The state after a help request."""

@@ -185,6 +185,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters and statistics, as `ModelSpec.version` lists them."""
     frozen: BlobRef | None = None
     """The tensors of `ModelSpec.frozen`, the same for all versions of a pair; None where there are none."""
+    server_state: BlobRef | UnsetType = UNSET
+    """What the platform's merge remembers beside the version, where a round's devices need it; else left out."""
 
 
 class SignedManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -34,6 +34,7 @@ CODES: Mapping[str, str] = {
     "update.out_of_range": "A parameter or a statistic of the update is too large to be summed with others exactly.",
     "update.damaged": "The stored update is no longer what was accepted, or can no longer be read.",
     "update.outlier": "The update is far larger than those of the other devices of its round.",
+    "update.outvoted": "The update lies far from those of the other devices of its round, and the merge left it out.",
     "state.damaged": "What an algorithm remembers from round to round was changed on the disk; it is forgotten.",
     "portion.unsupported": "The model has no parts of the kind that the plan lets helpers send.",
     "portion.malformed": "The portion does not hold whole trees over the model's features and classes.",

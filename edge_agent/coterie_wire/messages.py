@@ -25,6 +25,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.message import Count, Identifier, Message, Seconds
+from coterie_wire.personal import ReportPersonal
 from coterie_wire.structs import from_json
 from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.version import SPOKEN
@@ -218,6 +219,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "report-merged": Exchange(ReportMerged, Done),
     "give-verdict": Exchange(GiveVerdict, Done),
     "report-trial": Exchange(ReportTrial, Done),
+    "report-personal": Exchange(ReportPersonal, Done),
     "leave": Exchange(Leave, Done),
 }
 

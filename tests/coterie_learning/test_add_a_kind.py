@@ -21,13 +21,13 @@ import added
 from coterie_learning.plan import parse_plan, plan_schema
 from coterie_wire.errors import WireError
 
-share = plan_schema()["merge"]["trimmed_mean"]["$defs"]["TrimmedMean"]["properties"]["share"]
+share = plan_schema()["merge"]["winsorised_mean"]["$defs"]["WinsorisedMean"]["properties"]["share"]
 assert share["exclusiveMaximum"] == 0.5 and "either end" in share["description"], share
-assert parse_plan({"merge": {"kind": "trimmed_mean", "share": 0.2}}).merge.share == 0.2
+assert parse_plan({"merge": {"kind": "winsorised_mean", "share": 0.2}}).merge.share == 0.2
 try:
-    parse_plan({"merge": {"kind": "trimmed_mean", "share": 0.5}})
+    parse_plan({"merge": {"kind": "winsorised_mean", "share": 0.5}})
 except WireError as error:
-    assert error.code == "plan.invalid" and "trimmed_mean" in error.detail and "share" in error.detail
+    assert error.code == "plan.invalid" and "winsorised_mean" in error.detail and "share" in error.detail
 else:
     raise AssertionError("a share of one half was taken")
 """
@@ -38,8 +38,8 @@ def added(tmp_path: Path) -> Path:
     """A directory with the files of the page, and a module that puts the kind beside the others."""
     files = dict(FILE.findall(PAGE.read_text(encoding="utf-8")))
     assert set(files) == {
-        "edge_agent/coterie_learning/merge/trimmed_mean.py",
-        "tests/coterie_learning/merge/test_trimmed_mean.py",
+        "edge_agent/coterie_learning/merge/winsorised_mean.py",
+        "tests/coterie_learning/merge/test_winsorised_mean.py",
     }
     kinds = tmp_path / "kinds"
     kinds.mkdir()
@@ -63,10 +63,10 @@ def run(directory: Path, *arguments: str) -> str:
 
 def test_the_kind_passes_its_test_and_the_laws_of_every_merge(added: Path) -> None:
     laws = ROOT / "tests/coterie_learning/merge/test_every_merge.py"
-    own = added / "test_trimmed_mean.py"
+    own = added / "test_winsorised_mean.py"
     told = run(added, "-m", "pytest", "-p", "added", "-p", "no:cacheprovider", "-v", str(laws), str(own))
-    assert "test_the_order_of_updates_changes_no_bit[trimmed_mean] PASSED" in told
-    assert "::test_the_extremes_are_dropped PASSED" in told
+    assert "test_the_order_of_updates_changes_no_bit[winsorised_mean] PASSED" in told
+    assert "::test_the_extremes_are_pulled_in PASSED" in told
 
 
 def test_plans_take_it_and_its_form_is_drawn(added: Path) -> None:

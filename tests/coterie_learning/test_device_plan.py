@@ -8,7 +8,7 @@ import pytest
 import coterie_learning.help
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
-from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY, DevicePlan, parse_device_plan
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan, parse_device_plan
 from coterie_learning.drift.page_hinkley import PageHinkley
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.help.none import NoHelp
@@ -20,14 +20,14 @@ from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
 from tests.contract.samples import DEVICE_PLAN
 
-REGISTRIES: tuple[Registry[Kind], ...] = (LOCAL, CODEC, PRIVACY, HELP)
+REGISTRIES: tuple[Registry[Kind], ...] = (LOCAL, CODEC, PRIVACY, PERSONAL, HELP)
 every_registry = pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.slot)
 
 
 @every_registry
 def test_a_registry_finds_every_module_of_its_slot(registry: Registry[Kind]) -> None:
     package = Path(coterie_learning.help.__file__).parents[1] / registry.slot
-    assert registry.kinds.keys() == {path.stem for path in package.glob("*.py")} - {"__init__"}
+    assert registry.kinds.keys() == {path.stem for path in package.glob("[!_]*.py")}
 
 
 @every_registry

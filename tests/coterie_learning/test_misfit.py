@@ -50,9 +50,36 @@ def test_a_misfit_is_none_or_a_reason(
 @pytest.mark.parametrize(("slot", "kind"), KINDS)
 def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
     choice = {slot: {"kind": kind.__struct_config__.tag}}
-    others: list[Mapping[str, object]] = [{}, {"merge": {"kind": "distill"}, "local": {"kind": "distill"}}]
+    if kind.half_of is not None:
+        halves = {half: SLOTS[half].kinds.values() for half in ("local", "merge")}
+        choice = {
+            half: {"kind": other.__struct_config__.tag}
+            for half, others in halves.items()
+            for other in others
+            if other.half_of == kind.half_of
+        }
+    others: list[Mapping[str, object]] = [
+        {},
+        {"pace": {"kind": "sync", "min_updates": 5}},
+        {"merge": {"kind": "distill"}, "local": {"kind": "distill"}},
+    ]
     misfits = [list(read_plan({**other, **choice}).misfits(classifier(), EVERYTHING)) for other in others]
     assert [] in misfits
+
+
+@pytest.mark.parametrize("kinds", [{"local": {"kind": "scaffold"}}, {"merge": {"kind": "scaffold"}}])
+def test_half_an_algorithm_is_refused(kinds: Mapping[str, object]) -> None:
+    with pytest.raises(WireError, match="SCAFFOLD is a kind of local and a kind of merge"):
+        parse_plan(kinds)
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "fed_dyn"])
+def test_what_both_sides_remember_takes_no_stale_updates(algorithm: str) -> None:
+    halves = {"local": {"kind": algorithm}, "merge": {"kind": algorithm}}
+    with pytest.raises(WireError, match="take pace sync"):
+        parse_plan({**halves, "pace": {"kind": "buffered"}})
+    parse_plan(halves)
+    parse_plan({"local": {"kind": "fed_nova"}, "merge": {"kind": "fed_nova"}, "pace": {"kind": "buffered"}})
 
 
 @pytest.mark.parametrize("name", presets())
@@ -76,6 +103,9 @@ def test_presets_fit_a_classifier_with_everything(name: str) -> None:
             "plan.needs_unlike_models",
         ),
         ({"groups": {"kind": "affinity"}}, None, None, "groups", "plan.needs_outputs"),
+        ({"codec": {"kind": "top_k"}, "merge": {"kind": "median"}}, None, None, "codec", "plan.too_coarse"),
+        ({"codec": {"kind": "one_bit"}, "merge": {"kind": "distill"}}, None, None, "codec", "plan.too_coarse"),
+        ({"codec": {"kind": "sparse_levels"}, "help": {"kind": "cartel"}}, None, None, "codec", "plan.too_coarse"),
         (
             {"rollout": {"kind": "canary"}, "merge": {"kind": "distill"}},
             None,

@@ -65,7 +65,19 @@ def test_what_does_not_fit_is_refused(raw: object, code: str) -> None:
 
 def test_the_schema_names_every_slot_and_kind() -> None:
     schema = plan_schema()
-    assert sorted(schema) == ["codec", "groups", "help", "local", "merge", "pace", "privacy", "requirements", "rollout"]
+    assert sorted(schema) == [
+        "codec",
+        "groups",
+        "help",
+        "local",
+        "merge",
+        "pace",
+        "personal",
+        "privacy",
+        "requirements",
+        "rollout",
+        "selection",
+    ]
     assert all(schema[slot].keys() == registry.kinds.keys() for slot, registry in SLOTS.items())
 
 

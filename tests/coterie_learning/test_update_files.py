@@ -11,6 +11,8 @@ import pytest
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.codec.one_bit import OneBit
+from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.fold import Counted, fold_in_memory
 from coterie_learning.heads import pick, place
 from coterie_learning.local import DELTA, Local
@@ -36,7 +38,7 @@ MODEL = ModelSpec.of_classifier(
     ),
     head=Head("weight", "bias"),
 )
-CODECS = (Float32Codec(), Int8())
+CODECS = (Float32Codec(), Int8(), OneBit(), SparseLevels(step=1))
 
 
 def numbers(seed: int) -> dict[str, np.ndarray]:

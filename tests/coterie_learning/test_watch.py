@@ -61,6 +61,18 @@ def test_drift_without_a_troubled_class_asks_for_nothing() -> None:
     assert watch.asks_for(CARTEL) == ()
 
 
+def test_a_class_is_troubled_by_what_the_model_usually_has_right() -> None:
+    """Of class 2 a third is found: too little for a model that usually has all right, not for one that has half."""
+    third = np.where(np.arange(20) < 16, NEW, 0)
+    for usually, troubled in ((1.0, (2,)), (0.5, ())):
+        watch = begin_watch(CARTEL, 3)
+        for _ in range(4):
+            watch = watch.observe(CARTEL, OLD, np.where(np.arange(20) < 20 * usually, OLD, 2))
+        for _ in range(2):
+            watch = watch.observe(CARTEL, NEW, third)
+        assert watch.troubled(CARTEL, samples=3) == troubled
+
+
 def test_an_alarm_that_sounds_once_lasts_for_the_recent_batches() -> None:
     cartel = msgspec.structs.replace(CARTEL, detector=PageHinkley(threshold=3.0))
     watch = begin_watch(cartel, 3)

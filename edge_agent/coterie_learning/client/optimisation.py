@@ -1,14 +1,14 @@
 """Optimisation steps: the samples and graph inputs of each step, and the tensors of a checkpoint."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from coterie_learning.client.order import batch_ids
-from coterie_learning.local import StepScalars
+from coterie_learning.local import GRADIENT_RATE, Local
 from coterie_learning.random import step_seed
-from coterie_wire.bundle import ModelSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, PER_PARAMETER, carried, length_axes, version_names
 from coterie_wire.tensors import Array, Float32, Tensors, check_finite, decode_tensors, encode_tensors
 
@@ -69,7 +69,7 @@ class Optimisation:
         *,
         inputs: Mapping[str, Tensors],
         train: Sequence[int],
-        scalars: Callable[[int], StepScalars],
+        local: Local,
         seed: int,
         frozen: frozenset[str] = frozenset(),
     ) -> None:
@@ -77,7 +77,7 @@ class Optimisation:
 
         A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start.
         """
-        self._model, self._train, self._scalars, self._seed = model, train, scalars, seed
+        self._model, self._train, self._local, self._seed = model, train, local, seed
         self._roles = version_names(model)
         self._carried = [tensor.name for tensor in carried(model)]
         fixed: dict[str, Array] = {
@@ -90,11 +90,16 @@ class Optimisation:
         begin = {role: start[name] for name, role in self._roles.items()}
         begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.optimiser_state})
         self._steps = open_steps(begin, fixed, frozen=frozenset(self._roles[name] for name in frozen))
+        self._gradients: list[Tensors] = []
+        """Of the step that is under way, where a step has several."""
+        self._begun: Tensors = {}
+        """Where it began."""
         self.steps_done = 0
 
     def batch_ids(self) -> list[int]:
         """The numbers of the samples that the next step trains on."""
-        return batch_ids(self._train, seed=self._seed, step=self.steps_done, batch_size=self._model.batch_size)
+        number = self._local.batch(self.steps_done)
+        return batch_ids(self._train, seed=self._seed, step=number, batch_size=self._model.batch_size)
 
     def step(self, batch: Batch, teacher: Float32 | None = None) -> None:
         """One step; `teacher` [samples of the batch, *output] are a teacher's probabilities.
@@ -108,27 +113,55 @@ class Optimisation:
             feeds["teacher"] = filled
         if not np.isfinite(self._steps.run(feeds)):
             raise Diverged(self.steps_done)
-        self._steps.advance()
+        if self._local.runs() == 1:
+            self._steps.advance()
+        else:
+            self._move()
         self.steps_done += 1
 
     def parameters(self) -> Tensors:
-        """The tensors of a version, parameters and statistics, after the steps done."""
-        return {name: self._steps.read(role) for name, role in self._roles.items()}
+        """The tensors of a version, parameters and statistics, after the last step that is complete."""
+        return {**{name: self._steps.read(role) for name, role in self._roles.items()}, **self._begun}
 
     def save(self) -> bytes:
-        """Parameters, statistics and optimiser state, as safetensors."""
-        return encode_tensors({name: self._steps.read(name) for name in self._carried})
+        """Parameters, statistics and optimiser state, and the step under way, as safetensors."""
+        under_way = [self._begun, *self._gradients] if self._gradients else []
+        return encode_tensors(
+            {name: self._steps.read(name) for name in self._carried}
+            | {f"{place}/{name}": tensor for place, one in enumerate(under_way) for name, tensor in one.items()}
+        )
 
     def restore(self, saved: bytes, *, steps_done: int) -> None:
         """Continue from what `save` returned after `steps_done` steps. Raises WireError ``tensors.*``."""
-        tensors = decode_tensors(saved, expected=carried(self._model))
+        specs, parameters = carried(self._model), self._model.parameters
+        done = steps_done % self._local.runs()
+        places = range(done + 1) if done else ()
+        beside = [TensorSpec(f"{place}/{spec.name}", "float32", spec.shape) for place in places for spec in parameters]
+        tensors = decode_tensors(saved, expected=(*specs, *beside))
         check_finite(tensors)
-        self._steps.write({name: cast(Float32, tensor) for name, tensor in tensors.items()})
+        self._steps.write({spec.name: cast(Float32, tensors[spec.name]) for spec in specs})
+        under_way: list[Tensors] = [
+            {spec.name: cast(Float32, tensors[f"{place}/{spec.name}"]) for spec in parameters} for place in places
+        ]
+        self._begun, self._gradients = (under_way[0], under_way[1:]) if under_way else ({}, [])
         self.steps_done = steps_done
+
+    def _move(self) -> None:
+        """Use the latest run for its gradient, and go where the kind wants to take the next, or the step to end."""
+        roles = {spec.name: self._roles[spec.name] for spec in self._model.parameters}
+        here = {name: self._steps.read(role) for name, role in roles.items()}
+        self._begun = self._begun or here
+        self._steps.advance()
+        rate = np.float32(GRADIENT_RATE)
+        self._gradients.append({name: (here[name] - self._steps.read(role)) / rate for name, role in roles.items()})
+        moved = self._local.move(self._begun, self._gradients)
+        self._steps.write({roles[name]: tensor for name, tensor in moved.items()})
+        if len(self._gradients) == self._local.runs():
+            self._begun, self._gradients = {}, []
 
     def _feeds(self, batch: Batch) -> dict[str, Array]:
         model = self._model
-        scalars = self._scalars(self.steps_done).scalars(model.scalars, step=self.steps_done)
+        scalars = self._local.weights(self.steps_done).scalars(model.scalars, step=self.steps_done)
         feeds: dict[str, Array] = {
             model.target.name: batch.target,
             "sample_weight": batch.sample_weight,
@@ -139,5 +172,5 @@ class Optimisation:
             # No teacher gives probabilities for sequences: zeros, as long as the batch.
             feeds["teacher"] = np.zeros((*batch.target.shape, model.output.shape[-1]), dtype=np.float32)
         if model.seeded:
-            feeds["seed"] = np.asarray(step_seed(self._seed, self.steps_done), dtype=np.int64)
+            feeds["seed"] = np.asarray(step_seed(self._seed, self._local.batch(self.steps_done)), dtype=np.int64)
         return feeds

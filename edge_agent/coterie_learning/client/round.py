@@ -1,11 +1,11 @@
 """One device's part in one round: from what it received to its update."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coterie_learning.client.optimisation import OpenSteps, Optimisation
-from coterie_learning.client.order import SampleSplit, split
+from coterie_learning.client.order import SampleSplit, split, steps_per_epoch
 from coterie_learning.client.part import TrainedPart
 from coterie_learning.client.start import KeptPortion, with_portions
 from coterie_learning.client.training import Checkpoint, Training
@@ -35,6 +35,10 @@ class Given:
     """The device's personal parameters, where it has some."""
     portions: Sequence[KeptPortion] = ()
     """The portions it has kept since its last accepted update, oldest first."""
+    server: Mapping[str, Tensors] = field(default_factory=dict)
+    """Of the state beside the version what devices get; see `coterie_learning.merge.Merge.sends`."""
+    round: int = 0
+    """The round's number in its federation."""
 
 
 class Result(NamedTuple):
@@ -57,18 +61,28 @@ class ClientRound:
         self.begun = self._part.begin(given.received)
         """The version's parameters and statistics for the part of the model that the device trains."""
         parts = parts_of(given.ids, local)
-        broadcast = Broadcast({spec.name: self.begun[spec.name] for spec in model.parameters})
+        self._broadcast = Broadcast(
+            {spec.name: self.begun[spec.name] for spec in model.parameters}, given.server, given.round
+        )
         optimisation = Optimisation(
             open_steps,
             model,
             self._start(),
-            inputs=local.begin(broadcast, given.states.get(LOCAL, NO_STATE)),
+            inputs=local.begin(self._broadcast, given.states.get(LOCAL, NO_STATE)),
             train=parts.train,
-            scalars=local.weights,
+            local=local,
             seed=given.seed,
             frozen=self._part.frozen(),
         )
-        self.training = Training(model, local, optimisation, parts, self._part.classes)
+        self.training = Training(
+            model,
+            optimisation,
+            parts,
+            steps_total=local.steps_wanted(steps_per_epoch(len(parts.train), model.batch_size)),
+            stopping=local.stopping(),
+            classes=self._part.classes,
+            judged_first=self.begun if local.needs_loss() else None,
+        )
         if checkpoint is not None:
             self.training.resume(checkpoint)
 
@@ -84,6 +98,8 @@ class ClientRound:
             steps=done,
             seed=given.seed,
             classes=self._part.classes,
+            broadcast=self._broadcast,
+            loss=self.training.loss_before,
         )
         return Result(update, min(len(self.training.parts.train), done * given.model.batch_size))
 
@@ -94,7 +110,7 @@ class ClientRound:
     def _start(self) -> Tensors:
         """The personal model, where the plan continues from it; else the received version with the portions kept."""
         given = self._given
-        if given.plan.local.is_personal() and given.personal is not None:
+        if given.plan.local.trains_personal_model() and given.personal is not None:
             return self._part.go_on(given.personal, given.received)
         return self._part.begin(with_portions(given.received, given.model, given.portions, given.seen))
 
@@ -132,11 +148,13 @@ def local_training(
         start,
         inputs=local.begin(Broadcast({spec.name: start[spec.name] for spec in model.parameters}), NO_STATE),
         train=parts.train,
-        scalars=local.weights,
+        local=local,
         seed=seed,
         frozen=part.frozen(),
     )
-    return Training(model, local, optimisation, parts, part.classes, stops_early=stops_early)
+    stopping = local.stopping() if stops_early else None
+    steps_total = local.steps_wanted(steps_per_epoch(len(parts.train), model.batch_size))
+    return Training(model, optimisation, parts, steps_total, stopping, classes=part.classes)
 
 
 def _part(given: Given, checkpoint: Checkpoint | None) -> TrainedPart:

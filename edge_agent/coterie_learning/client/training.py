@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie_learning.client.optimisation import Batch, Optimisation
 from coterie_learning.client.order import SampleSplit, steps_per_epoch
-from coterie_learning.local import Local
+from coterie_learning.local import Stopping
 from coterie_learning.stopping import Watched, is_over, judge_epoch
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensors
@@ -42,6 +42,8 @@ class Progress(msgspec.Struct, frozen=True):
     """The classes of the device's output layer, where the plan customises it."""
     watched: Watched = Watched()
     """The state of early stopping."""
+    loss_before: float | None = None
+    """The loss of what is judged first, once it is known."""
 
 
 class Checkpoint(NamedTuple):
@@ -59,12 +61,19 @@ class Training:
     """One training between two steps."""
 
     model: ModelSpec
-    local: Local
     optimisation: Optimisation
     parts: SampleSplit
+    steps_total: int
+    """The number of steps if nothing ends training early."""
+    stopping: Stopping | None
+    """When it ends early, and which epoch it keeps; None: it goes on to the last epoch and keeps that."""
+    judges_start: bool = False
+    """Whether what it starts from is evaluated too, and kept where no epoch is better."""
     classes: tuple[int, ...] = ()
-    stops_early: bool = True
-    """Whether the plan's early stopping applies: between rounds a batch is too small to hold samples back from."""
+    judged_first: Tensors | None = None
+    """The version whose loss over the training samples is wanted before the first step, if any."""
+    loss_before: float | None = field(default=None, init=False)
+    """That loss, once it is known."""
     _watched: Watched = field(default_factory=Watched)
     _best: bytes | None = None
     _is_enough: bool = False
@@ -73,17 +82,15 @@ class Training:
     def steps_done(self) -> int:
         return self.optimisation.steps_done
 
-    @property
-    def steps_total(self) -> int:
-        """The number of steps if nothing ends training early."""
-        return self.local.epochs_wanted() * self._epoch
-
     def wanted(self) -> Wanted | None:
         """What is needed next; None when training has ended."""
-        stopping = self.local.stopping() if self.stops_early else None
-        if self._is_enough or (stopping is not None and is_over(self._watched, stopping)):
+        if self._is_first():
+            assert self.judged_first is not None
+            return Judge(self.judged_first, self.parts.train)
+        if self._is_enough or (self.stopping is not None and is_over(self._watched, self.stopping)):
             return None
-        if stopping is not None and self.steps_done >= (self._watched.epochs + 1) * self._epoch:
+        judged = self._watched.epochs - self.judges_start
+        if self.stopping is not None and self.steps_done >= (judged + 1) * self._epoch:
             return Judge(self.optimisation.parameters(), self.parts.held_out)
         if self.steps_done >= self.steps_total:
             return None
@@ -98,9 +105,11 @@ class Training:
 
     def judged(self, wanted: Judge, loss: float) -> None:
         """The loss that was wanted."""
-        stopping = self.local.stopping()
-        assert stopping is not None, "epochs are judged where training may stop early"
-        found = judge_epoch(self._watched, loss, stopping)
+        if self._is_first():
+            self.loss_before = loss
+            return
+        assert self.stopping is not None, "epochs are judged where training may stop early"
+        found = judge_epoch(self._watched, loss, self.stopping)
         self._watched = found.watched
         if found.is_best:
             self._best = encode_tensors(dict(wanted.parameters))
@@ -118,13 +127,18 @@ class Training:
 
     def checkpoint(self) -> Checkpoint:
         """The current state."""
-        progress = Progress(self.steps_done, self.classes, self._watched)
+        progress = Progress(self.steps_done, self.classes, self._watched, self.loss_before)
         return Checkpoint(progress, self.optimisation.save(), self._best)
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Resume from `progress`. Raises WireError ``tensors.*``."""
         self.optimisation.restore(checkpoint.tensors, steps_done=checkpoint.progress.steps_done)
         self._watched, self._best = checkpoint.progress.watched, checkpoint.best
+        self.loss_before = checkpoint.progress.loss_before
+
+    def _is_first(self) -> bool:
+        """Whether the loss before the first step is still to be found."""
+        return self.judged_first is not None and self.loss_before is None
 
     @property
     def _epoch(self) -> int:

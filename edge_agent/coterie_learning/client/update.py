@@ -1,16 +1,17 @@
 """From trained parameters to the uploaded bytes and the new device states. Pure functions."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import NO_STATE, State, States
-from coterie_learning.heads import pick, place
+from coterie_learning.heads import pick, place, update_specs
 from coterie_learning.local import Broadcast, Trained
 from coterie_learning.random import step_seed
-from coterie_learning.updates import join_update
+from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
 from coterie_wire.tensors import Float32, Tensors
@@ -37,8 +38,13 @@ def make_update(
     steps: int,
     seed: int,
     classes: tuple[int, ...] = (),
+    broadcast: Broadcast | None = None,
+    loss: float | None = None,
 ) -> Update:
-    """The parts that the plan's `local` computes, plus the codec's residual of the last accepted update.
+    """The parts that the plan's `local` computes, plus what the codec lost of the last accepted update.
+
+    `received` and `trained` are tensors of versions; `broadcast` is what came with the former, and `loss` is its own,
+    where the kind wants to know it.
 
     The residual is added before the privacy kind is applied, so that its guarantee covers all that is uploaded except
     the running statistics, which are sent unchanged. Only what the plan trains is uploaded: `classes` are those whose
@@ -47,12 +53,11 @@ def make_update(
     Raises WireError ``update.not_finite`` or ``plan.no_head``.
     """
     scope, local = plan.local.scope(), plan.local
-    ended = local.end(
-        Broadcast(_parameters(received, model)),
-        Trained(_parameters(trained, model), steps),
-        states.get(LOCAL, NO_STATE),
-    )
-    lost = _lost(states.get(CODEC, NO_STATE), local.parts, model.parameters)
+    given = broadcast or Broadcast(_parameters(received, model))
+    done = Trained(_parameters(trained, model), steps, loss)
+    ended = local.end(given, done, states.get(LOCAL, NO_STATE))
+    feeds_back = plan.codec.feeds_back()
+    lost = _lost(states.get(CODEC, NO_STATE), local.parts, model.parameters) if feeds_back else None
     picked: dict[str, Float32] = {}
     for part in local.parts:
         whole = ended.parts[part]
@@ -66,9 +71,19 @@ def make_update(
         named = {name.removeprefix(f"{part}."): protected[name] for name in picked if name.startswith(f"{part}.")}
         encoded = plan.codec.encode(named, seed=seed if index == 0 else step_seed(seed, index))
         payloads.append(encoded.payload)
-        residual.update(_called(part, place(encoded.residual, model, scope, classes)))
+        if feeds_back:
+            residual.update(_called(part, place(encoded.residual, model, scope, classes)))
+
+    @cache
+    def sent() -> Mapping[str, Tensors]:
+        specs = update_specs(model, scope, classes)
+        decoded = (plan.codec.decode(payload, expected=specs) for payload in payloads)
+        return {part: place(one, model, scope, classes) for part, one in zip(local.parts, decoded, strict=True)}
+
+    state = local.remember(ended, sent)
+    scalars = [encode_scalars({name: ended.scalars[name] for name in local.scalars})] if local.scalars else []
     statistics = {spec.name: trained[spec.name] for spec in gathered(model)}
-    return Update(join_update(statistics, *payloads), {LOCAL: ended.state, CODEC: State(residual)})
+    return Update(join_update(statistics, *payloads, *scalars), {LOCAL: state, CODEC: State(residual)})
 
 
 def _parameters(tensors: Tensors, model: ModelSpec) -> Tensors:

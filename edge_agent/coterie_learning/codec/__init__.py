@@ -2,16 +2,23 @@
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
 
-from coterie_learning.kinds import Kind
+from coterie_learning.kinds import Kind, Resources
 from coterie_learning.payloads import Payload
-from coterie_wire.bundle import TensorSpec
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import InMemory, Source, TensorFile, open_tensors
-from coterie_wire.tensors import Array, Tensors, check_finite, check_specs, encode_tensors
+from coterie_wire.tensors import Array, Tensors, check_finite, check_specs, encode_tensors, planned_file
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
+
+ALONE = frozenset({"columns", "models"})
+"""What merges read that look at each update by itself, see `coterie_learning.merge.Merge.reads`."""
 
 
 class Encoded(NamedTuple):
@@ -19,6 +26,15 @@ class Encoded(NamedTuple):
 
     payload: bytes
     residual: Tensors
+
+
+class PayloadBytes(NamedTuple):
+    """How large the payloads of a codec are, with everything counted."""
+
+    least: int
+    usual: int
+    """Where `least` and `most` differ: by measurements of real updates."""
+    most: int
 
 
 class Codec(Kind, frozen=True):
@@ -30,6 +46,24 @@ class Codec(Kind, frozen=True):
 
     summable: ClassVar[bool] = False
     """Whether its payloads are `CodedPayload`, so that weighted sums of updates are sums of integers."""
+    coarse: ClassVar[bool] = False
+    """Whether one payload says little of a number, so that only means, over devices or rounds, come near the truth."""
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
+        """A coarse codec works only where updates are summed, and not between devices."""
+        if not self.coarse:
+            return None
+        if plan.help.rules() is not None:
+            sentence = "what devices send each other would be too coarse; take float32, int8 or int4 where they help"
+            return Reason("plan.too_coarse", sentence)
+        if plan.merge.reads in ALONE:
+            sentence = f"merge {plan.merge.name} looks at each update by itself, which it makes too coarse for that"
+            return Reason("plan.too_coarse", f"{sentence}; take float32, int8 or int4")
+        return None
+
+    def feeds_back(self) -> bool:
+        """Whether the device adds what the encoding has lost to its next update."""
+        return True
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:
         """`update` as safetensors bytes; the same update and seed give the same bytes.
@@ -38,9 +72,17 @@ class Codec(Kind, frozen=True):
         """
         raise NotImplementedError
 
-    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-        """The tensors of a payload that encodes tensors of the specs `expected`."""
+    def stored(self, expected: tuple[TensorSpec, ...], stated: Mapping[str, TensorSpec] = {}) -> tuple[TensorSpec, ...]:
+        """The tensors of a payload that encodes tensors of the specs `expected`.
+
+        `stated` are those that a payload says it has: lengths that follow from no shape are taken from there.
+        """
         raise NotImplementedError
+
+    def payload_bytes(self, expected: tuple[TensorSpec, ...]) -> PayloadBytes:
+        """The size of a payload that encodes tensors of the specs `expected`, before there is one."""
+        size_bytes = planned_file(self.stored(expected), self.metadata()).size_bytes
+        return PayloadBytes(size_bytes, size_bytes, size_bytes)
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:
         """A reader of the payload, whose tensor names, dtypes and shapes have been checked.
@@ -59,11 +101,11 @@ class Codec(Kind, frozen=True):
             stored = open_tensors(source)
         except WireError as error:
             raise WireError("update.malformed", error.detail) from error
-        settings = msgspec.json.encode(self).decode()
-        if stored.header.metadata != {"codec": settings}:
-            raise WireError("update.wrong_codec", f"the payload says {stored.header.metadata}, expected {settings}")
+        found, wanted = stored.header.metadata, self.metadata()
+        if found != wanted:
+            raise WireError("update.wrong_codec", f"the payload says {found}, expected {wanted}")
         try:
-            check_specs(stored.header, self.stored(expected))
+            check_specs(stored.header, self.stored(expected, stored.header.specs))
         except WireError as error:
             raise WireError("update.wrong_shape", error.detail) from error
         return self.payload(stored, expected)
@@ -82,7 +124,11 @@ class Codec(Kind, frozen=True):
 
     def pack(self, tensors: Mapping[str, Array]) -> bytes:
         """What `encode` made of an update, marked with this codec's name and settings."""
-        return encode_tensors(tensors, {"codec": msgspec.json.encode(self).decode()})
+        return encode_tensors(tensors, self.metadata())
+
+    def metadata(self) -> Mapping[str, str]:
+        """What a payload says of itself."""
+        return {"codec": msgspec.json.encode(self).decode()}
 
 
 def check_update(update: Tensors) -> None:

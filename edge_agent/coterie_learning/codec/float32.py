@@ -1,5 +1,6 @@
 """The update as it is, four bytes a parameter: the yardstick of the other codecs."""
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
@@ -18,7 +19,11 @@ class Float32Codec(Codec, frozen=True, tag="float32"):
         check_update(update)
         return Encoded(self.pack(update), {name: np.zeros_like(tensor) for name, tensor in update.items()})
 
-    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    def stored(
+        self,
+        expected: tuple[TensorSpec, ...],
+        stated: Mapping[str, TensorSpec] = {},  # noqa: ARG002 - all lengths follow from shapes
+    ) -> tuple[TensorSpec, ...]:
         return expected
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:

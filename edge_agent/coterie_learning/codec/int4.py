@@ -6,6 +6,7 @@ returned, to be added to the device's next update (error feedback: Karimireddy e
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
@@ -55,7 +56,11 @@ class Int4(Codec, frozen=True, tag="int4"):
         scales = joined_scales({name: one.scales for name, one in rounded.items()})
         return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})
 
-    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    def stored(
+        self,
+        expected: tuple[TensorSpec, ...],
+        stated: Mapping[str, TensorSpec] = {},  # noqa: ARG002 - all lengths follow from shapes
+    ) -> tuple[TensorSpec, ...]:
         scales = scale_places(expected, self.granularity).scales
         codes = (TensorSpec(f"code.{spec.name}", "uint8", ((_size(spec) + 1) // 2,)) for spec in expected)
         return (*codes, TensorSpec(SCALE, "float32", (scales,)))

@@ -5,6 +5,7 @@ the device's next update (error feedback: Seide et al. 2014, doi 10.21437/Inters
 arXiv 1901.09847, Algorithm 2).
 """
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, cast
 
 from msgspec import Meta
@@ -51,7 +52,11 @@ class Int8(Codec, frozen=True, tag="int8"):
         scales = joined_scales({name: one.scales for name, one in rounded.items()})
         return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})
 
-    def stored(self, expected: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    def stored(
+        self,
+        expected: tuple[TensorSpec, ...],
+        stated: Mapping[str, TensorSpec] = {},  # noqa: ARG002 - all lengths follow from shapes
+    ) -> tuple[TensorSpec, ...]:
         scales = scale_places(expected, self.granularity).scales
         codes = (TensorSpec(f"code.{spec.name}", "int8", spec.shape) for spec in expected)
         return (*codes, TensorSpec(SCALE, "float32", (scales,)))

@@ -15,7 +15,9 @@ class Observed(NamedTuple):
 
 
 class DriftState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="detector"):
-    """A detector's state with its settings, so that a stored one continues unchanged."""
+    """A detector's state with its settings, so that a stored one continues unchanged; it has its detector's tag."""
+
+    settings: "Detector"
 
     def observe(self, wrong: int, samples: int) -> Observed:
         """The state after a batch of `samples`, of which the model had `wrong` before it trained on them.

@@ -6,7 +6,7 @@ the same whatever the kind.
 
 from typing import Protocol
 
-from coterie_learning.drift.choice import AnyDetector
+from coterie_learning.detectors import AnyDetector
 from coterie_learning.kinds import Kind
 from coterie_learning.portions.rules import PortionRules
 
@@ -40,7 +40,8 @@ class WatchRules(Protocol):
 
     @property
     def troubled_recall(self) -> float:
-        """Share of a class's samples found, below which the device asks for help with the class."""
+        """Share of a class's samples found, below which the device asks for help with the class: for a model that
+        usually has all samples right, and lower in proportion for one that does not."""
 
     @property
     def troubled_samples(self) -> int:
@@ -56,11 +57,11 @@ class MatchRules(Protocol):
 
     @property
     def helper_recall(self) -> float:
-        """Least share that a helper finds of each class that help is asked for."""
+        """Least share that a helper finds of each class that help is asked for; more than the device that asks."""
 
     @property
     def helper_error(self) -> float:
-        """Largest error rate of a helper over all classes."""
+        """Largest error rate of a helper over all classes; not above that of the device that asks."""
 
     @property
     def serves_at_once(self) -> int:

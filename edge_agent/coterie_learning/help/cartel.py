@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from coterie_learning.drift.choice import AnyDetector
-from coterie_learning.drift.window import Window
+from coterie_learning.detectors import DRIFT, AnyDetector
 from coterie_learning.help import Help
 from coterie_learning.kinds import Resources
 from coterie_learning.portions.rules import Portion, portion_specs
@@ -27,7 +26,9 @@ class Cartel(Help, frozen=True, tag="cartel"):
     A batch is the model's batch size of newest samples, judged before the model trains on them.
     """
 
-    detector: Annotated[AnyDetector, Meta(description="how a device tells that its model has begun to fail")] = Window()
+    detector: Annotated[AnyDetector, Meta(description="how a device tells that its model has begun to fail")] = (
+        DRIFT.parse({"kind": "window"})
+    )
     cool_down_batches: Annotated[
         int, Meta(ge=0, le=1_000_000, description="batches after a help request in which a device makes no other")
     ] = 5
@@ -44,7 +45,13 @@ class Cartel(Help, frozen=True, tag="cartel"):
         int, Meta(ge=1, le=1_000_000, description="batches after which metadata are told even if nothing moved")
     ] = 10
     troubled_recall: Annotated[
-        float, Meta(ge=0, le=1, description="share of a class's samples found, below which the class is troubled")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="share of a class's samples found, for each sample that the model usually has right, below "
+            "which the class is troubled",
+        ),
     ] = 0.5
     troubled_samples: Annotated[
         int, Meta(ge=1, le=1_000_000, description="fewest recent samples of a class before it can be troubled")
@@ -54,11 +61,21 @@ class Cartel(Help, frozen=True, tag="cartel"):
         Meta(ge=0, le=1, description="Jensen-Shannon divergence of class shares up to which devices are neighbours"),
     ] = 0.5
     helper_recall: Annotated[
-        float, Meta(ge=0, le=1, description="least share that a helper finds of each troubled class it can help with")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="least share that a helper finds of each troubled class; it finds more than who asks anyway",
+        ),
     ] = 0.7
-    helper_error: Annotated[float, Meta(ge=0, le=1, description="largest error rate of a helper over all classes")] = (
-        0.2
-    )
+    helper_error: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="largest error rate of a helper over all classes; it errs no more than who asks anyway",
+        ),
+    ] = 0.2
     serves_at_once: Annotated[
         int, Meta(ge=1, le=10_000, description="requests that one helper serves at the same time")
     ] = 2

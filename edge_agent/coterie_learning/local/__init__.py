@@ -1,8 +1,9 @@
 """Slot `local`: how a device learns. One module a kind."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -18,6 +19,8 @@ from coterie_wire.tensors import Tensors
 if TYPE_CHECKING:
     from coterie_learning.plan import Plan
 
+GRADIENT_RATE = 2.0**20
+"""The learning rate of a run that is for its gradient: the step is so long that nothing of it is lost in rounding."""
 STEP = "step"
 """The scalar that counts the steps done before; no weight of a plan."""
 
@@ -40,6 +43,10 @@ class StepScalars(msgspec.Struct, frozen=True):
         """
         self.check(names)
         return {name: float(step) if name == STEP else getattr(self, name) for name in names}
+
+    def needed(self) -> frozenset[str]:
+        """Those that change a step, beside the learning rate: scalars that the train step graph must have."""
+        return frozenset(name for name, default in _defaults() if getattr(self, name) != default) - {"learning_rate"}
 
     def check(self, names: Sequence[str]) -> None:
         """Raises WireError ``plan.does_not_fit`` where a weight that matters is not among the scalars `names`."""
@@ -89,6 +96,8 @@ class Stopping(msgspec.Struct, frozen=True):
     """Share of the device's samples that is held back."""
 
 
+ANCHOR = "anchor"
+"""The input by parameter at which the graph's proximal term is centred."""
 DELTA = "delta"
 """The part of an update that every kind sends: the difference of the parameters from those received."""
 
@@ -100,9 +109,16 @@ class GraphNeeds(NamedTuple):
     """Of `StepScalars`, those that it sets to what changes a step."""
     per_parameter: frozenset[str] = frozenset()
     """Inputs ROLE.NAME that the graph must have for each parameter NAME, by their roles, e.g. ``anchor``."""
+    plain_descent: bool = False
+    """Whether a step must be the gradient times the learning rate, as with SGD and unlike with Adam."""
 
     def check(self, model: ModelSpec) -> None:
         """Raises WireError ``plan.does_not_fit`` where the graph of `model` lacks one of them."""
+        if self.plain_descent and STEP in model.scalars:
+            raise WireError(
+                "plan.does_not_fit",
+                "it needs steps along the gradient, but the model was compiled with an adaptive one",
+            )
         lacking = sorted(self.scalars - set(model.scalars)) + sorted(self.per_parameter - set(PER_PARAMETER))
         if lacking:
             raise WireError(
@@ -115,6 +131,10 @@ class Broadcast(NamedTuple):
 
     received: Tensors
     """The version's parameters, as the part of the model begins that the device trains."""
+    server: Mapping[str, Tensors] = MappingProxyType({})
+    """Of the merge's state what it `sends`, by what it is; empty before its first merge."""
+    round: int = 0
+    """The round's number in its federation, from 1; 0 in training between rounds."""
 
 
 class Trained(NamedTuple):
@@ -124,6 +144,8 @@ class Trained(NamedTuple):
     """As received wherever the plan trains nothing."""
     steps: int
     """How many were done."""
+    loss: float | None = None
+    """Mean loss of the received parameters over the training samples, where the kind `needs_loss`."""
 
 
 class Ended(NamedTuple):
@@ -132,7 +154,9 @@ class Ended(NamedTuple):
     parts: Mapping[str, Tensors]
     """The update by the names of `Local.parts`, each part with one tensor a parameter."""
     state: State
-    """What the kind remembers once the update is accepted."""
+    """What the kind remembers once the update is accepted, unless `remember` says otherwise."""
+    scalars: Mapping[str, float] = MappingProxyType({})
+    """By the names of `Local.scalars`."""
 
 
 class Local(Kind, frozen=True):
@@ -145,14 +169,16 @@ class Local(Kind, frozen=True):
 
     parts: ClassVar[tuple[str, ...]] = (DELTA,)
     """The parts of its updates, in the order in which they travel."""
+    scalars: ClassVar[tuple[str, ...]] = ()
+    """What its updates hold besides as one number each, not negative; their weighted means reach the merge."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Of the scalars those that, like norms, must not be far above the others' of a cohort."""
+    moves_together: ClassVar[bool] = False
+    """Whether what devices remember moves by their updates as the platform's state does, so that none may be stale."""
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""
-        given, plain = self.weights(0), StepScalars(1.0)
-        return GraphNeeds(
-            frozenset(name for name, default in _defaults() if getattr(given, name) != getattr(plain, name))
-            - {"learning_rate"}
-        )
+        return GraphNeeds(self.weights(0).needed())
 
     def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:  # noqa: ARG002
         """The inputs of every step by parameter: for each role of `needs`, one tensor a parameter."""
@@ -163,8 +189,37 @@ class Local(Kind, frozen=True):
         difference = {name: tensor - broadcast.received[name] for name, tensor in trained.parameters.items()}
         return Ended({DELTA: difference}, state)
 
-    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What the graph, the output layer or the teacher lacks of what the kind says that it needs."""
+    def remember(self, ended: Ended, sent: Callable[[], Mapping[str, Tensors]]) -> State:  # noqa: ARG002
+        """What is remembered once the update is accepted; `sent` gives its parts as the platform reads them."""
+        return ended.state
+
+    def scale(self, scalars: Mapping[str, float]) -> float:  # noqa: ARG002 - most send what they learned as it is
+        """By what the parts of an update with these `scalars` were multiplied: norms are compared without it.
+
+        Raises WireError ``update.out_of_range`` where the scalars contradict one another.
+        """
+        return 1.0
+
+    def files(self) -> int:
+        """Tensor files that its updates consist of, beside the running statistics."""
+        return len(self.parts) + bool(self.scalars)
+
+    def needs_loss(self) -> bool:
+        """Whether it wants to know the loss of the received parameters."""
+        return False
+
+    def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:
+        """What the merge, the graph, the output layer or the teacher lacks of what the kind says that it needs."""
+        if self.half_of != plan.merge.half_of:
+            algorithm = self.half_of or plan.merge.half_of
+            detail = f"{algorithm} is a kind of local and a kind of merge, and the plan has only one of them"
+            return Reason("plan.half_missing", detail)
+        if self.moves_together and plan.pace.staleness_allowed() is not None:
+            detail = f"devices and platform remember the same updates under local {self.name}, and stale ones differ"
+            return Reason("plan.needs_rounds_together", f"{detail}; take pace sync")
+        if self.scalars and not plan.privacy.leaves_as_is():
+            detail = f"privacy {plan.privacy.name} does not cover the numbers {', '.join(self.scalars)} of its updates"
+            return Reason("plan.not_covered", detail)
         if model is None:
             return None
         try:
@@ -186,8 +241,27 @@ class Local(Kind, frozen=True):
         """Passes over the device's samples in one round."""
         raise NotImplementedError
 
+    def steps_wanted(self, epoch: int) -> int:
+        """Runs of the graph in a round, where a pass over the device's samples takes `epoch`."""
+        return self.epochs_wanted() * epoch
+
     def weights(self, step: int) -> StepScalars:
         """The scalars of optimisation step `step` (0-based) of a round."""
+        raise NotImplementedError
+
+    def runs(self) -> int:
+        """Times that the graph is run for one step; where more than once, for gradients, from which `move` steps."""
+        return 1
+
+    def batch(self, run: int) -> int:
+        """Which batch of a round the graph gets in its run `run` (0-based); runs are what `weights` calls steps."""
+        return run
+
+    def move(self, begun: Tensors, gradients: Sequence[Tensors]) -> Tensors:
+        """Where the next gradient of a step is taken, or after the last where the step ends.
+
+        The step began with the parameters `begun`, where the first of `gradients` was taken.
+        """
         raise NotImplementedError
 
     def scope(self) -> Scope:
@@ -202,10 +276,11 @@ class Local(Kind, frozen=True):
         """Seconds back from now within which samples must have come to be learned from; None: all are."""
         return None
 
-    def is_personal(self) -> bool:
-        """Whether the device goes on with the model that it trained, rather than with each version that it receives.
+    def trains_personal_model(self) -> bool:
+        """Whether a round trains the device's personal model on, rather than the version that it received.
 
-        The output rows of classes that are new to it begin as the version has them.
+        The output rows of classes that are new to it begin as the version has them. What a device keeps *beside* the
+        version that it trains in rounds is for slot `personal` to say.
         """
         return False
 

@@ -61,7 +61,7 @@ class Distill(Local, frozen=True, tag="distill"):
     def period_s(self) -> float:
         return self.period_days * DAY_S
 
-    def is_personal(self) -> bool:
+    def trains_personal_model(self) -> bool:
         return True
 
     def between_rounds(self) -> "Distill":

@@ -14,10 +14,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from coterie_learning.device_state import State
-from coterie_learning.local import Broadcast, GraphNeeds, Local, StepScalars
+from coterie_learning.local import ANCHOR, Broadcast, GraphNeeds, Local, StepScalars
 from coterie_wire.tensors import Tensors
-
-ANCHOR = "anchor"
 
 
 class Prox(Local, frozen=True, tag="prox"):

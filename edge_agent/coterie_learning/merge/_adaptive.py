@@ -4,13 +4,12 @@ Reddi et al. 2021, arXiv 2003.00295, Algorithm 2: m ← β₁m + (1-β₁)Δ, w 
 As there, v begins with τ² and neither moment is corrected for its beginning.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge import Aggregate, Finished, Float64, ServerState
 from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
@@ -40,7 +39,7 @@ class AdaptiveServer(MeanUpdate, frozen=True):
             }
         )
 
-    def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
         first = {
             name: (self.beta_1 * moment + (1 - self.beta_1) * aggregate[name]).astype(np.float32)
             for name, moment in state.tensors["first_moment"].items()

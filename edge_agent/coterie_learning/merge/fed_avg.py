@@ -3,12 +3,11 @@
 McMahan et al. 2017, arXiv 1602.05629, Algorithm 1; as a step of the server: Reddi et al. 2021, arXiv 2003.00295, §2.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge import Aggregate, Finished, ServerState
 from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
@@ -20,5 +19,5 @@ class FedAvg(MeanUpdate, frozen=True, tag="fed_avg"):
         float, Meta(gt=0, le=10, description="share of the mean update that is applied; 1 is plain averaging")
     ] = 1.0
 
-    def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
         return Finished({name: tensor + self.learning_rate * aggregate[name] for name, tensor in base.items()}, state)

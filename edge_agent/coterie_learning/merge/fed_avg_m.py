@@ -1,12 +1,11 @@
 """Momentum on the server: m ← β·m + Δ, w ← w + η·m (Hsu, Qi, Brown 2019, arXiv 1909.06335, §4.2, FedAvgM)."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, ServerState
+from coterie_learning.merge import Aggregate, Finished, ServerState
 from coterie_learning.merge._mean import MeanUpdate
 from coterie_wire.tensors import Tensors
 
@@ -20,7 +19,7 @@ class FedAvgM(MeanUpdate, frozen=True, tag="fed_avg_m"):
     def init(self, parameters: Tensors) -> ServerState:
         return ServerState({"momentum": {name: np.zeros_like(tensor) for name, tensor in parameters.items()}})
 
-    def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
         step = {
             name: (self.momentum * former + aggregate[name]).astype(np.float32)
             for name, former in state.tensors["momentum"].items()

@@ -4,13 +4,12 @@ Yin et al. 2018, arXiv 1803.01498, Algorithm 1, option I. Fewer than half of the
 what the others say. Each device counts once, whatever samples it claims.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
 
-from coterie_learning.merge import Finished, Float64, Merge, Reads, ServerState
+from coterie_learning.merge import Aggregate, Finished, Float64, Merge, Reads, ServerState
 from coterie_wire.tensors import Float32, Tensors
 
 
@@ -26,5 +25,5 @@ class Median(Merge, frozen=True, tag="median"):
         middle: Float64 = (lower.astype(np.float64) + upper) / 2
         return middle
 
-    def finish(self, aggregate: Mapping[str, Float64], base: Tensors, state: ServerState) -> Finished:
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
         return Finished({name: tensor + self.learning_rate * aggregate[name] for name, tensor in base.items()}, state)

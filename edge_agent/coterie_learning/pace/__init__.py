@@ -10,7 +10,7 @@ class View(NamedTuple):
     """A round that has opened, as its pace sees it."""
 
     live: int
-    """Assignments that may still deliver."""
+    """Assignments that may still deliver, those of earlier rounds too where they are carried on."""
     delivered: int
     """Updates that are in."""
     elapsed_s: float
@@ -19,6 +19,8 @@ class View(NamedTuple):
     """Whether it takes updates still."""
 
 
+FULL_WEIGHT = 1 << 10
+"""Weight of an update that is not stale; see `Pace.discount`."""
 Act = Literal["invite", "merge", "close", "wait"]
 
 
@@ -56,12 +58,27 @@ class Pace(Kind, frozen=True):
         """Updates with which a round closes at once."""
         raise NotImplementedError
 
+    def staleness_allowed(self) -> int | None:
+        """Versions by which the base of an update may be older than that of its merge, in asynchronous rounds.
+
+        There, assignments are carried on when a round ends, and the update goes into whichever round is open when it
+        comes. None: rounds are synchronous. An assignment ends with its round, and all updates have the round's base.
+        """
+        return None
+
+    def discount(self, staleness: int) -> int:
+        """What an update weighs whose base is older by so many versions, where a fresh one weighs `FULL_WEIGHT`.
+
+        0: it is left out.
+        """
+        return 0 if staleness else FULL_WEIGHT
+
     def decide(self, view: View) -> Decision:
         """What becomes of a round now; of one that takes no more updates either ``merge`` or ``close``."""
         raise NotImplementedError
 
     def deadline_after_s(self) -> float:
-        """Seconds from a round's opening to its closing at the latest."""
+        """Seconds from a round's opening to its closing at the latest; also a device has no longer for an update."""
         raise NotImplementedError
 
     def pause_after_s(self) -> float:

@@ -1,82 +1,25 @@
 """A round on one device: every kind of `local` resumes as if undisturbed, and what a kind may ask it gets."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 import pytest
 
-from coterie_agent.store.samples import StoredRow
-from coterie_agent.training.batches import make_batch
-from coterie_agent.training.trainer import open_steps, train_graph
-from coterie_learning.client.round import ClientRound, Given, Result
-from coterie_learning.client.training import Judge
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.codec.int8 import Int8
-from coterie_learning.device_plan import LOCAL, DevicePlan
+from coterie_learning.device_plan import LOCAL
 from coterie_learning.device_state import NO_STATE, State, States
-from coterie_learning.help.none import NoHelp
 from coterie_learning.local import DELTA, Broadcast, Ended, GraphNeeds, Local, StepScalars, Trained
 from coterie_learning.local.prox import Prox
 from coterie_learning.local.sgd import Sgd
-from coterie_learning.privacy.clip import Clip
-from coterie_learning.privacy.none import NoPrivacy
 from coterie_learning.updates import split_update
-from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
-from tests.coterie_agent.bundles import CLASSES, SPEC, parameters, samples, train_step_graph
+from tests.coterie_agent.bundles import SPEC, parameters
+from tests.coterie_learning.client.holding import given, hold
 
-COUNT = 25
-STEPS = open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={})
-FEATURES, LABELS = samples(COUNT)
-NOTHING: States = MappingProxyType({})
 every_kind = pytest.mark.parametrize("kind", LOCAL.kinds.values(), ids=LOCAL.kinds)
-
-
-def given(local: Local, states: States = NOTHING, *, received: int = 0, clip: float | None = None) -> Given:
-    plan = DevicePlan(
-        local=local,
-        codec=Int8() if clip is None else Float32Codec(),
-        privacy=NoPrivacy() if clip is None else Clip(norm=clip),
-        requirements=Requirements(),
-        help=NoHelp(),
-    )
-    return Given(
-        plan=plan,
-        model=SPEC,
-        received=parameters(received),
-        ids=range(1, COUNT + 1),
-        seen=range(CLASSES),
-        seed=3,
-        states=states,
-    )
-
-
-def rows(ids: Sequence[int]) -> list[StoredRow]:
-    return [StoredRow(id_, FEATURES[id_ - 1].tobytes(), int(LABELS[id_ - 1])) for id_ in ids]
-
-
-def hold(what: Given, *, restarts: bool = False) -> Result:
-    """To its end; it `restarts` from a checkpoint before everything that it wants."""
-    client = ClientRound(what, STEPS)
-    while (wanted := client.training.wanted()) is not None:
-        if isinstance(wanted, Judge):
-            client.training.judged(wanted, _loss(wanted.parameters, wanted.ids))
-        else:
-            teacher = np.full((len(wanted.ids), CLASSES), 1 / CLASSES, np.float32)
-            client.training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size), teacher)
-        if restarts:
-            client = ClientRound(what, STEPS, checkpoint=client.training.checkpoint())
-    return client.finish(client.training.trained())
-
-
-def _loss(tensors: Tensors, ids: Sequence[int]) -> float:
-    logits = FEATURES[np.asarray(ids) - 1] @ tensors["weight"].T + tensors["bias"]
-    right = np.take_along_axis(logits, LABELS[np.asarray(ids) - 1][:, None], axis=1)[:, 0]
-    return float((np.log(np.exp(logits).sum(axis=1)) - right).mean())
 
 
 @every_kind

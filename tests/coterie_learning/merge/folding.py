@@ -1,15 +1,17 @@
 """Folds of updates that are given as numbers, for tests of merges."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.cohort import weights
+from coterie_learning.device_plan import LOCAL
 from coterie_learning.fold import Counted, Folded, fold_in_memory
+from coterie_learning.geometry import Opens
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge import Merge, ServerState
+from coterie_learning.tally import Tally, tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensor_files import InMemory
@@ -24,19 +26,42 @@ def folded(
     state: ServerState | None = None,
     codec: Codec | None = None,
     block: int | None = None,
+    fleet: int = 0,
+    scalars: Sequence[Mapping[str, float]] | None = None,
 ) -> Folded:
-    """The merge of `updates`, which have one sample each unless it is said."""
+    """The merge of `updates`, which have one sample each and scalars of 1, where nothing else is said."""
+    names = next((kind.scalars for kind in LOCAL.kinds.values() if merge.half_of and kind.half_of == merge.half_of), ())
+    told = scalars or [dict.fromkeys(names, 1.0)] * len(updates)
+    specs, opens = stored(base, updates, codec or Float32Codec(), told)
+    found = tally(merge, specs, opens, samples or [1] * len(updates))
+    counted = [Counted(*pair) for pair in zip(opens, found.weights, strict=True) if pair[1]]
+    return fold_in_memory(
+        merge, specs, counted, base, state, scalars=names, fleet=fleet, share=found.share, block=block
+    )
+
+
+def tallied(merge: Merge, updates: Sequence[Tensors]) -> Tally:
+    """By what each of `updates` counts."""
+    specs, opens = stored(updates[0], updates, Float32Codec())
+    return tally(merge, specs, opens, [1] * len(updates))
+
+
+def stored(
+    base: Tensors, updates: Sequence[Tensors], codec: Codec, scalars: Sequence[Mapping[str, float]] | None = None
+) -> tuple[Sequence[TensorSpec], Opens]:
+    """The tensors of `base`, and `updates` as they are uploaded, with `scalars` beside them."""
     specs = tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in base.items())
     model = ModelSpec.of_classifier(inputs=(), classes=3, batch_size=1, parameters=specs)
-    contents = Contents(model, codec or Float32Codec(), Sgd())
-    found = weights(merge.counted(samples or [1] * len(updates)))
-    counted = [
-        Counted(partial(_opened, contents, contents.codec.encode(update, seed=7).payload), weight)
-        for update, weight in zip(updates, found, strict=True)
+    contents = Contents(model, codec, Sgd())
+    told = scalars or [{}] * len(updates)
+    return specs, [
+        partial(_opened, contents, contents.codec.encode(update, seed=7).payload, numbers)
+        for update, numbers in zip(updates, told, strict=True)
     ]
-    return fold_in_memory(merge, specs, counted, base, state, block=block)
 
 
 @contextmanager
-def _opened(contents: Contents, payload: bytes) -> Iterator[UpdateFile]:
-    yield contents.open(InMemory(payload), ())
+def _opened(contents: Contents, payload: bytes, scalars: Mapping[str, float]) -> Iterator[UpdateFile]:
+    file = contents.open(InMemory(payload), ())
+    file.scalars = scalars
+    yield file

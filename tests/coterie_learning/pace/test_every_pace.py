@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from coterie_learning.pace import Decision, Pace, View
+from coterie_learning.pace import FULL_WEIGHT, Decision, Pace, View
 from coterie_learning.plan import PACE
 
 HOLDS_ROUNDS = {name: kind for name, kind in PACE.kinds.items() if kind().holds_rounds()}
@@ -38,6 +38,9 @@ def round_of(kind: type[Pace]) -> type[RuleBasedStateMachine]:
                 most = data.draw(st.integers(1, 30))
                 least = data.draw(st.integers(1, most))
                 self.pace = cast(Pace, msgspec.structs.replace(self.pace, target_updates=most, min_updates=least))
+            if "buffer" in kind.__struct_fields__:
+                buffer, at_work = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 30))
+                self.pace = cast(Pace, msgspec.structs.replace(self.pace, buffer=buffer, at_work=at_work))
 
         def decide(self, *, is_open: bool = True) -> Decision:
             return self.pace.decide(View(self.live, self.delivered, self.elapsed_s, is_open))
@@ -99,7 +102,9 @@ def round_of(kind: type[Pace]) -> type[RuleBasedStateMachine]:
             if hasattr(self, "pace"):
                 assert self.delivered <= self.pace.updates_wanted()
                 first = self.pace.decide(View(0, 0, 0.0)).devices
-                assert self.live + self.delivered <= first, "who drops out is replaced, and no more"
+                carries_on = self.pace.staleness_allowed() is not None
+                busy = self.live if carries_on else self.live + self.delivered
+                assert busy <= first, "who drops out is replaced, and no more"
 
         def teardown(self) -> None:
             """If all devices that are asked deliver from now on, the round ends with a merge before its deadline."""
@@ -129,6 +134,17 @@ def test_its_times_and_counts_are_positive(name: str) -> None:
     assert pace.deadline_after_s() > 0
     assert pace.pause_after_s() >= 0
     assert pace.absence_after_s() > 0
+
+
+@pytest.mark.parametrize("name", HOLDS_ROUNDS)
+def test_updates_weigh_less_the_staler_they_are_and_nothing_beyond_what_is_allowed(name: str) -> None:
+    pace = HOLDS_ROUNDS[name]()
+    allowed = pace.staleness_allowed() or 0
+    found = [pace.discount(staleness) for staleness in range(allowed + 3)]
+    assert found[0] == FULL_WEIGHT
+    assert found == sorted(found, reverse=True)
+    assert all(found[: allowed + 1])
+    assert found[allowed + 1 :] == [0, 0]
 
 
 @pytest.mark.parametrize("name", PACE.kinds.keys() - HOLDS_ROUNDS.keys())

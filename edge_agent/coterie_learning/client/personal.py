@@ -1,0 +1,129 @@
+"""A device's personal model beside the version: its training, and which model answers afterwards.
+
+What is held out are always the same samples (`coterie_learning.client.order.split`), on which no round trains either:
+all models are compared on samples that none has learned on the device.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from coterie_learning.client.optimisation import OpenSteps, Optimisation
+from coterie_learning.client.order import HELD_OUT_SHARE, SampleSplit, split, steps_per_epoch
+from coterie_learning.client.training import Checkpoint, Training
+from coterie_learning.local import ANCHOR, Local, StepScalars, Stopping
+from coterie_learning.metrics import Float64, Measured
+from coterie_learning.personal import PersonalRules
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import Tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenPersonal:
+    """The inputs of one training of a personal model; they stay the same until its end, however often it pauses."""
+
+    rules: PersonalRules
+    model: ModelSpec
+    received: Tensors
+    """The tensors of the version."""
+    personal: Tensors | None
+    """Those of the personal model, where there is one."""
+    ids: Sequence[int]
+    """Numbers of the device's samples, ascending; enough to hold some out."""
+    seed: int
+
+
+class _PlainSteps(Local, frozen=True, tag="plain_steps"):
+    """Descent with the same scalars in every step; no plan names it."""
+
+    every_step: StepScalars
+
+    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+        return self.every_step
+
+
+def personal_training(given: GivenPersonal, open_steps: OpenSteps, *, checkpoint: Checkpoint | None = None) -> Training:
+    """Training of the personal model; its result is the best epoch on the samples held out, the start among them.
+
+    Raises WireError ``plan.does_not_fit`` or ``tensors.*``.
+    """
+    rules, model, received = given.rules, given.model, given.received
+    rules.needs().check(model)
+    goes_on = rules.starts_from == "personal model" and given.personal is not None
+    start = given.personal if goes_on and given.personal is not None else received
+    parts = parts_of(given.ids)
+    optimisation = Optimisation(
+        open_steps,
+        model,
+        start,
+        inputs={ANCHOR: {spec.name: received[spec.name] for spec in model.parameters}},
+        train=parts.train,
+        local=_PlainSteps(every_step=rules.scalars),
+        seed=given.seed,
+    )
+    stopping = Stopping(rules.patience, HELD_OUT_SHARE)
+    steps_total = rules.epochs * steps_per_epoch(len(parts.train), model.batch_size)
+    training = Training(model, optimisation, parts, steps_total, stopping, judges_start=True)
+    if checkpoint is not None:
+        training.resume(checkpoint)
+    return training
+
+
+def parts_of(ids: Sequence[int]) -> SampleSplit:
+    """Which of the samples the personal model is trained on, and which are held out."""
+    return split(ids)
+
+
+def is_due(ids: Sequence[int], *, trained_up_to: int | None, again_share: float) -> bool:
+    """Whether the personal model is to be trained on the samples `ids`, ascending.
+
+    `trained_up_to` is the newest sample at the time of the latest training under the same version; None: there was
+    none. Nothing is trained while there are too few samples to hold some out: then nobody could say that it is better.
+    """
+    parts = parts_of(ids)
+    if parts.train is parts.held_out:
+        return False
+    if trained_up_to is None:
+        return True
+    new = len(ids) - int(np.searchsorted(np.asarray(ids), trained_up_to, side="right"))
+    return new >= again_share * len(ids)
+
+
+class Choice(NamedTuple):
+    """Which model answers from now on."""
+
+    answers: Literal["version", "trained", "personal model"]
+    """``trained``: what the training has made; ``personal model``: the one that there was before."""
+    chosen: Measured
+    """Of that one, on the samples held out."""
+
+
+def choose(version: Measured, trained: Measured, before: Measured | None, *, unless_worse: bool = False) -> Choice:
+    """The model that answers, by the figures of each on the same samples held out.
+
+    The trained model answers unless it is worse than the version. The personal model of `before` stays only where it
+    does better than that one by more than noise, since it is of an older version; or, `unless_worse`, where that one
+    does not do better: what comes from elsewhere goes on until it is shown to be worse.
+    """
+    gain = score(trained) - score(version)
+    lower_loss = bool(trained.losses.sum() < version.losses.sum())
+    is_better = gain.sum() > 0 or (gain.sum() == 0 and lower_loss)
+    new = Choice("trained", trained) if is_better else Choice("version", version)
+    if before is None:
+        return new
+    stays = not _is_clear(new.chosen, before) if unless_worse else _is_clear(before, new.chosen)
+    return Choice("personal model", before) if stays else new
+
+
+def score(found: Measured) -> Float64:
+    """Of each sample, the more the better: the share that is right; where nothing is right or wrong, minus the loss."""
+    return -found.losses if found.right is None else found.right
+
+
+def _is_clear(better: Measured, than: Measured) -> bool:
+    """By more than one standard error of the sum of paired differences; McNemar's where samples are right or wrong."""
+    difference = score(better) - score(than)
+    return bool(difference.sum() > math.sqrt(float((difference * difference).sum())))

@@ -1,0 +1,53 @@
+"""What codecs share whose codes are mostly zero and travel deflated, see `coterie_learning.code_streams`."""
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+from coterie_learning.code_streams import StreamPayload, deflated, least_bytes, most_bytes, stream_specs
+from coterie_learning.codec import Codec, Encoded, PayloadBytes
+from coterie_learning.flat import layout_name, parameters_of
+from coterie_learning.levels import SCALE, Rounded, joined_scales
+from coterie_learning.payloads import CodedPayload
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.tensor_files import TensorFile
+from coterie_wire.tensors import planned_file
+
+
+class Streamed(Codec, frozen=True):
+    """The payload holds the scales, in the order of the names, in one tensor ``scale`` float32, and the streams."""
+
+    since: ClassVar[str] = "0.2"
+    summable: ClassVar[bool] = True
+    coarse: ClassVar[bool] = True
+
+    def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
+        """What the codes usually take, by updates that were measured."""
+        raise NotImplementedError
+
+    def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:
+        """How many codes are not zero at most."""
+        raise NotImplementedError
+
+    def encoded(self, rounded: Mapping[str, Rounded]) -> Encoded:
+        """The payload of the tensors, and what they have lost."""
+        codes = deflated({name: one.codes for name, one in rounded.items()})
+        scales = joined_scales({name: one.scales for name, one in rounded.items()})
+        return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})
+
+    def stored(self, expected: tuple[TensorSpec, ...], stated: Mapping[str, TensorSpec] = {}) -> tuple[TensorSpec, ...]:
+        return (*stream_specs(expected, stated), TensorSpec(SCALE, "float32", (len(expected),)))
+
+    def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
+        return StreamPayload(stored, expected)
+
+    def payload_bytes(self, expected: tuple[TensorSpec, ...]) -> PayloadBytes:
+        count = parameters_of(expected)
+        least, most = least_bytes(count), most_bytes(count, self.most_nonzero(expected))
+        usual = min(max(least, math.ceil(self.usual_bits(expected) / 8)), most)
+        return PayloadBytes(*(self._file_bytes(expected, length) for length in (least, usual, most)))
+
+    def _file_bytes(self, expected: tuple[TensorSpec, ...], length: int) -> int:
+        name = layout_name("codes", expected)
+        specs = self.stored(expected, {name: TensorSpec(name, "uint8", (length,))})
+        return planned_file(specs, self.metadata()).size_bytes

@@ -1,0 +1,19 @@
+"""The drift detectors that a plan can choose from, and their states: every module of `drift`, told apart by tags."""
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, TypeAlias
+
+from coterie_learning import drift
+from coterie_learning.drift import Detector, DriftState
+from coterie_learning.kinds import Registry, discover
+
+DRIFT = Registry("drift", drift, Detector)
+"""Kinds inside a kind: a detector is a hyperparameter of `help`."""
+
+if TYPE_CHECKING:
+    AnyDetector: TypeAlias = Detector
+    AnyDriftState: TypeAlias = DriftState
+else:  # as msgspec reads them: by their tags
+    AnyDetector = reduce(or_, DRIFT.kinds.values())
+    AnyDriftState = reduce(or_, discover(drift, DriftState).values())

@@ -1,0 +1,26 @@
+"""q-FedAvg, on the platform: w ← w - Σ F_k^q·L·(w - w_k) / Σ h_k (Li et al. 2020, arXiv 1905.10497, Algorithm 2).
+
+Its objective is Σ F_k^(q+1)/(q+1): the larger q, the less losses differ between devices.
+"""
+
+from typing import ClassVar
+
+from coterie_learning.merge import Aggregate, Finished, Merge, Reads, ServerState
+from coterie_wire.tensors import Tensors
+
+CURVATURE = "curvature"
+
+
+class QFedAvg(Merge, frozen=True, tag="q_fed_avg"):
+    """The mean of the updates that devices have weighed themselves, over the mean of their curvatures.
+
+    Who claims a high loss has a large say in the direction of the step, and none in its length beyond its update's.
+    """
+
+    reads: ClassVar[Reads] = "sums"
+    since: ClassVar[str] = "0.2"
+    half_of: ClassVar[str | None] = "q-FedAvg"
+
+    def finish(self, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
+        curvature = aggregate.scalars[CURVATURE] or 1.0  # zero where no device has anything left to learn
+        return Finished({name: tensor + aggregate[name] / curvature for name, tensor in base.items()}, state)

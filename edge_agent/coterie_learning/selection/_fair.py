@@ -1,0 +1,51 @@
+"""What selections that prefer some devices share: none waits for more than a number of rounds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from coterie_learning.random import lot
+from coterie_learning.selection import Known, Selection
+
+
+class Fair(Selection, frozen=True):
+    """Asks first who has waited longest beyond what is allowed, and then by preference.
+
+    Of n devices that could always take part, of which a round asks k, each is asked within `fair_rounds` and n / k
+    rounds.
+    """
+
+    fair_rounds: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="rounds without being asked after which a device comes before all others"),
+    ] = 20
+
+    def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
+        waited = {known.device: self._waited(known, round_number) for known in devices}
+        overdue = [known.device for known in devices if waited[known.device] >= self.fair_rounds]
+        first = sorted(overdue, key=lambda device: (-waited[device], lot(seed, device)))[:count]
+        others = [known for known in devices if waited[known.device] < self.fair_rounds]
+        rest = self.prefer(others, count=count - len(first), round_number=round_number, seed=seed)
+        return (*first, *rest)
+
+    def prefer(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> Sequence[str]:
+        """`count` of `devices` (all, where there are fewer), of which none has waited for too long."""
+        raise NotImplementedError
+
+    def _waited(self, known: Known, round_number: int) -> int:
+        return round_number - 1 if known.idle_rounds is None else known.idle_rounds
+
+
+def drawn(weights: Mapping[str, float], *, count: int, seed: int) -> list[str]:
+    """`count` of the devices, each as likely as its weight, which is above 0, without replacement.
+
+    By exponential keys: Efraimidis and Spirakis 2006, doi 10.1016/j.ipl.2005.11.003.
+    """
+
+    def key(device: str) -> float:
+        uniform = (int.from_bytes(lot(seed, device)[:8], "big") + 0.5) / 2.0**64
+        return -math.log(uniform) / weights[device]
+
+    return sorted(weights, key=lambda device: (key(device), device))[:count]

@@ -1,0 +1,15 @@
+"""Every device is as likely as any other (McMahan et al. 2017, arXiv 1602.05629, Algorithm 1)."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from coterie_learning.selection import Known, Selection, choose
+
+
+class Uniform(Selection, frozen=True, tag="uniform"):
+    """Drawn without replacement, by the round's seed alone."""
+
+    reads_history: ClassVar[bool] = False
+
+    def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:  # noqa: ARG002
+        return choose((known.device for known in devices), count=count, seed=seed)

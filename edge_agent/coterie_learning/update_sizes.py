@@ -1,0 +1,25 @@
+"""How large the updates of a plan are, before there are any."""
+
+from coterie_learning.codec import Codec, PayloadBytes
+from coterie_learning.heads import update_specs
+from coterie_learning.local import Local
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import gathered
+from coterie_wire.tensors import encoded_bytes
+
+
+def update_bytes(local: Local, codec: Codec, model: ModelSpec) -> PayloadBytes:
+    """Of one update of `model`: exact where the codec knows, else between bounds, with what is usual.
+
+    Where devices have only some classes' rows in their output layers, it is the update of one that has all.
+
+    Raises WireError ``plan.no_head``.
+    """
+    scope = local.scope()
+    classes = range(model.classes) if scope.head == "seen" else ()
+    found = codec.payload_bytes(update_specs(model, scope, classes))
+    statistics, parts = gathered(model), len(local.parts)
+    beside = encoded_bytes(statistics) if statistics else 0
+    if local.scalars:
+        beside += encoded_bytes([TensorSpec(name, "float32", ()) for name in local.scalars])
+    return PayloadBytes(*(beside + parts * size_bytes for size_bytes in found))
