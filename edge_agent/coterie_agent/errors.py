@@ -21,6 +21,7 @@ class Exit(IntEnum):
     REVOKED = 9
     BAD_DATA = 10
     NO_MODEL = 11
+    STORE_DAMAGED = 12
 
 
 MEANINGS: dict[Exit, str] = {
@@ -36,6 +37,7 @@ MEANINGS: dict[Exit, str] = {
     Exit.REVOKED: "the platform ended this device's credential; its data is kept",
     Exit.BAD_DATA: "the data file was refused, and nothing of it was stored",
     Exit.NO_MODEL: "the device holds no model yet",
+    Exit.STORE_DAMAGED: "the store is damaged: move it away, join again, and ingest the samples anew",
 }
 
 

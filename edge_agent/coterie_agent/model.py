@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec import UNSET
+
 from coterie_agent.blobs import BlobCache, Download
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.opened import Store
@@ -11,7 +13,8 @@ from coterie_wire.bundle import BlobRef, Manifest, verify_manifest
 def parts(manifest: Manifest) -> tuple[BlobRef, ...]:
     """What a device downloads of a version."""
     shared = () if manifest.frozen is None else (manifest.frozen,)
-    return manifest.train_step, manifest.predict, *shared, manifest.parameters
+    beside = () if manifest.server_state is UNSET else (manifest.server_state,)
+    return manifest.train_step, manifest.predict, *shared, manifest.parameters, *beside
 
 
 def fetch_model(manifest: Manifest, blobs: BlobCache, download: Download, *, stop: Callable[[], bool]) -> bool:

@@ -7,7 +7,7 @@ import msgspec
 from coterie_agent.home import Home, is_running
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
-from coterie_agent.store.peers import Helped, PeersStatus
+from coterie_agent.store.peers import Helped, PeersStatus, Tuned
 from coterie_agent.store.work import Finished
 from coterie_wire.conditions import Reason
 
@@ -23,6 +23,8 @@ class Report(msgspec.Struct, frozen=True):
     running: bool
     samples: int
     class_counts: tuple[int, ...]
+    damaged_samples: int
+    """Samples that the device's disk had damaged, and that were removed."""
     status: Status | None
     """What the agent last wrote; None if it has never run."""
     outcomes: tuple[Finished, ...]
@@ -49,10 +51,11 @@ def make_report(home: Home, store: Store) -> Report:
         running=running,
         samples=store.samples.count(),
         class_counts=store.samples.class_counts(),
+        damaged_samples=store.samples.damaged(),
         status=status,
         outcomes=store.work.outcomes()[:10],
         helped=store.peers.outcomes()[:10],
-        personal=store.peers.personal() is not None,
+        personal=store.peers.is_personal(),
         sent=store.journal.sent_totals(),
         waits=_waits(running, status),
     )
@@ -65,6 +68,8 @@ def status_lines(report: Report) -> list[str]:
         f"agent: {'running' if report.running else 'not running'}",
         f"samples: {report.samples}",
     ]
+    if report.damaged_samples:
+        lines.append(f"samples that were damaged on the disk, and removed: {report.damaged_samples}")
     status = report.status
     if status is not None:
         age_s = max(0, time.time() - status.at)
@@ -104,13 +109,23 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.link_problem)
         elif status.progress is None and status.wait is not None and status.wait not in waits:
             waits.append(status.wait)
-        if status.peers is not None and status.peers.wait is not None:
-            waits.append(status.peers.wait)
+        if status.peers is not None:
+            waits += [reason for reason in (status.peers.untrained, status.peers.wait) if reason is not None]
     return tuple(waits)
 
 
 def _peers_line(peers: PeersStatus) -> str:
     error = "" if peers.error is None else f", {peers.error:.1%} of the newest wrong"
     drifting = ", and its model has begun to fail" if peers.drifting else ""
+    if peers.tuned is not None:
+        return f"between rounds of {peers.federation}: {_tuned(peers.tuned)}"
     needs = f", needs help with classes {', '.join(map(str, peers.needs))}" if peers.needs else ""
     return f"between rounds of {peers.federation}: {peers.batches} batches judged{error}{drifting}{needs}"
+
+
+def _tuned(tuned: Tuned) -> str:
+    who = "the personal model answers" if tuned.answers else "the version answers"
+    if tuned.own_accuracy is None or tuned.version_accuracy is None:
+        return f"{who}, by the loss on {tuned.samples} samples held out"
+    against = f" against {tuned.version_accuracy:.3f} of the version" if tuned.answers else ""
+    return f"{who}, accuracy {tuned.own_accuracy:.3f}{against} on {tuned.samples} samples held out"

@@ -29,6 +29,7 @@ from coterie_agent.store.opened import Store
 from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
+from coterie_wire.errors import WireError
 
 log = logging.getLogger(__name__)
 _GRACE_S = 1.5
@@ -86,7 +87,12 @@ class Runner:
         """A version that has lost a part is not held, so that the platform sends it again."""
         held = self.store.work.held_model()
         if held is not None:
-            manifest = verify_manifest(held, identity.platform_key)
+            try:
+                manifest = verify_manifest(held, identity.platform_key)
+            except WireError as error:
+                log.warning("the model's manifest is damaged and is fetched again: %s [%s]", error.detail, error.code)
+                self.store.work.forget_model()
+                return
             if is_complete(manifest, BlobCache(self.home.blobs)):
                 self.situation.hold(manifest.version, manifest.model)
 

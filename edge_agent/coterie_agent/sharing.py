@@ -4,7 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from coterie_wire.helping import MAX_REPORTED_CLASSES, Profile
+from coterie_wire.personal import ReportPersonal
 
 Telling = Literal["counts", "rounded", "classes", "nothing"]
 """Counts as they are; to the nearest power of two; only which classes there are; nothing."""
@@ -50,6 +53,23 @@ def share_profile(
         round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, told, strict=True)
     )
     return Profile(batch=batch, classes=classes, counts=counts, hits=hits, drifting=drifting, willing=willing)
+
+
+def share_personal(report: ReportPersonal, telling: Telling) -> ReportPersonal | None:
+    """`report` as the owner lets it be told; None where he lets no accuracy be told."""
+    match telling:
+        case "counts":
+            return report
+        case "rounded":
+            shares = (
+                None if one is None else _coarse(one, telling) for one in (report.version_accuracy, report.own_accuracy)
+            )
+            version, own = shares
+            return msgspec.structs.replace(
+                report, samples=_rounded(report.samples), version_accuracy=version, own_accuracy=own
+            )
+        case _:
+            return None
 
 
 def _rounded(count: int) -> int:

@@ -202,7 +202,11 @@ class Worker:
 
     def _upload(self, assignment: Assignment) -> None:
         offer = self.store.work.offer()
-        assert offer is not None  # decide() saw it, and only this thread removes it
+        if offer is None:
+            return  # the disk has damaged it since decide() saw it
+        if not self.store.work.is_sound(offer):
+            self.store.work.forget_update()
+            return
         self._report(assignment, "uploading")
         started = time.monotonic()
         outcome = Delivery(

@@ -178,8 +178,10 @@ def make_bundle(
     seed: int = 0,
     tensors: dict[str, NDArray[np.float32]] | None = None,
     spec: ModelSpec = SPEC,
+    server_state: dict[str, NDArray[np.float32]] | None = None,
 ) -> Bundle:
-    contents = (train_step_graph(spec), predict_graph(spec), encode_tensors(tensors or parameters(seed)))
+    contents = [train_step_graph(spec), predict_graph(spec), encode_tensors(tensors or parameters(seed))]
+    contents += [encode_tensors(server_state)] if server_state else []
     refs = [BlobRef(hashlib.sha256(content).hexdigest(), len(content)) for content in contents]
     manifest = Manifest(
         protocol=PROTOCOL,
@@ -191,6 +193,7 @@ def make_bundle(
         train_step=refs[0],
         predict=refs[1],
         parameters=refs[2],
+        server_state=refs[3] if server_state else UNSET,
     )
     blobs = {ref.sha256: content for ref, content in zip(refs, contents, strict=True)}
     return Bundle(manifest, sign_manifest(manifest, SIGNING_KEY), verify_key_of(SIGNING_KEY), blobs)

@@ -8,9 +8,18 @@ from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.optimisation import Optimisation
 from coterie_learning.client.round import ClientRound, Result
 from coterie_learning.client.training import Learn
-from coterie_learning.local import StepScalars
+from coterie_learning.local import Local, StepScalars
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
+
+
+class Steady(Local, frozen=True, tag="steady"):
+    """The same scalars at every step."""
+
+    given: StepScalars
+
+    def weights(self, step: int) -> StepScalars:
+        return self.given
 
 
 class Stepping:
@@ -30,9 +39,7 @@ class Stepping:
     ) -> None:
         self.model, self.samples = model, samples
         steps = open_steps(train_graph(graph, model, threads=1), frozen_tensors=frozen)
-        self.optimisation = Optimisation(
-            steps, model, start, inputs={}, train=train, scalars=lambda _: scalars, seed=seed
-        )
+        self.optimisation = Optimisation(steps, model, start, inputs={}, train=train, local=Steady(scalars), seed=seed)
 
     @property
     def steps_done(self) -> int:

@@ -90,7 +90,8 @@ class BeingHelped:
         if news.state not in ENDED:
             return False
         sentence = news.reason.sentence if news.reason else news.state
-        self.store.end_request("unanswered", f"{named(ask.classes)}: {sentence}"[:400], now=self.now())
+        sentence = f"{named(ask.classes)}: {sentence}"[:400]
+        self.store.end_request("unanswered", sentence, now=self.now(), unanswered=news.reason)
         return True
 
     def fetch(self, portion: Portion, *, stop: Callable[[], bool]) -> bool:

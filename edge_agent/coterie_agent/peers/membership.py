@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,10 +28,11 @@ from coterie_agent.peers.reading import (
 from coterie_agent.sharing import share_profile
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.store.peers import PeersStatus, Reading
+from coterie_agent.store.peers import PeersStatus, Reading, Unanswered
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model
-from coterie_learning.device_plan import DevicePlan, parse_device_plan
+from coterie_learning.client.whole_batches import waits_for_a_batch
+from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help import HelpRules
 from coterie_learning.watch import Watch
 from coterie_wire.bundle import Manifest
@@ -97,18 +99,35 @@ class Membership:
         rules = self.plan.help.rules()
         reading = self._reading()
         asked = self.store.peers.asked()
+        untrained = self._why_untrained()
         if rules is None or not reading.watch:
-            return PeersStatus(self.standing.federation, reading.batches, None, False, (), None)
+            return PeersStatus(self.standing.federation, reading.batches, None, False, (), None, untrained)
         watch = self._watch(reading, rules)
         wanted = watch.asks_for(rules)
+        last = None if asked or wanted else self._unanswered(watch, rules)
         return PeersStatus(
             federation=self.standing.federation,
             batches=reading.batches,
             error=round(watch.recent(rules).error, 4),
             drifting=watch.drifting,
-            needs=asked.classes if asked else wanted,
-            wait=self._wait(asked.request) if asked else WITHHELD if wanted and not self._may_ask() else None,
+            needs=asked.classes if asked else last.classes if last else wanted,
+            wait=self._wait(asked.request) if asked else last.reason if last else self._why_withheld(wanted),
+            untrained=untrained,
         )
+
+    def _unanswered(self, watch: Watch, rules: HelpRules) -> Unanswered | None:
+        """The latest request, which nobody could answer, while the personal model still fails on its classes."""
+        last = self.store.peers.unanswered()
+        return last if last is not None and _fails_on(last.classes, watch, rules) else None
+
+    def _why_withheld(self, wanted: tuple[int, ...]) -> Reason | None:
+        return WITHHELD if wanted and not self._may_ask() else None
+
+    def _why_untrained(self) -> Reason | None:
+        if self.local_training is None:
+            return None
+        samples, size = self.store.samples, self.own.spec.batch_size
+        return waits_for_a_batch(len(samples.newest_ids(up_to=samples.snapshot().last, count=size)), size)
 
     def _wait(self, request: str) -> Reason:
         directive = self.situation.now.directive
@@ -150,8 +169,11 @@ class Membership:
         return True
 
     def _trainable(self, reading: Reading) -> int:
-        """The newest sample to train on: while help or a version may come, the newest batch is held out for it."""
-        if self.store.peers.asked() is None and not self.plan.spares_newest:
+        """The newest sample to train on; where versions come, the newest batch is held out to compare them on.
+
+        A request for help delays nothing: its portion is compared with the model as it is by then.
+        """
+        if not self.plan.spares_newest:
             return reading.judged
         kept = self.store.samples.newest_ids(up_to=reading.judged, count=self.own.spec.batch_size)
         return kept[0] - 1 if kept else reading.judged
@@ -163,9 +185,7 @@ class Membership:
 
     def _has_recovered(self, asked: AskHelp, rules: HelpRules) -> bool:
         """Whether the personal model no longer fails on the classes that the device asked for help with."""
-        watch = self._watch(self._reading(), rules)
-        troubled = watch.recent(rules).troubled(below=rules.troubled_recall, samples=1)
-        return not watch.drifting or not set(troubled) & set(asked.classes)
+        return not _fails_on(asked.classes, self._watch(self._reading(), rules), rules)
 
     def _help(self, now: Now) -> bool:
         serve = now.directive.serve if now.directive else None
@@ -239,8 +259,14 @@ class Membership:
         return self.situation.now.stopping or bool(self.situation.now.blockers)
 
 
+def _fails_on(classes: Sequence[int], watch: Watch, rules: HelpRules) -> bool:
+    """Whether the personal model fails on one of `classes` among the newest batches."""
+    return not set(watch.troubled(rules, samples=1)).isdisjoint(classes)
+
+
 def join(
     standing: StandingPlan,
+    plan: DevicePlan,
     manifest: Manifest,
     *,
     config: Config,
@@ -250,16 +276,15 @@ def join(
     link: HttpLink,
     situation: Situation,
 ) -> Membership:
-    """Take part under `standing` with the version of `manifest`, which is on the device.
+    """Take part under `standing`, the `plan` of it, with the version of `manifest`, which is on the device.
 
-    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
+    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
-    plan = parse_device_plan(standing.plan)
     reading, spec = store.peers.reading(), manifest.model
     rules = plan.help.rules()
     window = 0 if rules is None else rules.recent_batches * spec.batch_size
     newest = newest_samples(store.samples) if reading is None else fair_samples(store.samples, reading, window)
-    keeping = Keeping.ALWAYS if plan.local.is_personal() else Keeping.IF_BETTER
+    keeping = Keeping.ALWAYS if plan.local.trains_personal_model() else Keeping.IF_BETTER
     own = load_personal_model(Model(manifest, blobs), store.peers, newest, keeping=keeping, threads=config.threads)
     return Membership(
         standing=standing,

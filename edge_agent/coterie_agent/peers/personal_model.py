@@ -98,6 +98,9 @@ def settle(model: Model, store: PeersStore, newest: Sequence[StoredRow], *, now:
     known, kept = store.personal(), read_parameters(store.personal_tensors(), spec)
     if known is None or known.base == model.manifest.version:
         return
+    if not store.is_personal():
+        store.replace(known, None)  # a version answered before too
+        return
     if kept is None:
         sentence = f"version {model.manifest.number} answers: the personal model was another model's"
         store.replace(known, Helped(model.manifest.version, "replaced", sentence, now))

@@ -9,6 +9,7 @@ from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.sharing import ClassFound
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.samples import Samples, Snapshot, StoredRow
+from coterie_learning.client.whole_batches import whole_batches
 from coterie_learning.help import WatchRules
 from coterie_learning.profile import Counts
 from coterie_learning.watch import Watch, begin_watch
@@ -29,7 +30,7 @@ def next_batch(samples: Samples, after: int, *, up_to: int | None, size: int) ->
     """The numbers of the next `size` samples behind `after`; empty while there are fewer."""
     last = samples.snapshot().last if up_to is None else up_to
     ids = samples.ids(Snapshot(after + 1, last), at_most=size)
-    return ids if len(ids) == size else []
+    return list(next(whole_batches(ids, size), ()))
 
 
 def newest_judged(samples: Samples, reading: Reading, count: int) -> list[StoredRow]:

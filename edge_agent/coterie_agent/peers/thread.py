@@ -22,7 +22,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
 if TYPE_CHECKING:
-    from coterie_agent.peers.membership import Membership
+    from coterie_agent.peers.joining import BetweenRounds
 
 log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.5
@@ -44,7 +44,7 @@ class PeersThread:
     _backoff: Backoff = field(default_factory=Backoff)
     _quiet_until: float = 0.0
     """On the monotonic clock, in seconds: until then the platform is not called."""
-    _member: "Membership | None" = None
+    _member: "BetweenRounds | None" = None
     _unfit: tuple[str, str] | None = None
     """Plan and version with which the device cannot help or be helped."""
 
@@ -89,7 +89,7 @@ class PeersThread:
             self.store.peers.stand(directive.standing)
             log.info("learns with its peers in %s", directive.standing.federation)
 
-    def _join(self, now: Now) -> "Membership | None":
+    def _join(self, now: Now) -> "BetweenRounds | None":
         """The device's membership, on the version that it holds; None where it has none, or no version."""
         standing = self.store.peers.standing()
         if standing is None or now.version is None or _is_withdrawn(now):
@@ -99,7 +99,7 @@ class PeersThread:
         if self._unfit == (standing.digest, now.version):
             return None
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
-        from coterie_agent.peers.membership import join
+        from coterie_agent.peers.joining import join
 
         return join(
             standing,
@@ -136,7 +136,7 @@ class PeersThread:
         assert held is not None, "the situation holds what the store holds"
         return verify_manifest(held, self.identity.platform_key)
 
-    def _tell_peers(self, member: "Membership", now: Now) -> bool:
+    def _tell_peers(self, member: "BetweenRounds", now: Now) -> bool:
         done = member.tell_peers(now)
         if done:
             self._backoff = Backoff()

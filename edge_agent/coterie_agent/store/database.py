@@ -7,7 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from coterie_agent.errors import STORE_FULL, AgentError
+from coterie_agent.errors import STORE_FULL, AgentError, Exit
+from coterie_agent.store.sealing import teach_sqlite
 
 _PATIENCE_S = 60.0
 """How long to wait while another process writes."""
@@ -91,7 +92,37 @@ END;
 CREATE INDEX teacher_probabilities_of_sample ON teacher_probabilities (sample);
 """
 """An update in hand is trained again: its residual is not known by federation. Teachers are asked again."""
-_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER, _STATES)
+_SEALED = {
+    "identity": "url, device, name, platform_key, check_in_s",
+    "sample": "id, x, label, target, at",
+    "label_count": "label, samples",
+    "work": "assignment, message",
+    "checkpoint": "progress, tensors, best, client",
+    "spool": "offer, federation",
+    "personal_model": "base, edition, tensors",
+    "former_personal_model": "base, tensors",
+    "peers": "name, content",
+    "kept_portion": "transfer, content, payload",
+    "teacher_probabilities": "version, sample, probabilities",
+    "measured": "name, value",
+}
+"""By table, what the seal of a row is of. Manifests are signed, and device states hold a hash of their own."""
+_COUNTED = """
+DROP TRIGGER sample_added;
+DROP TRIGGER sample_dropped;
+CREATE TRIGGER sample_added AFTER INSERT ON sample BEGIN
+    INSERT INTO label_count VALUES (NEW.label, 1, seal(NEW.label, 1))
+    ON CONFLICT (label) DO UPDATE SET samples = samples + 1, seal = seal(label, samples + 1);
+END;
+CREATE TRIGGER sample_dropped AFTER DELETE ON sample BEGIN
+    UPDATE label_count SET samples = samples - 1, seal = seal(label, samples - 1) WHERE label = OLD.label;
+END;
+"""
+_SEALS = "".join(
+    f"ALTER TABLE {table} ADD COLUMN seal BLOB;\nUPDATE {table} SET seal = seal({columns});\n"
+    for table, columns in _SEALED.items()
+)
+_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER, _STATES, _SEALS + _COUNTED)
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 
@@ -110,6 +141,33 @@ class StoreFull(StoreFailed):
         super().__init__(f"the disk is full, so {path} takes nothing more; make room on the device", code=STORE_FULL)
 
 
+class StoreDamaged(StoreFailed):
+    """The file is no longer what was written, so that it cannot be used at all."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(
+            f"the store {path} is damaged ({problem}); move it away and join again, and give the device its samples "
+            "anew. Look into its flash memory or disk",
+            code="store.damaged",
+        )
+        self.exit_code = Exit.STORE_DAMAGED
+
+
+_NO_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    }
+)
+"""What SQLite fails with on a sound file; our statements are the same each time, and fail on no other."""
+
+
 class Database:
     """One connection, shared by the threads of a process.
 
@@ -122,6 +180,8 @@ class Database:
         self._lock = threading.RLock()
         with self._failing():
             self._connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
+            teach_sqlite(self._connection)
+            self._connection.execute("PRAGMA trusted_schema = ON")  # triggers call it
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
             self._connection.execute("PRAGMA cache_size = -256")  # KiB
@@ -182,7 +242,18 @@ class Database:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:  # not every error has a code
                 raise StoreFull(self._path) from error
+            if _is_damage(error):
+                raise StoreDamaged(self._path, str(error)) from error
             raise StoreFailed(f"the store {self._path} cannot be used: {error}") from error
+        except UnicodeDecodeError as error:  # of a message that quotes a damaged schema
+            raise StoreDamaged(self._path, str(error)) from error
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return "decode to UTF-8" in str(error)
+    return code & 0xFF not in _NO_DAMAGE  # the rest of the code says which kind
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
-from coterie_agent.store.database import Database
+from coterie_agent.store.database import Database, StoreDamaged
 from coterie_wire.message import Message
 from coterie_wire.messages import Enrolled
 
@@ -33,15 +33,21 @@ class IdentityStore:
     def save(self, *, url: str, name: str, enrolled: Enrolled) -> None:
         """The credential first: an identity without its credential would lock the device out of joining again."""
         write_private(self._home.credential, enrolled.credential.encode())
-        row = (url, enrolled.device, name, enrolled.platform_key, enrolled.check_in_s)
+        row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT INTO identity VALUES (1, ?, ?, ?, ?, ?)", row)
+            cursor.execute("INSERT INTO identity VALUES (1, ?1, ?2, ?3, ?4, ?5, seal(?1, ?2, ?3, ?4, ?5))", row)
 
     def find(self) -> Identity | None:
-        """The identity, if the device has joined."""
+        """The identity, if the device has joined. Raises StoreDamaged."""
+        columns = "url, device, name, platform_key, check_in_s"
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT url, device, name, platform_key, check_in_s FROM identity").fetchone()
-        return Identity(*row) if row else None
+            row = cursor.execute(f"SELECT {columns}, seal IS seal({columns}) FROM identity").fetchone()  # noqa: S608
+        if row is None:
+            return None
+        *values, is_sound = row
+        if not is_sound:
+            raise StoreDamaged(self._home.database, "the identity is not what was written")
+        return Identity(*values)
 
     def get(self) -> Identity:
         """Raises AgentError ``agent.not_joined``."""

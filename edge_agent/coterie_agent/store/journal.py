@@ -53,7 +53,10 @@ class Journal:
     def status(self) -> Status | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM status").fetchone()
-        return from_json(row[0], Status) if row else None
+        try:
+            return from_json(row[0], Status) if row else None
+        except msgspec.DecodeError:  # damaged on the disk; the agent writes another before long
+            return None
 
     def record_sent(self, what: str, size_bytes: int, *, day: str) -> None:
         """Add a message to the account of `day` (ISO date); call it before sending, so that no failure hides it."""
@@ -74,9 +77,11 @@ class Journal:
     def measure(self, name: str, value: float) -> None:
         """Store a measurement of this device."""
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT OR REPLACE INTO measured VALUES (?, ?)", (name, value))
+            cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", (name, float(value)))
 
     def measured(self, name: str) -> float | None:
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT value FROM measured WHERE name = ?", (name,)).fetchone()
+            row = cursor.execute(
+                "SELECT value FROM measured WHERE name = ? AND seal IS seal(name, value)", (name,)
+            ).fetchone()
         return row[0] if row else None

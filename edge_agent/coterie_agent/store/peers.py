@@ -1,5 +1,6 @@
 """The personal model, the progress of its evaluation, the help requests made and the help given."""
 
+import logging
 import sqlite3
 from collections.abc import Collection
 from typing import Literal, NamedTuple, TypeVar
@@ -13,6 +14,7 @@ from coterie_agent.store.personal_model import (
     drop_personal,
     find_personal,
     give_up_personal,
+    is_answering,
     take_along,
     write_personal,
 )
@@ -20,11 +22,14 @@ from coterie_wire.conditions import Reason
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, StandingPlan
 from coterie_wire.structs import from_json
 
+log = logging.getLogger(__name__)
 S = TypeVar("S", bound=msgspec.Struct)
 Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined", "replaced"]
 _KEPT_OUTCOMES = 50
 _LEFT = "left"
 """The plan that applied last, while none does."""
+_UNANSWERED = "unanswered"
+_TUNING, _TENSORS, _BEST = "tuning", "tuning tensors", "tuning best"
 _KEPT_PORTIONS = 16
 """Portions that wait for the next update; without rounds it never comes."""
 
@@ -65,6 +70,56 @@ class Helped(msgspec.Struct, frozen=True):
     at: float
 
 
+class Unanswered(msgspec.Struct, frozen=True):
+    """The latest help request, which the platform ended without a portion."""
+
+    classes: tuple[int, ...]
+    reason: Reason
+
+
+class Tuned(msgspec.Struct, frozen=True):
+    """How the latest training of a personal model beside the version ended."""
+
+    digest: str
+    """Of the plan that it was trained under."""
+    version: str
+    """The version that it was trained from."""
+    trained_up_to: int
+    """Number of the newest sample at that time."""
+    compared_with: str
+    """The version that it was compared with."""
+    answers: bool
+    """Whether a personal model answers, or that version."""
+    samples: int
+    """Samples held out, on which they were compared."""
+    version_accuracy: float | None
+    own_accuracy: float | None
+    """Of what answers."""
+    told: bool = False
+    """Whether the platform knows, or is not to know."""
+
+
+class Tuning(msgspec.Struct, frozen=True):
+    """A training of a personal model that was begun; resuming from it gives the same bits as never having stopped."""
+
+    digest: str
+    version: str
+    first: int
+    """Numbers of the oldest and of the newest sample that it trains on."""
+    last: int
+    client: bytes
+    """A `coterie_learning.client.training.Progress`, which needs NumPy, as JSON."""
+
+
+class TuningTensors(NamedTuple):
+    """Its tensors."""
+
+    tensors: bytes
+    """Parameters, statistics and optimiser state, as safetensors."""
+    best: bytes | None
+    """Parameters of the best epoch; None: none was evaluated yet."""
+
+
 class PeersStatus(msgspec.Struct, frozen=True):
     """What the device does between rounds, for its owner."""
 
@@ -78,7 +133,11 @@ class PeersStatus(msgspec.Struct, frozen=True):
     needs: tuple[int, ...]
     """Classes that it has asked for help with, or would."""
     wait: Reason | None
-    """Why it has not been helped yet; None: it needs no help."""
+    """Why it has not been helped, or not yet; None: it needs no help."""
+    untrained: Reason | None = None
+    """Why it trains nothing between rounds; None: it does, or is not meant to."""
+    tuned: Tuned | None = None
+    """How its personal model did against the version, where the plan has it trained beside that."""
 
 
 class PeersStore:
@@ -108,15 +167,16 @@ class PeersStore:
             if known is not None:
                 _write(cursor, _LEFT, known)
 
-    def replace(self, before: PersonalEdition, helped: Helped) -> None:
-        """Predict with the version that the device holds from now on, and record the reason for the owner.
+    def replace(self, before: PersonalEdition, helped: Helped | None) -> None:
+        """Predict with the version that the device holds from now on, and record the reason for the owner, if any.
 
         Nothing changes where the personal model is not what it was `before`.
         """
         with self._database.transaction() as cursor:
             if find_personal(cursor) == before:
                 drop_personal(cursor)
-                _record(cursor, helped)
+                if helped is not None:
+                    _record(cursor, helped)
 
     def personal(self) -> PersonalEdition | None:
         """Which parameters the device predicts with; None: those of the version that it holds."""
@@ -124,10 +184,67 @@ class PeersStore:
             return find_personal(cursor)
 
     def personal_tensors(self) -> bytes | None:
-        """The parameters themselves, as safetensors."""
+        """The parameters themselves, as safetensors. Damaged ones are removed: the version answers from then on."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT tensors FROM personal_model").fetchone()
+            row = cursor.execute("SELECT tensors, seal IS seal(base, edition, tensors) FROM personal_model").fetchone()
+        if row is not None and not row[1]:
+            log.warning("the personal model was damaged on the disk; it is removed")
+            with self._database.transaction() as cursor:
+                drop_personal(cursor)
+            return None
         return row[0] if row else None
+
+    def is_personal(self) -> bool:
+        """Whether the device predicts with parameters of its own."""
+        with self._database.reading() as cursor:
+            return is_answering(cursor)
+
+    def tuning(self) -> Tuning | None:
+        """The training of a personal model that was begun."""
+        return self._find(_TUNING, Tuning)
+
+    def tuning_tensors(self) -> TuningTensors | None:
+        """Of the training that was begun; None where they were damaged."""
+        with self._database.reading() as cursor:
+            query = "SELECT name, content, seal IS seal(name, content) FROM peers WHERE name IN (?, ?)"
+            rows = cursor.execute(query, (_TENSORS, _BEST)).fetchall()
+        found = {name: content for name, content, is_sound in rows if is_sound}
+        if len(found) < len(rows):
+            log.warning("the training of the personal model was damaged on the disk; it begins anew")
+            return None
+        return TuningTensors(found[_TENSORS], found.get(_BEST))
+
+    def save_tuning(self, tuning: Tuning, tensors: TuningTensors) -> None:
+        """Keep the state of a training, in place of any other."""
+        with self._database.transaction() as cursor:
+            _drop_tuning(cursor)
+            _write(cursor, _TUNING, tuning)
+            rows = [(name, content) for name, content in zip((_TENSORS, _BEST), tensors, strict=True) if content]
+            cursor.executemany("INSERT INTO peers VALUES (?1, ?2, seal(?1, ?2))", rows)
+
+    def tuned(self) -> Tuned | None:
+        """How the latest training of a personal model ended."""
+        return self._find("tuned", Tuned)
+
+    def end_tuning(
+        self, tuned: Tuned, *, before: PersonalEdition | None, own: PersonalTensors
+    ) -> PersonalEdition | None:
+        """Record how a training ended, and predict with `own` from now on.
+
+        None, and nothing changes but that the training is over, where the personal model is not what it was `before`.
+        """
+        with self._database.transaction() as cursor:
+            _drop_tuning(cursor)
+            if find_personal(cursor) != before:
+                return None
+            _write(cursor, "tuned", tuned)
+            return _replace_personal(cursor, own)
+
+    def told_tuned(self, tuned: Tuned) -> None:
+        """Record that the platform knows of `tuned`, unless another training has ended since."""
+        with self._database.transaction() as cursor:
+            if _read(cursor, "tuned", Tuned) == tuned:
+                _write(cursor, "tuned", msgspec.structs.replace(tuned, told=True))
 
     def adopt(self, own: PersonalTensors) -> PersonalEdition:
         """Predict with `own` from now on."""
@@ -165,15 +282,22 @@ class PeersStore:
     def ask(self, ask: AskHelp, reading: Reading) -> None:
         """Store the request as open, and record it in the watch."""
         with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM peers WHERE name = ?", (_UNANSWERED,))
             _write(cursor, "asked", ask)
             _write(cursor, "reading", reading)
 
-    def end_request(self, outcome: Outcome, sentence: str, *, now: float) -> None:
-        """Record that the open request has ended."""
+    def unanswered(self) -> Unanswered | None:
+        """The latest request, where it ended without a portion."""
+        return self._find(_UNANSWERED, Unanswered)
+
+    def end_request(self, outcome: Outcome, sentence: str, *, now: float, unanswered: Reason | None = None) -> None:
+        """Record that the open request has ended; `unanswered` says why without a portion."""
         with self._database.transaction() as cursor:
             asked = _read(cursor, "asked", AskHelp)
             if asked is not None:
                 _record(cursor, Helped(asked.request, outcome, sentence, now))
+                if unanswered is not None:
+                    _write(cursor, _UNANSWERED, Unanswered(asked.classes, unanswered))
             cursor.execute("DELETE FROM peers WHERE name IN ('asked', 'verdict')")
 
     def verdict(self) -> GiveVerdict | None:
@@ -195,7 +319,7 @@ class PeersStore:
                 return before
             content = msgspec.json.encode(_Terms(kept.plan, kept.classes))
             row = (kept.transfer, content, kept.payload)
-            cursor.execute("INSERT OR REPLACE INTO kept_portion VALUES (?, ?, ?, NULL)", row)
+            cursor.execute("INSERT OR REPLACE INTO kept_portion VALUES (?1, ?2, ?3, NULL, seal(?1, ?2, ?3))", row)
             cursor.execute(
                 "DELETE FROM kept_portion WHERE transfer NOT IN"
                 " (SELECT transfer FROM kept_portion ORDER BY rowid DESC LIMIT ?)",
@@ -227,7 +351,8 @@ class PeersStore:
         """Keep a portion for upload, so that its bytes stay the same however often the upload is interrupted."""
         with self._database.transaction() as cursor:
             _write(cursor, "serving", offer)
-            cursor.execute("INSERT OR REPLACE INTO peers VALUES ('served bytes', ?)", (payload,))
+            row = ("served bytes", payload)
+            cursor.execute("INSERT OR REPLACE INTO peers VALUES (?1, ?2, seal(?1, ?2))", row)
 
     def read_served(self, offset: int, size_bytes: int) -> bytes:
         """Up to `size_bytes` of the portion that is being uploaded, from `offset` on."""
@@ -264,6 +389,10 @@ class _Terms(msgspec.Struct, frozen=True):
     classes: tuple[int, ...]
 
 
+def _drop_tuning(cursor: sqlite3.Cursor) -> None:
+    cursor.execute("DELETE FROM peers WHERE name IN (?, ?, ?)", (_TUNING, _TENSORS, _BEST))
+
+
 def _replace_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> PersonalEdition:
     write_personal(cursor, own)
     found = find_personal(cursor)
@@ -272,18 +401,25 @@ def _replace_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> PersonalE
 
 
 def _portions(cursor: sqlite3.Cursor, condition: str, value: str) -> tuple[KeptPortion, ...]:
-    query = f"SELECT transfer, content, payload FROM kept_portion WHERE {condition} ORDER BY rowid"  # noqa: S608
+    sound = "seal IS seal(transfer, content, payload)"
+    query = f"SELECT transfer, content, payload FROM kept_portion WHERE {condition} AND {sound} ORDER BY rowid"  # noqa: S608
     found = ((row[0], from_json(row[1], _Terms), row[2]) for row in cursor.execute(query, (value,)))
     return tuple(KeptPortion(transfer, terms.plan, terms.classes, payload) for transfer, terms, payload in found)
 
 
 def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
-    row = cursor.execute("SELECT content FROM peers WHERE name = ?", (name,)).fetchone()
+    """None where it is not there, or was damaged and is removed."""
+    row = cursor.execute("SELECT content, seal IS seal(name, content) FROM peers WHERE name = ?", (name,)).fetchone()
+    if row is not None and not row[1]:
+        log.warning("what was stored as %r was damaged on the disk; it is removed", name)
+        cursor.execute("DELETE FROM peers WHERE name = ?", (name,))
+        return None
     return from_json(row[0], kind) if row else None
 
 
 def _write(cursor: sqlite3.Cursor, name: str, value: msgspec.Struct) -> None:
-    cursor.execute("INSERT OR REPLACE INTO peers VALUES (?, ?)", (name, msgspec.json.encode(value)))
+    row = (name, msgspec.json.encode(value))
+    cursor.execute("INSERT OR REPLACE INTO peers VALUES (?1, ?2, seal(?1, ?2))", row)
 
 
 def _record(cursor: sqlite3.Cursor, helped: Helped) -> None:

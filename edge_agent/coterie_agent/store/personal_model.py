@@ -8,6 +8,10 @@ ELSEWHERE = ""
 """In place of a version: the device has moved to another federation since."""
 
 
+THE_VERSION = b""
+"""In place of tensors: the version that the device holds answers, since its personal model was no better."""
+
+
 class PersonalEdition(NamedTuple):
     """Which parameters the device predicts with."""
 
@@ -36,22 +40,31 @@ def find_personal(cursor: sqlite3.Cursor) -> PersonalEdition | None:
     return PersonalEdition(*row) if row else None
 
 
+def is_answering(cursor: sqlite3.Cursor) -> bool:
+    """Whether there are personal parameters to predict with."""
+    row = cursor.execute("SELECT length(tensors) FROM personal_model").fetchone()
+    return row is not None and row[0] > 0
+
+
 def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
     """Predict with `own` from now on; keep the personal model from before it moved to another version beside it."""
     cursor.execute(
-        "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors FROM personal_model WHERE base != ?",
+        "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors, seal(base, tensors)"
+        " FROM personal_model WHERE base != ? AND seal IS seal(base, edition, tensors)",
         (own.base,),
     )
-    cursor.execute(
-        "INSERT INTO personal_model VALUES (1, ?, 1, ?)"
-        " ON CONFLICT (one) DO UPDATE SET base = excluded.base, edition = edition + 1, tensors = excluded.tensors",
-        own,
-    )
+    known = find_personal(cursor)
+    row = (own.base, 1 if known is None else known.edition + 1, own.tensors)
+    cursor.execute("INSERT OR REPLACE INTO personal_model VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))", row)
 
 
 def take_along(cursor: sqlite3.Cursor) -> None:
     """Keep predicting with the personal model in another federation, until it is compared with a version there."""
-    cursor.execute("UPDATE personal_model SET base = ?, edition = edition + 1", (ELSEWHERE,))
+    cursor.execute(
+        "UPDATE personal_model SET base = ?1, edition = edition + 1, seal = seal(?1, edition + 1, tensors)"
+        " WHERE seal IS seal(base, edition, tensors)",
+        (ELSEWHERE,),
+    )
     for table in ("former_personal_model", "kept_portion"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
@@ -70,7 +83,9 @@ def give_up_personal(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool
     own = find_personal(cursor)
     if own is None or own.base not in withdrawn:
         return False
-    former = cursor.execute("SELECT base, tensors FROM former_personal_model").fetchone()
+    former = cursor.execute(
+        "SELECT base, tensors FROM former_personal_model WHERE seal IS seal(base, tensors)"
+    ).fetchone()
     if former is None or former[0] in withdrawn:
         drop_personal(cursor)
         return True

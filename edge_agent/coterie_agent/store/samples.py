@@ -1,5 +1,7 @@
 """The device's own samples: float32 rows and their targets, bounded, the oldest dropped first."""
 
+import logging
+import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,6 +14,9 @@ FLOAT_BYTES = 4
 _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
+log = logging.getLogger(__name__)
+_DAMAGED = "damaged samples"
+_IS_SOUND = "seal IS seal(id, x, label, target, at)"
 NO_CLASS = -1
 """The label of samples whose target is not one class."""
 
@@ -76,9 +81,14 @@ class Samples:
                 raise AgentError("ingest.empty", "there are no samples in it", exit_code=Exit.BAD_DATA)
             for _ in _same_width([Row(*first)], _widths(there) if one_width else None):
                 pass
+            (last,) = cursor.execute(
+                "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sample'"
+            ).fetchone()
             cursor.execute(
-                "INSERT INTO sample (x, label, target, at) SELECT *, ? FROM temp.incoming ORDER BY rowid",
-                (time.time(),),
+                "INSERT INTO sample (id, x, label, target, at, seal)"
+                " SELECT ?1 + rowid, x, label, target, ?2, seal(?1 + rowid, x, label, target, ?2)"
+                " FROM temp.incoming ORDER BY rowid",
+                (last, time.time()),
             )
             stored = cursor.rowcount
             cursor.execute("DROP TABLE temp.incoming")
@@ -89,27 +99,16 @@ class Samples:
             return stored
 
     def count(self) -> int:
-        with self._database.reading() as cursor:
-            (count,) = cursor.execute("SELECT coalesce(sum(samples), 0) FROM label_count").fetchone()
-        return int(count)
+        return sum(self._counts().values())
 
     def class_counts(self) -> tuple[int, ...]:
         """How many samples each class has, from class 0 to the highest that occurs, but of 10,000 classes at most."""
-        with self._database.reading() as cursor:
-            counts = dict(
-                cursor.execute(
-                    "SELECT label, samples FROM label_count WHERE samples > 0 AND label < ?", (MAX_CLASS_COUNTS,)
-                )
-            )
+        counts = {label: count for label, count in self._counts().items() if label < MAX_CLASS_COUNTS}
         return tuple(counts.get(label, 0) for label in range(max(counts, default=-1) + 1))
 
     def classes(self) -> int:
         """One more than the highest label."""
-        with self._database.reading() as cursor:
-            (classes,) = cursor.execute(
-                "SELECT coalesce(max(label), -1) + 1 FROM label_count WHERE samples > 0"
-            ).fetchone()
-        return int(classes)
+        return max(self._counts(), default=-1) + 1
 
     def widths(self) -> Widths | None:
         """Those of the samples, of the first one where they differ; None while there is none."""
@@ -118,9 +117,13 @@ class Samples:
 
     def seen(self) -> tuple[int, ...]:
         """The labels of which there are samples, ascending."""
+        return tuple(sorted(self._counts()))
+
+    def damaged(self) -> int:
+        """How many samples were found damaged, and removed, since the store was made."""
         with self._database.reading() as cursor:
-            rows = cursor.execute("SELECT label FROM label_count WHERE samples > 0 ORDER BY label").fetchall()
-        return tuple(row[0] for row in rows)
+            row = cursor.execute("SELECT value FROM measured WHERE name = ?", (_DAMAGED,)).fetchone()
+        return int(row[0]) if row else 0
 
     def snapshot(self, *, since: float | None = None) -> Snapshot:
         """The samples of this moment; those from the first that came at `since` (Unix time) or later, where given."""
@@ -145,15 +148,51 @@ class Samples:
             return [row[0] for row in rows][::-1]
 
     def load(self, ids: Sequence[int]) -> list[StoredRow]:
-        """The samples numbered `ids`, in that order; those dropped since are left out."""
+        """The samples numbered `ids`, in that order; those dropped since, and damaged ones, are left out."""
         found: dict[int, StoredRow] = {}
+        damaged: list[int] = []
         with self._database.reading() as cursor:
             for start in range(0, len(ids), _VARIABLES):
                 part = ids[start : start + _VARIABLES]
                 marks = ",".join("?" * len(part))
-                for row in cursor.execute(f"SELECT id, x, label, target FROM sample WHERE id IN ({marks})", part):  # noqa: S608
-                    found[row[0]] = StoredRow(*row)
+                query = f"SELECT id, x, label, target, {_IS_SOUND} FROM sample WHERE id IN ({marks})"  # noqa: S608
+                for *row, is_sound in cursor.execute(query, part):
+                    if is_sound:
+                        found[row[0]] = StoredRow(*row)
+                    else:
+                        damaged.append(row[0])
+        if damaged:
+            self._remove(damaged)
         return [found[id_] for id_ in ids if id_ in found]
+
+    def _counts(self) -> dict[int, int]:
+        """By label, how many samples there are, where there are any; counted anew where a count was damaged."""
+        query = "SELECT label, samples, seal IS seal(label, samples) FROM label_count"
+        with self._database.reading() as cursor:
+            rows = cursor.execute(query).fetchall()
+        if not all(is_sound for *_, is_sound in rows):
+            log.warning("the counts of samples were damaged on the disk; they are counted anew")
+            with self._database.transaction() as cursor:
+                _count_anew(cursor)
+                rows = cursor.execute(query).fetchall()
+        return {label: samples for label, samples, _ in rows if samples > 0}
+
+    def _remove(self, damaged: Sequence[int]) -> None:
+        log.warning("%d samples were damaged on the disk; they are removed", len(damaged))
+        with self._database.transaction() as cursor:
+            cursor.executemany("DELETE FROM sample WHERE id = ?", [(id_,) for id_ in damaged])
+            _count_anew(cursor)  # the label that was damaged is not the one that was counted
+            (known,) = cursor.execute(
+                "SELECT max(0, total(value)) FROM measured WHERE name = ?", (_DAMAGED,)
+            ).fetchone()
+            row = (_DAMAGED, known + len(damaged))
+            cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", row)
+
+
+def _count_anew(cursor: sqlite3.Cursor) -> None:
+    cursor.execute("DELETE FROM label_count")
+    sums = "label, count(*), seal(label, count(*))"
+    cursor.execute(f"INSERT INTO label_count SELECT {sums} FROM sample WHERE {_IS_SOUND} GROUP BY label")  # noqa: S608
 
 
 def _widths(lengths: tuple[int, int] | None) -> Widths | None:

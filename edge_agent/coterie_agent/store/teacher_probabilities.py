@@ -1,9 +1,12 @@
 """The teacher's probabilities for the device's samples: computed once, kept as float16 until another teacher comes."""
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from coterie_agent.store.database import Database
 
+_IS_SOUND = "seal IS seal(version, sample, probabilities)"
+log = logging.getLogger(__name__)
 _VARIABLES = 500  # of one statement; SQLite's limit was 999 before 3.32
 
 
@@ -19,7 +22,14 @@ class TeacherProbabilitiesStore:
             cursor.execute("DELETE FROM teacher_probabilities WHERE version <> ?", (version,))
 
     def unasked(self, version: str, ids: Sequence[int]) -> list[int]:
-        """Those of the samples numbered `ids` for which `version` has no probabilities yet, in their order."""
+        """Those of the samples numbered `ids` for which `version` has no probabilities yet, in their order.
+
+        Damaged ones are removed, and so asked for again.
+        """
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM teacher_probabilities WHERE seal IS NOT seal(version, sample, probabilities)")
+            if cursor.rowcount:
+                log.warning("%d stored answers of the teacher were damaged; it is asked again", cursor.rowcount)
         with self._database.reading() as cursor:
             asked = {
                 row[0]
@@ -31,7 +41,8 @@ class TeacherProbabilitiesStore:
         """Store the float16 probabilities of `version` for each sample. Samples that were removed are skipped."""
         with self._database.transaction() as cursor:
             cursor.executemany(
-                "INSERT OR REPLACE INTO teacher_probabilities SELECT ?, id, ? FROM sample WHERE id = ?",
+                "INSERT OR REPLACE INTO teacher_probabilities"
+                " SELECT ?1, id, ?2, seal(?1, id, ?2) FROM sample WHERE id = ?3",
                 [(version, probabilities, id_) for id_, probabilities in found.items()],
             )
 
@@ -42,8 +53,7 @@ class TeacherProbabilitiesStore:
             for start in range(0, len(ids), _VARIABLES):
                 part = ids[start : start + _VARIABLES]
                 marks = ",".join("?" * len(part))
-                query = (
-                    f"SELECT sample, probabilities FROM teacher_probabilities WHERE version = ? AND sample IN ({marks})"  # noqa: S608
-                )
+                wanted = f"version = ? AND sample IN ({marks}) AND {_IS_SOUND}"
+                query = f"SELECT sample, probabilities FROM teacher_probabilities WHERE {wanted}"  # noqa: S608
                 found.update(cursor.execute(query, (version, *part)).fetchall())
         return found

@@ -1,5 +1,7 @@
 """The current assignment, from acceptance to the platform's receipt: checkpoint, spooled update, states, outcome."""
 
+import hashlib
+import logging
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -12,8 +14,10 @@ from coterie_wire.bundle import SignedManifest
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.structs import from_json
 
+log = logging.getLogger(__name__)
 Outcome = Literal["accepted", "dropped", "released"]
 _KEPT_OUTCOMES = 50
+_HASHED_BYTES = 1 << 18
 
 
 class TrainingProgress(msgspec.Struct, frozen=True):
@@ -67,26 +71,40 @@ class WorkStore:
         self._database = database
 
     def current(self) -> Assignment | None:
+        """The assignment in hand. A damaged one is forgotten with its work: the platform names it again."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT message FROM work").fetchone()
+            row = cursor.execute("SELECT message, seal IS seal(assignment, message) FROM work").fetchone()
+        if row is not None and not row[1]:
+            log.warning("the assignment was damaged on the disk; it begins anew")
+            self._remove("work", "checkpoint", "spool", "spooled_state")
+            return None
         return from_json(row[0], Assignment) if row else None
 
     def accept(self, assignment: Assignment) -> None:
         """Begin `assignment`; there must be no other."""
         row = (assignment.assignment, msgspec.json.encode(assignment))
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT INTO work VALUES (1, ?, ?)", row)
+            cursor.execute("INSERT INTO work VALUES (1, ?1, ?2, seal(?1, ?2))", row)
 
     def checkpoint(self) -> Checkpoint | None:
+        """The state of training, where it was saved. A damaged one is removed: training begins anew."""
+        query = "SELECT progress, client, tensors, best, seal IS seal(progress, tensors, best, client) FROM checkpoint"
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT progress, client, tensors, best FROM checkpoint").fetchone()
-        return Checkpoint(from_json(row[0], TrainingProgress), *row[1:]) if row else None
+            row = cursor.execute(query).fetchone()
+        if row is None:
+            return None
+        progress, client, tensors, best, is_sound = row
+        if not is_sound:
+            log.warning("the checkpoint was damaged on the disk; training begins anew")
+            self._remove("checkpoint")
+            return None
+        return Checkpoint(from_json(progress, TrainingProgress), client, tensors, best)
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         progress = msgspec.json.encode(checkpoint.progress)
         row = (progress, checkpoint.tensors, checkpoint.best, checkpoint.client)
         with self._database.transaction() as cursor:
-            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?, ?)", row)
+            cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))", row)
 
     def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
         """Keep the finished update for upload; its states become the device's when the platform accepts it.
@@ -99,14 +117,29 @@ class WorkStore:
                 write_personal(cursor, own)
             cursor.execute("DELETE FROM checkpoint")
             row = (msgspec.json.encode(spooled.offer), spooled.federation, spooled.payload)
-            cursor.execute("INSERT INTO spool VALUES (1, ?, ?, ?)", row)
+            cursor.execute("INSERT INTO spool VALUES (1, ?1, ?2, ?3, seal(?1, ?2))", row)
             cursor.executemany("INSERT INTO spooled_state VALUES (?, ?, ?)", states)
 
     def offer(self) -> OfferUpdate | None:
-        """The offer of the spooled update, if there is one."""
+        """The offer of the spooled update, if there is one. A damaged one is removed: the device trains again."""
         with self._database.reading() as cursor:
-            row = cursor.execute("SELECT offer FROM spool").fetchone()
+            row = cursor.execute("SELECT offer, seal IS seal(offer, federation) FROM spool").fetchone()
+        if row is not None and not row[1]:
+            self.forget_update()
+            return None
         return from_json(row[0], OfferUpdate) if row else None
+
+    def is_sound(self, offer: OfferUpdate) -> bool:
+        """Whether the spooled update is still what `offer` says."""
+        digest = hashlib.sha256()
+        for offset in range(0, offer.size_bytes, _HASHED_BYTES):
+            digest.update(self.read_payload(offset, _HASHED_BYTES))
+        return digest.hexdigest() == offer.sha256
+
+    def forget_update(self) -> None:
+        """Remove the spooled update, which the disk has damaged: the device trains again."""
+        log.warning("the update was damaged on the disk before it was sent; the device trains again")
+        self._remove("spool", "spooled_state")
 
     def read_payload(self, offset: int, size_bytes: int) -> bytes:
         """Up to `size_bytes` of the spooled update from `offset` on, without reading the rest."""
@@ -141,6 +174,11 @@ class WorkStore:
             )
             for table in ("work", "checkpoint", "spool", "spooled_state"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
+
+    def _remove(self, *tables: str) -> None:
+        with self._database.transaction() as cursor:
+            for table in tables:
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from this module
 
     def is_finished(self, assignment: str) -> bool:
         """Whether `assignment` ended here; an answer sent before the platform learned of it may name it."""
@@ -177,4 +215,13 @@ class WorkStore:
     def held_model(self) -> SignedManifest | None:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT signed FROM held_model").fetchone()
-        return from_json(row[0], SignedManifest) if row else None
+        try:
+            return from_json(row[0], SignedManifest) if row else None
+        except msgspec.DecodeError:  # damaged on the disk; the signature covers the rest
+            log.warning("the manifest of the model was damaged on the disk; it is fetched again")
+            self._remove("held_model")
+            return None
+
+    def forget_model(self) -> None:
+        """Hold no version: the platform sends it again."""
+        self._remove("held_model")

@@ -106,9 +106,20 @@ class Training:
             seen=self.store.samples.seen(),
             seed=self.assignment.seed,
             states=read_states(self.store, self.assignment.federation),
-            personal=read_parameters(peers.personal_tensors(), model) if self.plan.local.is_personal() else None,
-            portions=peers.portions_for(self.assignment.assignment),
+            personal=read_parameters(peers.personal_tensors(), model) if self._is_personal() else None,
+            portions=peers.portions_for(self.assignment.assignment) if self._is_followed() else (),
+            server=self.model.server_state(),
+            round=self.assignment.round,
         )
+
+    def _is_followed(self) -> bool:
+        """Whether the personal model and the portions are of the assignment's federation: a device has one of each."""
+        standing = self.store.peers.standing()
+        return standing is None or standing.federation == self.assignment.federation
+
+    def _is_personal(self) -> bool:
+        """Whether the round trains the personal model. In another federation than its own the version is trained."""
+        return self.plan.local.trains_personal_model() and self._is_followed()
 
     def _snapshot(self) -> Snapshot:
         """The samples that the plan trains on: those of its period."""
@@ -197,8 +208,8 @@ class Training:
         )
 
     def _personal(self, client: ClientRound, trained: Tensors) -> PersonalTensors | None:
-        """The personal model after the round, where the plan has personal models."""
-        if not self.plan.local.is_personal():
+        """The personal model after the round, where it trains that."""
+        if not self._is_personal():
             return None
         late = self.store.peers.portions_after(self.assignment.assignment)
         personal = client.with_late_portions(trained, late)

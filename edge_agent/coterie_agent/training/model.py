@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import UNSET
 
 from coterie_agent.blobs import BlobCache
+from coterie_learning.server_state import broadcast_state
 from coterie_wire.bundle import Manifest, ModelSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array, Float32, check_finite, decode_tensors
@@ -38,6 +40,15 @@ class Model:
         tensors = decode_tensors(self.blobs.read(self.manifest.parameters), expected=self.manifest.model.version)
         check_finite(tensors)
         return {name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+
+    def server_state(self) -> Mapping[str, Parameters]:
+        """What the platform's merge remembers beside the version, by what it is; nothing where devices do not get it.
+
+        Raises AgentError ``bundle.wrong_hash``, WireError ``tensors.*``.
+        """
+        if self.manifest.server_state is UNSET:
+            return {}
+        return broadcast_state(self.blobs.read(self.manifest.server_state), self.manifest.model.parameters)
 
     def frozen(self) -> Frozen:
         """What no training changes.

@@ -11,7 +11,7 @@ from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.batches import SampleSource, make_batch, make_inputs
 from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
-from coterie_learning.metrics import log_softmax, measure
+from coterie_learning.metrics import Measured, log_softmax, measure
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import MEASURED, predict_inputs, predict_outputs, version_names
 from coterie_wire.tensors import Array, Float32, Tensors
@@ -70,9 +70,7 @@ class Predictor:
             if stop():
                 return None
             rows = samples.load(loss_of[start : start + _ROWS])
-            batch = make_batch(rows, self._spec, size=len(rows))
-            output, own = self._run(batch.inputs, batch.target)
-            found = measure(self._spec.task, output, batch.target, padding=self._spec.padding, own=own)
+            found = self._measured(rows)
             loss, seen = loss + float(found.losses.sum()), seen + len(rows)
             if found.right is not None:
                 chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
@@ -82,6 +80,24 @@ class Predictor:
             raise AgentError("agent.diverged", detail)
         has_accuracy = self._spec.task in MEASURED
         return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
+
+    def each(self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]) -> Measured | None:
+        """The figures of each of the samples `ids`, which are not none; None if `stop` returned true before.
+
+        Raises AgentError ``data.does_not_fit`` or ``model.broken``.
+        """
+        found = []
+        for start in range(0, len(ids), _ROWS):
+            if stop():
+                return None
+            found.append(self._measured(samples.load(ids[start : start + _ROWS])))
+        right = [one.right for one in found if one.right is not None]
+        return Measured(np.concatenate([one.losses for one in found]), np.concatenate(right) if right else None)
+
+    def _measured(self, rows: Sequence[StoredRow]) -> Measured:
+        batch = make_batch(rows, self._spec, size=len(rows))
+        output, own = self._run(batch.inputs, batch.target)
+        return measure(self._spec.task, output, batch.target, padding=self._spec.padding, own=own)
 
     def _run(self, inputs: Mapping[str, Array], target: Array) -> tuple[Float32, Float32 | None]:
         """The output, and the samples' losses where the model has a loss of its own."""

@@ -1,11 +1,13 @@
 """A train step bound to its tensors, which stay where they are: nothing is allocated between two steps."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import onnxruntime as ort
 
+from coterie_agent.errors import AgentError
 from coterie_agent.training.graph import Graph, room, value
 from coterie_wire.tensors import Array, Float32, Tensors
 
@@ -46,11 +48,17 @@ class Steps:
     def run(self, given: Mapping[str, Array]) -> float:
         """Run a step with copies of all other inputs `given`; return its loss. Its outputs are used after `advance`.
 
-        Raises AgentError ``model.broken``.
+        NaN where an operator fails on parameters that the step before has made infinite or NaN: some then compute an
+        index out of range. Raises AgentError ``model.broken`` where one fails on finite parameters.
         """
         for name, array in given.items():
             self._give(name, array)
-        self._graph.run_bound(self._next.binding)
+        try:
+            self._graph.run_bound(self._next.binding)
+        except AgentError:
+            if all(np.isfinite(tensor.numpy()).all() for tensor in self._next.taken.values()):
+                raise
+            return math.nan
         return float(self._loss.numpy())
 
     def advance(self) -> None:

@@ -431,16 +431,60 @@ def test_a_credential_that_has_ended_ends_the_agent(new_device: Callable[..., De
     assert device.situation.now.ending.code == "fleet.revoked"
 
 
-def test_help_is_judged_on_samples_that_the_own_model_has_not_trained_on(new_device: Callable[..., Device]) -> None:
+def test_a_request_delays_no_training_and_its_portion_is_compared_with_the_model_as_it_is(
+    new_device: Callable[..., Device],
+) -> None:
     device = new_device()
     device.direct(plan())
     device.take(NEW, NEW)
     reading = device.store.peers.reading()
-    assert (reading.judged, reading.trained) == (8, 4), "the newest batch is kept while the request is in hand"
+    assert device.store.peers.asked() is not None
+    assert (reading.judged, reading.trained) == (8, 8), "it has trained on all, as a device that asks for nothing"
     device.direct(plan(), help=device.ask_news("delivered", rows(GOOD)))
     device.live()
+    (verdict,) = device.link.named(GiveVerdict)
+    assert verdict.samples == 8
+    assert verdict.accuracy_before >= 0.5
+
+
+def test_where_versions_come_a_portion_is_judged_on_the_batch_that_is_kept_for_them(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device()
+    device.direct(BETWEEN_ROUNDS)
+    device.take(NEW, NEW)
+    device.direct(BETWEEN_ROUNDS, help=device.ask_news("delivered", rows(GOOD)))
+    device.live()
     assert device.link.named(GiveVerdict)[0].samples == 4
-    assert device.store.peers.reading().trained == 8
+
+
+def test_when_nobody_qualifies_the_owner_is_told_until_the_model_has_recovered(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device()
+    device.direct(NO_TRAINING)
+    device.take(NEW, NEW)
+    nobody = Reason("transfer.no_neighbour", "2 other devices tell about their data, none can help with class 2")
+    device.direct(NO_TRAINING, help=device.ask_news("unmatched", reason=nobody))
+    device.live()
+    peers = device.situation.now.peers
+    assert (peers.needs, peers.wait) == ((2,), nobody)
+    device.direct(NO_TRAINING)
+    device.take(KNOWN, KNOWN, KNOWN)
+    assert device.situation.now.peers.wait is None
+
+
+def test_with_less_than_a_batch_the_owner_is_told_what_training_waits_for(new_device: Callable[..., Device]) -> None:
+    device = new_device()
+    device.direct(plan(NoHelp()))
+    device.take((0, 1))
+    assert device.store.peers.personal().edition == 1
+    untrained = device.situation.now.peers.untrained
+    assert untrained is not None
+    assert (untrained.code, untrained.sentence[-14:]) == ("data.less_than_a_batch", "2 more to come")
+    device.take((0, 1))
+    assert device.situation.now.peers.untrained is None
+    assert device.store.peers.personal().edition == 2
 
 
 def test_who_recovers_alone_withdraws_the_request(new_device: Callable[..., Device]) -> None:

@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from coterie_agent.errors import AgentError
+from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, is_running
 from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull
 from coterie_agent.store.opened import Store, open_store
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_store_is_refused(home: Home) -> None:
     home.database.write_bytes(b"no database" * 100)
     with pytest.raises(StoreFailed) as caught, open_store(home):
         pass
-    assert caught.value.code == "store.failed"
+    assert (caught.value.code, caught.value.exit_code) == ("store.damaged", Exit.STORE_DAMAGED)
 
 
 def test_a_full_disk_loses_nothing_that_was_stored(store: Store, home: Home) -> None:

@@ -153,6 +153,17 @@ def test_a_residual_of_other_shapes_is_dropped() -> None:
     assert other.payload == clean.payload
 
 
+def test_a_codec_that_does_not_feed_back_leaves_no_residual_and_takes_none() -> None:
+    plan = parse_device_plan(msgspec.json.encode({**PLAN, "codec": {"kind": "top_k", "feedback": False}}))
+    fed = parse_device_plan(msgspec.json.encode({**PLAN, "codec": {"kind": "top_k"}}))
+    clean = make_update(parameters(0), parameters(1), plan=plan, states={}, steps=1, seed=1, model=SPEC)
+    states = make_update(parameters(0), parameters(1), plan=fed, states={}, steps=1, seed=1, model=SPEC).states
+    other = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, model=SPEC)
+    assert not states["codec"].is_empty
+    assert clean.states["codec"].is_empty
+    assert other.payload == clean.payload
+
+
 def test_a_state_that_was_damaged_is_said_and_forgotten(
     stocked: Store, home: Home, bundle: Bundle, caplog: pytest.LogCaptureFixture
 ) -> None:

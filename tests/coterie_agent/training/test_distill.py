@@ -34,7 +34,7 @@ from coterie_wire.tensors import encode_tensors
 from coterie_wire.version import PROTOCOL
 from tests.coterie_agent.bundles import SPEC, Bundle, parameters, predict_graph, samples
 from tests.coterie_agent.fake_platform import PLAN
-from tests.coterie_agent.peers.world import GOOD, plan, rows
+from tests.coterie_agent.peers.world import GOOD, plan, rows, standing
 
 FLOAT32 = {**PLAN, "codec": {"kind": "float32"}}
 DISTILL = {"kind": "distill", "epochs": 3, "learning_rate": 0.5, "head": "all"}
@@ -168,6 +168,23 @@ def test_the_next_round_goes_on_with_the_own_model(tmp_path: Path, bundle: Bundl
     for name, difference in first.items():
         np.testing.assert_allclose(second[name], difference, atol=1e-4)
         assert np.abs(difference).max() > 0.01
+
+
+def test_a_round_of_another_federation_leaves_its_personal_model_alone(tmp_path: Path, bundle: Bundle) -> None:
+    """The plan between rounds is of one federation; in another's the version is trained, without what peers taught."""
+    codec = Float32Codec()
+    near = {**DISTILL, "lambda_d": 1, "epochs": 1, "learning_rate": 1e-6}
+    with device(tmp_path, bundle) as one:
+        peers = one.store.peers
+        before = peers.adopt(PersonalTensors("v1", encode_tensors(parameters(3))))
+        kept = KeptPortion("t-1", msgspec.json.encode(plan()), (2,), rows(GOOD))
+        peers.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=encode_tensors(parameters(3)))
+        edition, tensors = peers.personal(), peers.personal_tensors()
+        peers.stand(msgspec.structs.replace(standing(plan()), federation="another"))
+        assert one.train(near)
+        difference = codec.decode(one.update()[1], expected=SPEC.parameters)
+        assert max(np.abs(tensor).max() for tensor in difference.values()) < 1e-4, "from the version, not from its own"
+        assert (peers.personal(), peers.personal_tensors()) == (edition, tensors)
 
 
 def test_what_others_taught_it_during_a_round_is_not_lost(tmp_path: Path, bundle: Bundle) -> None:

@@ -1,8 +1,13 @@
 """Tensors that stay where they are: a step counts once it is taken for good, and nobody else's memory is written to."""
 
+import math
+
 import numpy as np
+import onnx.parser
 import pytest
 
+from coterie_agent.errors import AgentError
+from coterie_agent.training.graph import Graph
 from coterie_agent.training.steps import Steps
 from coterie_agent.training.trainer import train_graph
 from tests.coterie_agent.bundles import BATCH, CLASSES, SIDE, SPEC, parameters, train_step_graph
@@ -87,3 +92,43 @@ def test_both_directions_take_what_is_given_anew(steps: Steps) -> None:
     assert steps.run(still) == first
     steps.advance()
     assert steps.run({**still, "target": np.ones(BATCH, np.int64)}) != first
+
+
+WHOLE = {"weight": np.arange(4, dtype=np.float32)}
+
+
+def looking_up(*, index: int) -> Steps:
+    """A step whose loss is element `index` of a parameter [4], or one that is not there if the parameter is all NaN.
+
+    Gradients of pooling look elements up so: by comparisons, of which none holds for NaN.
+    """
+    content = onnx.parser.parse_model(
+        f"""
+        <ir_version: 10, opset_import: ["" : 18]>
+        look_up (float[4] weight) => (float loss, float[4] after) {{
+            same = Equal (weight, weight)
+            known = Cast <to = 7> (same)
+            count = ReduceSum <keepdims = 0> (known)
+            most = Constant <value_int = {4 + index}> ()
+            index = Sub (most, count)
+            loss = Gather (weight, index)
+            after = Identity (weight)
+        }}
+        """
+    )
+    content.graph.node[-1].output[0] = content.graph.output[1].name = "next.weight"
+    names = frozenset({"loss", "next.weight"})
+    return Steps(Graph(content.SerializeToString(), inputs=frozenset(WHOLE), outputs=names, threads=1), WHOLE, {})
+
+
+def test_an_operator_that_fails_on_parameters_that_are_not_finite_gives_a_loss_that_is_not_finite() -> None:
+    steps = looking_up(index=2)
+    assert steps.run({}) == 2
+    steps.write({"weight": np.full(4, math.nan, np.float32)})
+    assert math.isnan(steps.run({}))
+
+
+def test_an_operator_that_fails_on_finite_parameters_is_a_broken_model() -> None:
+    with pytest.raises(AgentError, match="the graph failed") as raised:
+        looking_up(index=4).run({})
+    assert raised.value.code == "model.broken"

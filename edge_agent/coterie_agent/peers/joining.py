@@ -1,0 +1,73 @@
+"""What a device does between rounds: it trains a personal model beside the version, or helps and is helped."""
+
+from typing import Protocol
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.config import Config
+from coterie_agent.link.http import HttpLink
+from coterie_agent.peers import membership
+from coterie_agent.peers.personal_training import PersonalTraining
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import PeersStatus
+from coterie_agent.training.model import Model
+from coterie_learning.device_plan import parse_device_plan
+from coterie_wire.bundle import Manifest
+from coterie_wire.helping import StandingPlan
+
+
+class BetweenRounds(Protocol):
+    """A device's part in a federation between rounds. Methods raise AgentError or WireError."""
+
+    def is_current(self, standing: StandingPlan, version: str) -> bool:
+        """Whether it can go on under that plan, now that the device holds `version`."""
+
+    def tell_peers(self, now: Now) -> bool:
+        """Call the platform, if anything is to be told; whether there was."""
+
+    def learn(self, now: Now) -> bool:
+        """Train or evaluate for a moment, if anything is due; whether there was."""
+
+    def status(self) -> PeersStatus:
+        """For the owner."""
+
+
+def join(
+    standing: StandingPlan,
+    manifest: Manifest,
+    *,
+    config: Config,
+    store: Store,
+    blobs: BlobCache,
+    portions: BlobCache,
+    link: HttpLink,
+    situation: Situation,
+) -> BetweenRounds:
+    """Take part under `standing` with the version of `manifest`, which is on the device.
+
+    Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
+    """
+    plan = parse_device_plan(standing.plan)
+    rules = plan.personal.rules(plan.local)
+    if rules is None:
+        return membership.join(
+            standing,
+            plan,
+            manifest,
+            config=config,
+            store=store,
+            blobs=blobs,
+            portions=portions,
+            link=link,
+            situation=situation,
+        )
+    return PersonalTraining(
+        standing=standing,
+        rules=rules,
+        model=Model(manifest, blobs),
+        config=config,
+        store=store,
+        link=link,
+        situation=situation,
+        before=store.peers.personal(),
+    )

@@ -1,0 +1,274 @@
+"""Trains a personal model beside the version, moment by moment, and has the better of the two answer the owner."""
+
+import hashlib
+import logging
+import math
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError
+from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.http import HttpLink
+from coterie_agent.model import held_manifest
+from coterie_agent.sharing import share_personal
+from coterie_agent.situation import Now, Situation
+from coterie_agent.store.opened import Store
+from coterie_agent.store.peers import PeersStatus, Tuned, Tuning, TuningTensors
+from coterie_agent.store.personal_model import THE_VERSION, PersonalEdition, PersonalTensors
+from coterie_agent.store.samples import Snapshot
+from coterie_agent.training.model import Model, Parameters, read_parameters
+from coterie_agent.training.predictor import Predictor
+from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_learning.client.personal import GivenPersonal, choose, is_due, personal_training
+from coterie_learning.client.training import Checkpoint, Judge, Learn, Progress
+from coterie_learning.metrics import Measured
+from coterie_learning.personal import PersonalRules
+from coterie_wire.helping import StandingPlan
+from coterie_wire.messages import Done
+from coterie_wire.personal import ReportPersonal
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import encode_tensors
+
+log = logging.getLogger(__name__)
+_AT_A_TIME_S = 0.5
+"""Seconds of training after which other work may run."""
+_NEWEST = 2**62
+
+
+@dataclass
+class _Run:
+    """A training that was begun."""
+
+    snapshot: Snapshot
+    trainer: Trainer
+    predictor: Predictor
+    saved_at: float
+    """On the monotonic clock."""
+
+
+@dataclass(kw_only=True)
+class PersonalTraining:
+    """One plan and one version. A training that was begun is finished even if a newer version comes meanwhile.
+
+    Else a federation whose rounds are shorter than this training would never have a personal model. What was trained
+    is compared with the version that the device holds at the end.
+    """
+
+    standing: StandingPlan
+    rules: PersonalRules
+    model: Model
+    config: Config
+    store: Store
+    link: HttpLink
+    situation: Situation
+    before: PersonalEdition | None
+    """The personal model in the store, as this one knows it."""
+    _run: _Run | None = None
+    _looked_at: int | None = None
+    """The newest sample when nothing was due."""
+
+    def is_current(self, standing: StandingPlan, version: str) -> bool:
+        """Whether it is still this plan, and this version or one that a training in hand began with."""
+        same = standing.digest == self.standing.digest and self.before == self.store.peers.personal()
+        return same and (version == self.model.manifest.version or self._run is not None)
+
+    def tell_peers(self, now: Now) -> bool:  # noqa: ARG002
+        """Tell the platform how the latest training ended, as far as the owner lets it be told."""
+        tuned = self._tuned()
+        if tuned is None or tuned.told:
+            return False
+        report = ReportPersonal(
+            federation=self.standing.federation,
+            version=tuned.compared_with,
+            answers=tuned.answers,
+            samples=tuned.samples,
+            version_accuracy=tuned.version_accuracy,
+            own_accuracy=tuned.own_accuracy,
+        )
+        shared = share_personal(report, self.config.peers.tell)
+        if shared is not None:
+            try:
+                self.link.call(shared, Done)
+            except Refused as refusal:
+                if refusal.is_revoked or is_retryable(refusal):
+                    raise
+                log.warning("the platform takes no figures of a personal model: %s", refusal.detail)
+        self.store.peers.told_tuned(tuned)
+        return shared is not None
+
+    def learn(self, now: Now) -> bool:
+        """Train for a moment, while conditions hold and no assignment is in hand."""
+        if now.blockers or self.store.work.current() is not None:
+            return False
+        run = self._run
+        if run is not None and not self._is_whole(run.snapshot):
+            run = self._run = None
+        if run is None:
+            run = self._run = self._begin()
+        return run is not None and self._go_on(run)
+
+    def status(self) -> PeersStatus:
+        """For the owner."""
+        return PeersStatus(self.standing.federation, 0, None, False, (), None, tuned=self._tuned())
+
+    def _tuned(self) -> Tuned | None:
+        tuned = self.store.peers.tuned()
+        return tuned if tuned is not None and tuned.digest == self.standing.digest else None
+
+    def _begin(self) -> _Run | None:
+        """The training that is due, or was begun before the agent was started; None: none is."""
+        tuning = self.store.peers.tuning()
+        saved = self.store.peers.tuning_tensors() if tuning is not None and self._goes_on(tuning) else None
+        if saved is None:
+            tuning = None
+        snapshot = self._due() if tuning is None else Snapshot(tuning.first, tuning.last)
+        if snapshot is None:
+            return None
+        spec, peers, frozen = self.model.manifest.model, self.store.peers, self.model.frozen()
+        given = GivenPersonal(
+            rules=self.rules,
+            model=spec,
+            received=self.model.parameters(),
+            personal=read_parameters(peers.personal_tensors(), spec),
+            ids=self.store.samples.ids(snapshot),
+            seed=seed_of(self.model.manifest.version, snapshot.last),
+        )
+        graph = train_graph(self.model.train_step(), spec, threads=self.config.threads)
+        checkpoint = None
+        if tuning is not None and saved is not None:
+            checkpoint = Checkpoint(from_json(tuning.client, Progress), *saved)
+        training = personal_training(given, open_steps(graph, frozen_tensors=frozen), checkpoint=checkpoint)
+        predictor = Predictor(self.model.predict(), spec, given.received, frozen, threads=self.config.threads)
+        return _Run(snapshot, Trainer(training, self.store.samples), predictor, time.monotonic())
+
+    def _goes_on(self, tuning: Tuning) -> bool:
+        same = (tuning.digest, tuning.version) == (self.standing.digest, self.model.manifest.version)
+        return same and self._is_whole(Snapshot(tuning.first, tuning.last))
+
+    def _is_whole(self, snapshot: Snapshot) -> bool:
+        """Whether the device still has all samples that a training began with; the oldest go first."""
+        return bool(self.store.samples.ids(Snapshot(snapshot.first, snapshot.first)))
+
+    def _due(self) -> Snapshot | None:
+        """The samples to train on now. Asked twice a second, so nothing is read until there are new ones."""
+        samples, tuned = self.store.samples, self._tuned()
+        newest = samples.newest_ids(up_to=_NEWEST, count=1)
+        if not newest or newest[0] == self._looked_at:
+            return None
+        known = tuned if tuned is not None and tuned.version == self.model.manifest.version else None
+        up_to = None if known is None else known.trained_up_to
+        snapshot = samples.snapshot()
+        if is_due(samples.ids(snapshot), trained_up_to=up_to, again_share=self.rules.again_share):
+            return snapshot
+        self._looked_at = newest[0]
+        return None
+
+    def _go_on(self, run: _Run) -> bool:
+        training, until = run.trainer.training, time.monotonic() + _AT_A_TIME_S
+        while (wanted := training.wanted()) is not None:
+            if self._must_stop():
+                self._save(run)
+                return False
+            if time.monotonic() >= until:
+                if until - run.saved_at >= self.config.checkpoint_s:
+                    self._save(run)
+                return True
+            if isinstance(wanted, Learn):
+                self._learn(run.trainer, wanted)
+            elif not self._judge(run, wanted):
+                self._save(run)
+                return False
+        return self._end(run)
+
+    def _learn(self, trainer: Trainer, wanted: Learn) -> None:
+        worked_s = trainer.train_s
+        try:
+            trainer.learn(wanted)
+        except AgentError as error:
+            if error.code != "agent.diverged":
+                raise
+            log.warning("the training of the personal model ends early: %s", error.detail)
+            trainer.training.enough()
+        self.situation.rest(trainer.train_s - worked_s, processor_share=self.config.processor_share)
+
+    def _judge(self, run: _Run, wanted: Judge) -> bool:
+        run.predictor.set_parameters(wanted.parameters)
+        loss = math.inf
+        try:
+            found = run.predictor.measure(self.store.samples, loss_of=wanted.ids, accuracy_of=(), stop=self._must_stop)
+            if found is None:
+                return False
+            loss = found.loss
+        except AgentError as error:
+            if error.code != "agent.diverged":
+                raise
+        run.trainer.training.judged(wanted, loss)
+        return True
+
+    def _figures(self, run: _Run, parameters: Parameters) -> Measured | None:
+        """Of each sample held out; None if it must stop."""
+        run.predictor.set_parameters(parameters)
+        held_out = run.trainer.training.parts.held_out
+        return run.predictor.each(self.store.samples, held_out, stop=self._must_stop)
+
+    def _end(self, run: _Run) -> bool:
+        """Have the better model answer; False if it must stop before it is known."""
+        spec, peers = self.model.manifest.model, self.store.peers
+        held = Model(held_manifest(self.store), self.model.blobs)
+        if held.manifest.model.version != spec.version:
+            self._run = None  # the device has gone on to another model
+            return True
+        trained, own = run.trainer.training.trained(), read_parameters(peers.personal_tensors(), spec)
+        by_version, by_trained = self._figures(run, held.parameters()), self._figures(run, trained)
+        by_own = None if own is None else self._figures(run, own)
+        if by_version is None or by_trained is None or (own is not None and by_own is None):
+            self._save(run)
+            return False
+        unless_worse = self.before is not None and self.before.is_elsewhere
+        choice = choose(by_version, by_trained, by_own, unless_worse=unless_worse)
+        tuned = Tuned(
+            digest=self.standing.digest,
+            version=self.model.manifest.version,
+            trained_up_to=run.snapshot.last,
+            compared_with=held.manifest.version,
+            answers=choice.answers != "version",
+            samples=len(by_version.losses),
+            version_accuracy=accuracy_of(by_version),
+            own_accuracy=accuracy_of(choice.chosen),
+        )
+        match choice.answers:
+            case "trained":
+                answering = PersonalTensors(self.model.manifest.version, encode_tensors(dict(trained)))
+            case "version":
+                answering = PersonalTensors(held.manifest.version, THE_VERSION)
+            case "personal model":
+                assert own is not None, "it was compared"
+                answering = PersonalTensors(held.manifest.version, encode_tensors(dict(own)))
+        stored = peers.end_tuning(tuned, before=self.before, own=answering)
+        self.before, self._run = stored or self.before, None
+        return True
+
+    def _save(self, run: _Run) -> None:
+        found = run.trainer.training.checkpoint()
+        progress = msgspec.json.encode(found.progress)
+        version, digest = self.model.manifest.version, self.standing.digest
+        tuning = Tuning(digest, version, run.snapshot.first, run.snapshot.last, progress)
+        self.store.peers.save_tuning(tuning, TuningTensors(found.tensors, found.best))
+        run.saved_at = time.monotonic()
+
+    def _must_stop(self) -> bool:
+        now = self.situation.now
+        return now.stopping or bool(now.blockers)
+
+
+def seed_of(version: str, newest: int) -> int:
+    """The seed of the training on the samples up to `newest`: the order in which it takes them."""
+    return int(hashlib.sha256(f"{version} {newest}".encode()).hexdigest()[:12], 16)
+
+
+def accuracy_of(found: Measured) -> float | None:
+    """Share of the samples that is right; None where the task has no right and wrong."""
+    return None if found.right is None else float(found.right.mean())
