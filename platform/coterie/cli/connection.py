@@ -1,4 +1,4 @@
-"""Requests to a running platform's REST API; what it refuses is told in its own words."""
+"""Requests to a running platform's REST API; its errors are shown as it writes them."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -29,7 +29,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """Who one is at the platform."""
+    """The signed-in person."""
 
     operator: Person | None
 
@@ -47,7 +47,7 @@ def chosen_transport() -> httpx.BaseTransport | None:
 
 
 class Connection:
-    """One platform, asked once for each thing. Every method raises Failed."""
+    """A connection to one platform. Every method raises Failed."""
 
     def __init__(self, login: Login, transport: httpx.BaseTransport | None = None) -> None:
         """`transport` is that of the machine unless another is given."""

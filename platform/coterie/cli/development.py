@@ -1,4 +1,4 @@
-"""Django's own commands, for `manage.py`; where there is no state directory they leave none behind."""
+"""Django's own commands, for `manage.py`; without a state directory they create none."""
 
 import sys
 

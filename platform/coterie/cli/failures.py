@@ -24,7 +24,7 @@ class Failed(click.ClickException):
 
 
 def told(command: Callable[P, R]) -> Callable[P, R]:
-    """`command`, with the errors that people can act on told as `Failed`."""
+    """`command`, with the errors that people can act on raised as `Failed`."""
 
     @wraps(command)
     def telling(*args: P.args, **kwargs: P.kwargs) -> R:

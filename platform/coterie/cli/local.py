@@ -1,6 +1,6 @@
 """Commands that run here: a platform's own process, its administration, the demo, simulations and the compiler.
 
-Those that Django's management framework performs take their arguments as they are: ``coterie NAME --help`` shows them.
+Those that Django's management framework performs get their arguments unchanged: ``coterie NAME --help`` shows them.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from coterie.cli.failures import told
 from coterie.cli.state import make_state, manage, need_state, passing_state
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-"""All arguments but ours go on to what performs the command."""
+"""All arguments but ours are passed on to the command."""
 STATE = click.option(
     "--state",
     type=click.Path(file_okay=False, path_type=Path),
@@ -65,14 +65,14 @@ def _run_serve(arguments: tuple[str, ...]) -> None:
 @ARGUMENTS
 @told
 def compile_model(arguments: tuple[str, ...]) -> None:
-    """What a platform would say of a model, and what it would take of devices."""
+    """Check a model as a platform would, and estimate its cost on devices."""
     from coterie.offline.command import main
 
     main(list(arguments), prog="coterie compile")
 
 
 def _passing(name: str, says: str) -> click.Command:
-    """A command that leaves nothing behind."""
+    """A command that leaves no state behind."""
 
     @told
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
@@ -83,13 +83,13 @@ def _passing(name: str, says: str) -> click.Command:
 
 
 def _administering(name: str, says: str) -> click.Command:
-    """A command on the state of a platform that is there."""
+    """A command on the state of an existing platform."""
 
     return _command(name, says, _with_state(name, need_state))
 
 
 def _beginning(name: str, says: str) -> click.Command:
-    """A command that makes the state where there is none."""
+    """A command that creates the state where there is none."""
     return _command(name, says, _with_state(name, make_state))
 
 
@@ -119,5 +119,6 @@ createsuperuser = _administering("createsuperuser", "Make an administrator.")
 changepassword = _administering("changepassword", "Give an operator another password.")
 change_role = _administering("change-role", "Give an operator another role.")
 collect_blobs = _administering("collect-blobs", "Remove files that nothing needs.")
+scrub = _administering("scrub", "Read every stored file, and say which are damaged.")
 seed_fleet = _beginning("seed-fleet", "Fill an empty platform with a fleet like a real one, to look at the console.")
 migrate = _beginning("migrate", "Bring the database to this version; `coterie up` does it by itself.")

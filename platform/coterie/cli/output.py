@@ -1,4 +1,4 @@
-"""What commands print: tables where people read, tab-separated lines where programs do, JSON where it is asked for."""
+"""Output of commands: tables on a terminal, tab-separated lines elsewhere, JSON on request."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias

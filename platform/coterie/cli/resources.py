@@ -1,4 +1,4 @@
-"""Commands that speak to a running platform: lists, single things, and what can be done to them.
+"""Commands for a running platform's resources: lists, single resources, and actions on them.
 
 A row of `RESOURCES` is a command with sub-commands ``list``, ``show`` and one for each action, each with ``--json``.
 """
@@ -23,7 +23,7 @@ _NO_ROWS: Sequence[Fields] = ()
 
 
 class Action(NamedTuple):
-    """Something that can be done to a thing: ``POST /api/RESOURCE/ID/PATH/``."""
+    """An action on a resource: ``POST /api/RESOURCE/ID/PATH/``."""
 
     name: str
     says: str
@@ -32,7 +32,7 @@ class Action(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """A kind of thing of the REST API."""
+    """A kind of resource of the REST API."""
 
     name: str
     says: str
@@ -211,7 +211,7 @@ devices, federations, rounds, models, jobs = (_group(resource) for resource in R
 @JSON
 @told
 def overview(as_json: bool) -> None:
-    """How the fleet stands, in one sentence; with --json everything that the console's first page shows."""
+    """Show the fleet's state in one sentence; with --json everything that the console's first page shows."""
     content = _connected().request("GET", "overview/")
     if as_json:
         print_json(content)
@@ -223,7 +223,7 @@ def overview(as_json: bool) -> None:
 @JSON
 @told
 def repairs(as_json: bool) -> None:
-    """What is wrong on the platform, and what repairs it."""
+    """Show what is wrong on the platform, and how to repair it."""
     content = _connected().request("GET", "repairs/")
     if as_json:
         print_json(content)

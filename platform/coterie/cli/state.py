@@ -1,4 +1,4 @@
-"""The state directory of the platform on this machine, and Django with its settings; nothing is made by looking."""
+"""The state directory of the platform on this machine, and Django with its settings; reading creates nothing."""
 
 import os
 from collections.abc import Iterator, Sequence

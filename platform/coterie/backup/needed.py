@@ -1,0 +1,51 @@
+"""The files that a database needs: the blobs of the registry, and the updates that can still be merged."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from django.conf import settings
+
+from coterie.backup.index import BackupFile
+from coterie.merging.files import updates_of
+from coterie.merging.models import Update
+from coterie.registry.content import BLOBS, ContentStore
+from coterie.registry.models import Blob
+from coterie.rounds.models import Round
+
+KEYS = ("secret-key", "signing-key")
+"""Made by embedded mode; in scaled mode the environment has them."""
+
+
+class Needed(NamedTuple):
+    """A file, and how it is opened. Opening raises FileNotFoundError."""
+
+    file: BackupFile
+    open: Callable[[], BinaryIO]
+
+
+def needed_files() -> list[Needed]:
+    """Those that the database needs."""
+    kept = Round.objects.filter(tidied_at=None).values("pk")
+    updates = Update.objects.filter(cohort__in=kept)
+    found = [
+        _stored(BLOBS, sha256, size_bytes)
+        for sha256, size_bytes in Blob.objects.filter(removed_at=None)
+        .order_by("created_at")
+        .values_list("sha256", "size_bytes")
+    ]
+    found += [
+        _stored(updates_of(cohort), sha256, size_bytes)
+        for cohort, sha256, size_bytes in updates.order_by("received_at").values_list("cohort", "sha256", "size_bytes")
+    ]
+    # Two devices may send the same bytes in one round.
+    return list({needed.file.path: needed for needed in found}.values())
+
+
+def key_files() -> list[Path]:
+    """The platform's own secrets, where it keeps them in files."""
+    return [path for path in (Path(settings.STATE) / name for name in KEYS) if path.exists()]
+
+
+def _stored(store: ContentStore, sha256: str, size_bytes: int) -> Needed:
+    return Needed(BackupFile(store.place(sha256), sha256, size_bytes), lambda: store.open(sha256))

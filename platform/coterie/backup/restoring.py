@@ -1,0 +1,102 @@
+"""Makes a platform of a backup, in a state directory that is empty; what was broken off half-way goes on.
+
+Nothing of the backup is believed: each file is hashed while it is copied. The database comes last, so that a directory
+with a database is a whole platform.
+"""
+
+import os
+from pathlib import Path
+
+from django.db.migrations.loader import MigrationLoader
+
+from coterie.backup.copying import copy_file, is_sound
+from coterie.backup.database import check_empty, restore_server
+from coterie.backup.errors import DamagedBackup, NewerBackup, OtherMode, StateExists
+from coterie.backup.index import BackupFile, Index, read_index
+from coterie.backup.taking import Progress, Report
+from coterie.config.exclusive import lock_state
+from coterie.config.schema import unknown_changes
+
+DATABASE = "coterie.sqlite3"
+BEGUN = "restoring"
+"""Holds the hash of the database of the backup from which the directory is being made."""
+
+
+def restore_backup(*, source: Path, state: Path, mode: str, report: Report) -> Index:
+    """Make the state directory `state` of the backup in `source`; nobody runs a platform there meanwhile.
+
+    Raises NotABackup, Incomplete, UnknownFormat, OtherMode, NewerBackup, StateExists, DatabaseNotEmpty, DamagedBackup,
+    DatabaseFailed, StateInUse or OSError.
+    """
+    index = read_index(source)
+    if index.mode != mode:
+        raise OtherMode(made_in=index.mode, mode=mode)
+    unknown = unknown_changes(MigrationLoader(None), index.changes)
+    if unknown:
+        raise NewerBackup(changes=", ".join(unknown))
+    _check_new(state, index)
+    check_empty()
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = lock_state(state)
+    try:
+        _bring_all(index, source, state, report)
+    finally:
+        os.close(lock)
+    return index
+
+
+def _bring_all(index: Index, source: Path, state: Path, report: Report) -> None:
+    (state / BEGUN).write_text(index.database.sha256)
+    work = _Work(source, state, report, sum(file.size_bytes for file in (index.database, *index.files)))
+    for file in index.files:
+        work.bring(file, file.path)
+    if index.mode == "embedded":
+        work.bring(index.database, DATABASE)
+    else:
+        work.check(index.database)
+        restore_server(source / index.database.path)
+    (state / BEGUN).unlink()
+
+
+class _Work:
+    """The copying of files, one after the other."""
+
+    def __init__(self, source: Path, state: Path, report: Report, total_bytes: int) -> None:
+        self._source = source
+        self._state = state
+        self._report = report
+        self._total_bytes = total_bytes
+        self._done_bytes = 0
+
+    def bring(self, file: BackupFile, name: str) -> None:
+        """Copy a file to the state, unless it is there. Raises DamagedBackup."""
+        path = self._state / name
+        if is_sound(path, file):
+            self._advance(file.size_bytes)
+            return
+        try:
+            with (self._source / file.path).open("rb") as source:
+                copied = copy_file(source, path, file, self._advance)
+        except FileNotFoundError:
+            copied = False
+        if not copied:
+            raise DamagedBackup(file=file.path)
+
+    def check(self, file: BackupFile) -> None:
+        """Raises DamagedBackup."""
+        if not is_sound(self._source / file.path, file):
+            raise DamagedBackup(file=file.path)
+        self._advance(file.size_bytes)
+
+    def _advance(self, size_bytes: int) -> None:
+        self._done_bytes += size_bytes
+        self._report(Progress(self._done_bytes, self._total_bytes))
+
+
+def _check_new(state: Path, index: Index) -> None:
+    """Raises StateExists where there is anything but what an earlier attempt with the same backup has left."""
+    if not state.is_dir() or {path.name for path in state.iterdir()} <= {"lock"}:
+        return
+    begun = state / BEGUN
+    if not begun.exists() or begun.read_text() != index.database.sha256:
+        raise StateExists(directory=str(state))
