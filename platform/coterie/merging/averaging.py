@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,13 +10,14 @@ from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
 from coterie.cloud.averaging import merge_stored
-from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, StoredBlob, StoredUpdate
+from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, NoUpdateLeft, StoredBlob, StoredUpdate
 from coterie.merging.candidates import Candidate, Outcome
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
-from coterie.merging.models import Merge
-from coterie.registry.content import BLOBS
+from coterie.merging.models import Merge, Update
 from coterie.registry.services import keep_file
+from coterie.registry.verifying import sound_path
+from coterie_learning.pace import Pace
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
@@ -26,7 +27,12 @@ SMALL_BYTES = 16 << 20
 
 def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> Outcome:
     """Do the job and keep its file. Raises what the job raises."""
-    arguments = _arguments(merge, directory)
+    pace = merge.parsed_plan().pace
+    updates = list(merge.updates.all())
+    stale = {update.pk: _too_stale(update) for update in updates if not pace.discount(update.staleness)}
+    arguments = _arguments(merge, directory, [update for update in updates if update.pk not in stale], pace, now)
+    if not arguments.updates:
+        raise NoUpdateLeft(updates=len(updates), first=next(iter(stale.values())).sentence)
     result = merger(arguments, cancel)
     remembers = result.server_state is not None
     candidate = Candidate(
@@ -39,9 +45,12 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         metrics=by_class(result.candidate),
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
-    faults = {update.pk: found[update.sha256] for update in merge.updates.filter(sha256__in=found).only("pk", "sha256")}
-    figures = {**update_figures(merge, faults), **_quality(result)}
-    return Outcome(base=(candidate,), groups=(), figures=figures, faults=faults)
+    faults = stale | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
+    seen = {one.sha256: one for one in result.compared}
+    compared = {update.pk: seen[update.sha256] for update in updates if update.sha256 in seen}
+    left_out = {*faults, *(update for update, one in compared.items() if one.weight == 0)}
+    figures = {**update_figures(merge, left_out), **_quality(result)}
+    return Outcome(base=(candidate,), groups=(), figures=figures, compared=compared, faults=faults)
 
 
 def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
@@ -74,7 +83,14 @@ def _quality(result: MergeResult) -> dict[str, float]:
     return figures
 
 
-def _arguments(merge: Merge, directory: Path) -> MergeArguments:
+def _too_stale(update: Update) -> Reason:
+    return Reason("update.too_stale", f"{update.staleness} versions or more have been published since its base")
+
+
+def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: Pace, now: datetime) -> MergeArguments:
+    def blob(sha256: str) -> str:
+        return str(sound_path(sha256, directory, now=now))
+
     base = merge.base_version
     pair = base.pair
     assert pair.predict_id is not None
@@ -82,7 +98,7 @@ def _arguments(merge: Merge, directory: Path) -> MergeArguments:
     plan = from_values(merge.plan, dict[str, dict[str, object]])
     return MergeArguments(
         model=pair.model_spec(),
-        base=StoredBlob(str(BLOBS.local_path(base.parameters_id, directory)), base.parameters_id),
+        base=StoredBlob(blob(base.parameters_id), base.parameters_id),
         local=plan["local"],
         merge=plan["merge"],
         codec=plan["codec"],
@@ -92,19 +108,21 @@ def _arguments(merge: Merge, directory: Path) -> MergeArguments:
                 update.sha256,
                 update.samples,
                 tuple(update.classes),
+                discount=pace.discount(update.staleness),
             )
-            for update in merge.updates.all()
+            for update in updates
         ),
+        fleet=merge.fleet or 0,
         output=str(directory / "parameters"),
         state_output=str(directory / "server-state"),
         server_state=None
         if base.server_state_id is None
-        else StoredBlob(str(BLOBS.local_path(base.server_state_id, directory)), base.server_state_id),
+        else StoredBlob(blob(base.server_state_id), base.server_state_id),
         held_out=None
         if held_out is None
         else HeldOut(
-            predict=str(BLOBS.local_path(pair.predict_id, directory)),
-            dataset=str(BLOBS.local_path(held_out.blob_id, directory)),
-            frozen=None if pair.frozen_id is None else str(BLOBS.local_path(pair.frozen_id, directory)),
+            predict=blob(pair.predict_id),
+            dataset=blob(held_out.blob_id),
+            frozen=None if pair.frozen_id is None else blob(pair.frozen_id),
         ),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from coterie.cloud import averaging_job, distill_merge_job
+from coterie.cloud.averaging_job import Compared
 from coterie.cloud.distill_merge_job import Judged
 from coterie.registry.models import Blob, Metric, ModelVersion
 from coterie_wire.conditions import Reason
@@ -53,6 +54,8 @@ class Outcome:
     """Of the merge and of the base's device model."""
     judged: Mapping[UUID, Judged] = field(default_factory=dict)
     """By update, where the merge evaluates each."""
+    compared: Mapping[UUID, Compared] = field(default_factory=dict)
+    """By update, where the merge compares them."""
     faults: Mapping[UUID, Reason] = field(default_factory=dict)
     """By update that was left out, why."""
     split: FoundSplit | None = None

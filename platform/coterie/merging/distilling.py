@@ -1,8 +1,10 @@
 """Merges by distillation (Colla, stage 4): the arguments of the job, and its result."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ from coterie.cloud.distill_merge_job import (
     NewLineage,
     TrainedModel,
 )
+from coterie.federations.models import Federation
 from coterie.federations.selectors import current_groups
 from coterie.merging import reasons
 from coterie.merging.candidates import Candidate, FoundSplit, Outcome
@@ -27,10 +30,10 @@ from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
 from coterie.merging.judging import ROUNDING
 from coterie.merging.models import Merge, Update
-from coterie.registry.content import BLOBS
 from coterie.registry.models import BASE, Blob, Metric, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import keep_file
+from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
 LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, network=False)
@@ -70,7 +73,7 @@ def distil(
     """Do the job, or resume it, and store its files. Raises what the job raises."""
     before = _lineages(merge)
     updates = list(merge.updates.select_related("base_version"))
-    arguments = _arguments(merge, before, updates, directory)
+    arguments = _arguments(merge, before, updates, directory, now)
     result = distiller(arguments, cancel, report)
     kept = {
         lineage.name: Kept(
@@ -80,15 +83,19 @@ def distil(
         for lineage in result.lineages
     }
     base, groups = result.lineages[0], result.lineages[1:]
+    of_groups = (_candidates_of_group(lineage, before, kept[lineage.name]) for lineage in groups)
     return Outcome(
-        base=_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)),
-        groups=tuple(
-            candidate for lineage in groups for candidate in _candidates_of_group(lineage, before, kept[lineage.name])
-        ),
+        base=_placed(_candidates(base, before[BASE], kept[BASE], by_class(base.device_after)), merge.federation),
+        groups=_placed(chain.from_iterable(of_groups), merge.federation),
         figures={**update_figures(merge), **_figures(base)},
         judged={update.pk: judged for update, judged in zip(updates, result.judged, strict=True)},
         split=_split(merge, updates, result),
     )
+
+
+def _placed(candidates: Iterable[Candidate], federation: Federation) -> tuple[Candidate, ...]:
+    """In the lineages that the federation has for what the job calls by the names of groups."""
+    return tuple(replace(one, lineage=federation.lineage(one.lineage)) for one in candidates)
 
 
 def _candidates(
@@ -145,18 +152,19 @@ def _split(merge: Merge, updates: Sequence[Update], result: DistillMergeResult) 
 
 def _lineages(merge: Merge) -> Mapping[str, Versions]:
     """The versions in use now, of the base and of every group."""
-    pair_id = merge.federation.pair_id
+    federation, pair_id = merge.federation, merge.federation.pair_id
     names = [BASE, *current_groups(merge.federation).values_list("name", flat=True)]
     found: dict[str, Versions] = {}
     for name in names:
-        cloud, device = champion(pair_id, Role.CLOUD, name), champion(pair_id, Role.DEVICE, name)
+        lineage = federation.lineage(name)
+        cloud, device = champion(pair_id, Role.CLOUD, lineage), champion(pair_id, Role.DEVICE, lineage)
         assert cloud is not None and device is not None, "a round opens and a group begins with both"
         found[name] = Versions(cloud, device)
     return found
 
 
 def _arguments(
-    merge: Merge, before: Mapping[str, Versions], updates: Sequence[Update], directory: Path
+    merge: Merge, before: Mapping[str, Versions], updates: Sequence[Update], directory: Path, now: datetime
 ) -> DistillMergeArguments:
     federation = merge.federation
     pair = federation.pair
@@ -164,7 +172,7 @@ def _arguments(
     plan = from_values(merge.plan, dict[str, dict[str, object]])
 
     def blob(sha256: str) -> str:
-        return str(BLOBS.local_path(sha256, directory))
+        return str(sound_path(sha256, directory, now=now))
 
     output = directory / "output"
     output.mkdir()
@@ -190,7 +198,7 @@ def _arguments(
                     classes=tuple(update.classes),
                 ),
                 base=blob(update.base_version.parameters_id),
-                lineage=update.base_version.lineage,
+                lineage=federation.group_of(update.base_version.lineage),
             )
             for update in updates
         ),

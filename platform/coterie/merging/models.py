@@ -39,11 +39,13 @@ class Merge(Stateful, Leased):
     seed = models.PositiveBigIntegerField()
     """Seed of its random numbers."""
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
-    """The champion of the base's device model when its updates were asked for."""
+    """The champion of the base's device model when its updates were asked for; in asynchronous rounds when it was."""
     result_version = models.OneToOneField(
         ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
     )
     """The base's device model that came of it."""
+    fleet = models.PositiveIntegerField(null=True, blank=True)
+    """Members of the federation when it was asked for, of whom some took part. None: it was not counted."""
     metrics = models.JSONField(default=dict, blank=True)
     """Figures by name: updates, samples, accuracy before and after."""
     asked_at = models.DateTimeField()
@@ -115,14 +117,20 @@ class Update(UpdateFacts):
     base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
     """What it is a difference from: the base's version or its group's."""
     cohort = models.PositiveBigIntegerField()
-    """Number of the collection that it came in: the files of one cohort lie together, and go together."""
+    """Number of the collection that it was asked for in: the files of one cohort lie together, and go together."""
     merge = models.ForeignKey(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
     """The merge that it went into; none: it waits for one, or too few came with it."""
     received_at = models.DateTimeField()
+    staleness = models.PositiveIntegerField(default=0)
+    """By how many versions its base was older than its merge's, in asynchronous rounds; else 0."""
     cloud_accuracy = models.FloatField(null=True, blank=True)
     """Of the device's model on the cloud data, where the merge measured it."""
     kept = models.BooleanField(null=True, blank=True)
-    """Whether the base model learned from it, where the merge drops the worst."""
+    """Whether the base model learned from it, where the merge drops the worst or those that differ."""
+    merge_weight = models.FloatField(null=True, blank=True)
+    """Its share of the version, where 1 is an equal share and 0 is none; null: the merge did not compare updates."""
+    merge_distance = models.FloatField(null=True, blank=True)
+    """How far it lay from the others, as the plan's merge measures it."""
     fault_code = models.CharField(max_length=64, blank=True)
     """Why the merge left it out, e.g. ``update.damaged`` or ``update.outlier``; blank: it did not."""
     fault_sentence = models.TextField(blank=True)

@@ -12,6 +12,7 @@ from coterie.merging import reasons
 from coterie.merging.candidates import Candidate, FoundSplit, Outcome
 from coterie.merging.judging import why_not
 from coterie.merging.models import Merge, Update
+from coterie.merging.quarantine import quarantine_offenders
 from coterie.merging.transitions import State, end
 from coterie.registry.models import Metric, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
@@ -31,6 +32,7 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     if merge.state != State.RUNNING:
         return
     _record_judgements(outcome)
+    quarantine_offenders(merge=merge, now=now)
     figures = {**outcome.figures, "merge_s": merge_s}
     fault = why_not(outcome.base, tolerance=federation.tolerance)
     if fault is not None and not (fault.code in reasons.WORSE and is_patience_at_its_end(federation)):
@@ -55,6 +57,10 @@ def _record_judgements(outcome: Outcome) -> None:
     """Store what was measured of each update, also where nothing is published."""
     for update, judged in outcome.judged.items():
         Update.objects.filter(pk=update).update(cloud_accuracy=judged.accuracy, kept=judged.kept)
+    for update, compared in outcome.compared.items():
+        Update.objects.filter(pk=update).update(
+            merge_weight=compared.weight, merge_distance=compared.distance, kept=compared.weight > 0
+        )
     for update, fault in outcome.faults.items():
         Update.objects.filter(pk=update).update(fault_code=fault.code, fault_sentence=fault.sentence)
 

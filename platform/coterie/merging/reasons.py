@@ -15,6 +15,14 @@ def failed(problem: str) -> Reason:
     return Reason(FAILED, f"the latest attempt to merge the updates failed: {problem}")
 
 
+def tried_again(problem: str, *, attempt: int, attempts: int, pause_s: float) -> Reason:
+    """The latest attempt failed, and the next waits."""
+    return Reason(
+        FAILED,
+        f"attempt {attempt} of {attempts} to merge the updates failed; the next is {pause_s:.0f} s from now: {problem}",
+    )
+
+
 def disk_full(pause_s: float) -> Reason:
     """Merging waits for room."""
     return Reason("merging.disk_full", f"the disk is full; the updates stay, and are merged {pause_s:.0f} s from now")

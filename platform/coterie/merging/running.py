@@ -13,7 +13,6 @@ from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutO
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
-from coterie.merging import reasons
 from coterie.merging.averaging import Merger, average, merge_where_it_pays
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
@@ -24,8 +23,8 @@ from coterie.merging.transitions import (
     State,
     end,
     hold,
+    postpone_after_failure,
     postpone_for_room,
-    record_failure,
     take,
 )
 from coterie_wire.conditions import Reason
@@ -65,7 +64,7 @@ def run_merge(
                 end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
             else:
                 problem = f"{type(error).__name__}: {error}"
-                record_failure(merge_id, reasons.failed(problem), lease=lease, now=clock())
+                postpone_after_failure(merge, problem, lease=lease, now=clock())
                 raise
 
 
@@ -82,13 +81,13 @@ def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Mer
 
 
 def _try_again(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: datetime) -> None:
-    """Leave the merge to the next worker when the lease ends; after the last attempt abandon it."""
+    """Leave the merge to the next worker after a pause; after the last attempt abandon it."""
     merge.refresh_from_db(fields=["attempts"])
     logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)
     if merge.attempts >= MAX_ATTEMPTS:
         end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=now)
     else:
-        hold(merge.pk, lease=lease, now=now)
+        postpone_after_failure(merge, f"{error} [{error.code}]", lease=lease, now=now)
 
 
 def _reason(error: CoterieError) -> Reason:

@@ -11,7 +11,7 @@ from coterie.core.lease import extend_lease, take_lease
 from coterie.merging.checkpoints import forget_checkpoints
 from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
-from coterie.merging.reasons import MERGING, disk_full
+from coterie.merging.reasons import MERGING, disk_full, failed, tried_again
 from coterie_wire.conditions import Reason
 
 State = Merge.State
@@ -50,10 +50,20 @@ def record_progress(merge_id: int, reason: Reason, *, lease: UUID, now: datetime
     held.update(reason_code=reason.code, reason_sentence=reason.sentence, reason_at=now, attempts=1)
 
 
-def record_failure(merge_id: int, reason: Reason, *, lease: UUID, now: datetime) -> None:
-    """Record why an attempt failed; the merge is tried again when the lease ends."""
-    held = _running(merge_id).filter(lease_token=lease)
-    held.update(**reason_columns(reason), reason_at=now)
+def postpone_after_failure(merge: Merge, problem: str, *, lease: UUID, now: datetime) -> None:
+    """Record why an attempt failed, and let the next wait: twice as long each time. The last has no next."""
+    merge.refresh_from_db(fields=["attempts"])
+    pause = min(FIRST_PAUSE * 2 ** max(0, merge.attempts - 1), LONGEST_PAUSE)
+    is_last = merge.attempts >= MAX_ATTEMPTS
+    reason = (
+        failed(problem)
+        if is_last
+        else tried_again(problem, attempt=merge.attempts, attempts=MAX_ATTEMPTS, pause_s=pause.total_seconds())
+    )
+    _running(merge.pk).filter(lease_token=lease).update(
+        **reason_columns(reason), reason_at=now, lease_until=None, postponed_until=None if is_last else now + pause
+    )
+    ADVANCE.send(federation=str(merge.federation_id))
 
 
 def postpone_for_room(merge: Merge, *, lease: UUID, now: datetime) -> None:

@@ -17,7 +17,10 @@ from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
-from coterie.registry.models import ModelPair
+from coterie.merging.quarantine import NO_OFFENCE
+from coterie.registry.errors import BlobDamaged as BlobLost
+from coterie.registry.models import Blob, ModelPair
+from coterie.registry.selectors import pairs_that_need, uses_of
 from coterie.rollouts.models import Rollout
 from coterie.rounds import reasons
 from coterie.rounds.merging_again import why_not_again
@@ -33,6 +36,8 @@ DAMAGED = "update.damaged"
 ABANDONED_IN_A_ROW = 3
 EXPIRES_WITHIN = timedelta(days=7)
 DISK_FREE_BYTES = 2 << 30
+NAMED = 3
+"""Things that a sentence names one by one."""
 NOT_JUDGED = ("merging.gave_up", "merging.failed", "child.crashed", "child.out_of_memory", "child.out_of_time")
 """Why rounds are abandoned whose updates nobody has found fault with."""
 
@@ -290,7 +295,7 @@ def _rejected_updates(now: datetime) -> Iterator[Repair]:
 
 def _distrusted_devices(now: datetime) -> Iterator[Repair]:
     """Merges left out what a device sent: it would have decided them."""
-    faulty = Update.objects.filter(merge__finished_at__gte=now - RECENT).exclude(fault_code__in=["", DAMAGED])
+    faulty = Update.objects.filter(merge__finished_at__gte=now - RECENT).exclude(fault_code__in=NO_OFFENCE)
     rows = faulty.filter(device__state=Device.State.ENROLLED, device__paused_at=None).order_by("received_at")
     for device in Device.objects.filter(pk__in=rows.values("device")):
         updates = rows.filter(device=device).select_related("merge__federation")
@@ -314,12 +319,57 @@ def _distrusted_devices(now: datetime) -> Iterator[Repair]:
         )
 
 
+def _quarantined_devices(_now: datetime) -> Iterator[Repair]:
+    """Devices that the platform asks no more."""
+    for device in Device.objects.filter(state=Device.State.ENROLLED).exclude(quarantine=""):
+        yield Repair(
+            key=f"device_quarantined:{device.pk}",
+            code="fleet.quarantined",
+            severity="warning",
+            sentence=f"{device} is in quarantine: {device.quarantine}.",
+            advice="Find out what it sends and why. Release it if its data are sound by now, or remove it for good.",
+            subject_kind="fleet.device",
+            subject_id=str(device.pk),
+            subject_name=str(device),
+            since=device.paused_at,
+            remedies=(
+                Remedy("Release it", "fleet.resume_device", "POST", f"/api/devices/{device.pk}/resume/"),
+                Remedy("Remove it", "fleet.revoke_device", "POST", f"/api/devices/{device.pk}/revoke/"),
+                Remedy("See the device", "", "GET", f"/api/devices/{device.pk}/"),
+            ),
+        )
+
+
+def _damaged_blobs(_now: datetime) -> Iterator[Repair]:
+    """Stored files that were found damaged, and that no copy has replaced."""
+    for blob in Blob.objects.filter(damaged_at__isnull=False, removed_at=None).order_by("damaged_at"):
+        uses = uses_of(blob.pk)
+        more = f" and {len(uses) - NAMED} more" if len(uses) > NAMED else ""
+        yield Repair(
+            key=f"blob_damaged:{blob.pk}",
+            code=BlobLost.code,
+            severity="error",
+            sentence=f"The stored file {blob} is lost or damaged, so that it is not used: "
+            f"{', '.join(uses[:NAMED]) or 'nothing'}{more} would need it.",
+            advice="Name the directory of a backup that has it in COTERIE_COPIES, or put the file back: it is read "
+            "again every ten minutes, or at once by `coterie scrub`. Else use another version, or upload it again.",
+            subject_kind="registry.blob",
+            subject_id=blob.pk,
+            subject_name=str(blob),
+            since=blob.damaged_at,
+            remedies=tuple(
+                Remedy(f"See the versions of {pair.slug}", "", "GET", f"/api/pairs/{pair.pk}/")
+                for pair in pairs_that_need(blob.pk)[:NAMED]
+            ),
+        )
+
+
 def _damaged_files(now: datetime) -> Iterator[Repair]:
     """Merges found files that are no longer what was stored: of updates, which cost these, or of a version."""
     merges = Merge.objects.filter(finished_at__gte=now - RECENT).select_related("federation", "round")
     updates = Update.objects.filter(merge__in=merges, fault_code=DAMAGED)
     for code, found in (
-        (BlobDamaged.code, merges.filter(reason_code=BlobDamaged.code)),
+        (BlobDamaged.code, merges.filter(reason_code__in=(BlobDamaged.code, BlobLost.code))),
         (DAMAGED, merges.filter(pk__in=updates.values("merge"))),
     ):
         merge = found.order_by("finished_at").last()
@@ -467,6 +517,8 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _mergeable_rounds,
     _rejected_updates,
     _distrusted_devices,
+    _quarantined_devices,
+    _damaged_blobs,
     _damaged_files,
     _unconfined_jobs,
     _silent_devices,

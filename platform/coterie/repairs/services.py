@@ -4,6 +4,7 @@ from datetime import datetime
 
 from coterie.audit.recording import audited
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.lease import SKEW
 from coterie.repairs.faults import Repair, find_faults
 from coterie.repairs.models import Mute
 
@@ -18,8 +19,13 @@ class UnknownRepair(CoterieError):
 
 def shown(*, now: datetime) -> list[Repair]:
     """The faults that nobody has muted."""
-    muted = {mute.key for mute in Mute.objects.all() if mute.until is None or mute.until > now}
+    muted = {mute.key for mute in Mute.objects.all() if is_muted(mute, now=now)}
     return [repair for repair in find_faults(now=now) if repair.key not in muted]
+
+
+def is_muted(mute: Mute, *, now: datetime) -> bool:
+    """Whether its fault is not shown: where the clock was set back since it was snoozed, nobody knows for how long."""
+    return mute.until is None or mute.muted_at - SKEW <= now < mute.until
 
 
 @audited("repairs.mute_repair")

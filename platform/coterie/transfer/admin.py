@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
+from coterie.transfer.models import DeviceProfile, HelpRequest, PersonalFigures, Transfer
 
 
 @admin.register(DeviceProfile)
@@ -12,6 +12,14 @@ class DeviceProfileAdmin(ReadOnlyAdmin):
 
     list_display = ["federation", "device", "batch", "reports", "size_bytes", "updated_at"]
     list_filter = ["federation"]
+
+
+@admin.register(PersonalFigures)
+class PersonalFiguresAdmin(ReadOnlyAdmin):
+    """How devices' personal models do."""
+
+    list_display = ["federation", "device", "answers", "own_accuracy", "version_accuracy", "samples", "updated_at"]
+    list_filter = ["federation", "answers"]
 
 
 @admin.register(HelpRequest)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie.transfer import asking, directives, judging, portions
+from coterie.transfer import asking, directives, judging, personal, portions
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -17,6 +17,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.messages import Done, UploadState
+from coterie_wire.personal import ReportPersonal
 
 
 def report_profile(device: Device, message: ReportProfile, now: datetime) -> Done:
@@ -60,6 +61,12 @@ def give_verdict(device: Device, message: GiveVerdict, now: datetime) -> Done:
     return Done()
 
 
+def report_personal(device: Device, message: ReportPersonal, now: datetime) -> Done:
+    """Keep how a device's personal model does."""
+    personal.record_personal_figures(device=device, report=message, now=now)
+    return Done()
+
+
 HANDLERS: Mapping[str, Handler] = {
     "report-profile": report_profile,
     "ask-help": ask_help,
@@ -68,4 +75,5 @@ HANDLERS: Mapping[str, Handler] = {
     "decline-transfer": decline_transfer,
     "report-merged": report_merged,
     "give-verdict": give_verdict,
+    "report-personal": report_personal,
 }

@@ -19,6 +19,14 @@ class NoHelpThere(CoterieError):
     sentence = "In federation {federation!r} devices do not help each other."
 
 
+class NoPersonalModels(CoterieError):
+    """Fields: federation."""
+
+    code = "transfer.no_personal_models"
+    kind = ErrorKind.CONFLICT
+    sentence = "In federation {federation!r} devices train no personal models beside the version."
+
+
 class WrongClasses(CoterieError):
     """Fields: label, classes."""
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from coterie.core.events import wake_device
 from coterie.fleet.models import Device
+from coterie.fleet.selectors import is_present
 from coterie.transfer import reasons
 from coterie.transfer.models import HelpRequest, Transfer
-from coterie.transfer.neighbourhood import Neighbour, nearest
-from coterie.transfer.selectors import others_that_tell
+from coterie.transfer.neighbourhood import Neighbour, nearest, unfit
 from coterie.transfer.transitions import State, explain, step
 from coterie_learning.help import MatchRules
+from coterie_learning.unmatched import nobody_qualifies
 from coterie_wire.conditions import NETWORK_CODES, Reason
 
 LOOKED_AT = 64
@@ -29,17 +31,22 @@ def find_helper(request: HelpRequest, *, now: datetime) -> None:
         if _is_free(neighbour, rules):
             _match(request, neighbour, rules, now)
             return
-    reason = reasons.BUSY if neighbours else reasons.none_found(known=others_that_tell(request), tried=len(tried))
+    reason = reasons.BUSY if neighbours else _why_nobody(request, tried)
     if request.due_at <= now:
         _end_unmatched(request, reason, now)
     else:
         explain(request, reason, now=now)
 
 
+def _why_nobody(request: HelpRequest, tried: Sequence[UUID]) -> Reason:
+    found = unfit(request, exclude=(request.device_id, *tried))
+    return nobody_qualifies(found, request.classes, tried=len(tried))
+
+
 def _present(neighbours: Sequence[Neighbour], now: datetime) -> list[Neighbour]:
     """Those that have checked in when they were asked to, on a network that they may send over, nearest first."""
     keys = [neighbour.device for neighbour in neighbours]
-    devices = Device.objects.filter(pk__in=keys, state=Device.State.ENROLLED, present_until__gte=now)
+    devices = Device.objects.filter(is_present(now), pk__in=keys)
     able = {device.pk for device in devices if not _is_cut_off(device)}
     return [neighbour for neighbour in neighbours if neighbour.device in able]
 

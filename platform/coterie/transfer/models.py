@@ -1,4 +1,4 @@
-"""Profiles of devices' data, help requests, and the transfers that answer them.
+"""What devices tell of their data and personal models, help requests, and the transfers that answer them.
 
 A help request goes asked → matched → requested → delivered → merged → judged; without a helper it ends unmatched, and
 abandoned when the device that asked is lost. From matched and requested it goes back to asked when a helper does not
@@ -69,6 +69,31 @@ class ReportedDay(models.Model):
 
     def __str__(self) -> str:
         return f"told by {self.device} on {self.day:%F}"
+
+
+class PersonalFigures(models.Model):
+    """How a device's personal model does against the version, as it told a federation last."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="personal_figures")
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="personal_figures")
+    version = models.CharField(max_length=64)
+    """The version that it was compared with."""
+    answers = models.BooleanField()
+    """Whether the personal model answers, or the version."""
+    samples = models.PositiveBigIntegerField()
+    """Samples held out on the device, on which both were compared."""
+    version_accuracy = models.FloatField(null=True, blank=True)
+    own_accuracy = models.FloatField(null=True, blank=True)
+    """Of what answers."""
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["federation", "device"]
+        verbose_name_plural = "personal figures"
+        constraints = [models.UniqueConstraint(fields=["federation", "device"], name="one_personal_model_a_member")]
+
+    def __str__(self) -> str:
+        return f"personal model of {self.device}"
 
 
 class HelpRequest(Stateful):

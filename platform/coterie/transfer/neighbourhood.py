@@ -16,8 +16,9 @@ import numpy as np
 from coterie.transfer.models import DeviceProfile, HelpRequest
 from coterie_learning import neighbours
 from coterie_learning.help import MatchRules
-from coterie_learning.neighbours import NeighbourIndex
+from coterie_learning.neighbours import NeighbourIndex, Wanted
 from coterie_learning.profile import Counts
+from coterie_learning.unmatched import Unfit
 from coterie_wire.helping import Profile
 
 LAGGING = timedelta(seconds=10)
@@ -48,11 +49,18 @@ class Neighbourhood:
         self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID], limit: int
     ) -> list[Neighbour]:
         """The most similar devices that know `classes` well, are not drifting and are willing, nearest first."""
-        prior = _counts(profile, self._classes).prior()
+        wanted = Wanted(_counts(profile, self._classes), classes)
         with self._lock:
             self._refresh()
-            found = self._index.search(prior, classes, rules, limit=limit, exclude={str(device) for device in exclude})
+            found = self._index.search(wanted, rules, limit=limit, exclude={str(device) for device in exclude})
         return [Neighbour(UUID(match.device), match.divergence) for match in found]
+
+    def unfit(self, profile: Profile, classes: Sequence[int], rules: MatchRules, *, exclude: Collection[UUID]) -> Unfit:
+        """Why the others cannot help, in counts."""
+        wanted = Wanted(_counts(profile, self._classes), classes)
+        with self._lock:
+            self._refresh()
+            return self._index.unfit(wanted, rules, exclude={str(device) for device in exclude})
 
     def around(self, own: DeviceProfile, *, limit: int) -> list[Neighbour]:
         """The devices whose data are most like those of `own`, whether they can help or not, nearest first."""
@@ -76,6 +84,12 @@ def nearest(request: HelpRequest, *, exclude: Collection[UUID], limit: int) -> l
     classes = request.federation.pair.model_spec().classes
     index = _index(request.federation_id, classes)
     return index.nearest(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude, limit=limit)
+
+
+def unfit(request: HelpRequest, *, exclude: Collection[UUID]) -> Unfit:
+    """Why the devices of the request's federation cannot help with it, in counts."""
+    index = _index(request.federation_id, request.federation.pair.model_spec().classes)
+    return index.unfit(request.asked_profile(), tuple(request.classes), request.rules(), exclude=exclude)
 
 
 def nearest_around(own: DeviceProfile, *, limit: int) -> list[Neighbour]:

@@ -15,16 +15,6 @@ JUDGING = Reason("transfer.judging", "the device that asked judges what it has m
 BUSY = Reason("transfer.helpers_busy", "every device that could help is busy or away; the search goes on")
 
 
-def none_found(*, known: int, tried: int) -> Reason:
-    """No device fits."""
-    others = f"{known} other device tells" if known == 1 else f"{known:,} other devices tell"
-    after = f"; {tried} tried already" if tried else ""
-    return Reason(
-        "transfer.no_neighbour",
-        f"{others} about their data, none of which knows the troubled classes well and is alike{after}",
-    )
-
-
 def tried_all(tried: int) -> Reason:
     """As many helpers as the plan allows were tried."""
     devices = "device was" if tried == 1 else "devices were"

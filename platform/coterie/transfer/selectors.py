@@ -10,7 +10,7 @@ import msgspec
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.transfer.errors import UnknownTransfer
-from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
+from coterie.transfer.models import Transfer
 from coterie_learning.device_plan import device_plan_json
 from coterie_learning.help import HelpRules
 from coterie_learning.plan import Document, parse_plan
@@ -30,12 +30,6 @@ def standing_of(federation: Federation) -> StandingPlan | None:
     if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
         return None
     return _standing(federation.slug, msgspec.json.encode(federation.plan))
-
-
-def others_that_tell(request: HelpRequest) -> int:
-    """Members that tell about their data, beside the one that asks."""
-    told = DeviceProfile.objects.filter(federation=request.federation_id, device__state=Device.State.ENROLLED)
-    return told.exclude(device=request.device_id).count()
 
 
 def waiting_for(devices: Sequence[Device]) -> Mapping[UUID, Transfer]:
@@ -72,8 +66,7 @@ def _transfer(transfer_id: str, **whose: Device) -> Transfer:
 def _standing(slug: str, plan: bytes) -> StandingPlan | None:
     """Asked at every check-in, while plans hardly ever change."""
     device_plan = parse_plan(from_json(plan, Document)).device
-    has_own = device_plan.local_training_every_s is not None or device_plan.local.is_personal()
-    if device_plan.help.rules() is None and not has_own:
+    if not device_plan.holds_between_rounds:
         return None
     content = device_plan_json(device_plan)
     return StandingPlan(digest=sha256(content).hexdigest(), federation=slug, plan=msgspec.Raw(content))

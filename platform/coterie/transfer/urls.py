@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from coterie.transfer.neighbour_views import NeighboursView
 from coterie.transfer.operator_api import DeviceProfileViewSet, HelpRequestViewSet, TransferViewSet
+from coterie.transfer.personal_views import PersonalModelsView
 
 router = SimpleRouter()
 router.register("help-requests", HelpRequestViewSet)
@@ -13,4 +14,5 @@ router.register("profiles", DeviceProfileViewSet)
 urlpatterns = [
     *router.urls,
     path("devices/<uuid:pk>/neighbours/", NeighboursView.as_view(), name="device-neighbours"),
+    path("federations/<uuid:pk>/personal-models/", PersonalModelsView.as_view(), name="federation-personal-models"),
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from django.db.models import Max
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
@@ -17,6 +18,7 @@ from coterie.cloud.errors import Diverged
 from coterie.core.errors import CoterieError
 from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.models import Federation, Group, Membership, Split
+from coterie.federations.services import create_federation, start_federation
 from coterie.merging.checkpoints import merges_with_checkpoints
 from coterie.merging.models import Update
 from coterie.merging.sweeping import tidy
@@ -255,13 +257,13 @@ def fails(error: CoterieError) -> Distiller:
 
 
 @pytest.mark.django_db(transaction=True)  # files go when changes are committed
-def test_a_job_that_dies_goes_on_from_where_it_was_and_says_how_far_it_is(pair: ModelPair) -> None:
+def test_a_job_that_dies_goes_on_from_where_it_was_and_says_when(pair: ModelPair) -> None:
     _, fleet = opened(pair)
     round_ = hold(fleet, at=0)
     for attempt in range(7):
         merged(round_, fails(Crashed(job="merge", status=-9, output="")), at=3 + 10 * attempt)
-        assert (round_.state, round_.reason_code) == ("merging", "merging.distilling")
-        assert round_.reason_sentence == "teaching, 1 of 2"
+        assert (round_.state, round_.reason_code) == ("merging", "merging.failed")
+        assert round_.reason_sentence.startswith("attempt 1 of 5 to merge the updates failed; the next is 5 s from now")
     tidy()
     assert merges_with_checkpoints() == {round_.pk}, "it is needed still"
     assert merged(round_, finds([""] * 4), at=90).state == "published"
@@ -373,3 +375,32 @@ def test_a_device_gets_its_teacher_and_uploads_the_rows_that_it_names(pair: Mode
         device.offer(assignment.assignment, device.payload(1), later(1), classes=(2, 1))
     assert refused.value.code == "update.wrong_classes"
     assert Assignment.objects.get().state == "rejected"
+
+
+def test_a_federation_with_versions_of_its_own_splits_within_them(pair: ModelPair) -> None:
+    pace = {"kind": "sync", "target_updates": 4}
+    federation = create_federation(
+        name="trial",
+        pair=pair,
+        plan={**PLAN, "pace": pace},
+        cloud_data=make_dataset(),
+        own_versions=True,
+        now=later(0),
+    )
+    start_federation(federation=federation, now=later(0))
+    fleet = fleet_of(4)
+    names = ["group-1", "group-1", "group-2", "group-2"]
+    assert merged(hold(fleet, at=1), finds(names), at=4).state == "published"
+    for role in Role:
+        numbers = dict(pair.versions.filter(role=role).values_list("lineage").annotate(last=Max("number")))
+        assert numbers == {"": 1, "trial/base": 2, "trial/group-1": 1, "trial/group-2": 1}
+
+    def given(arguments: DistillMergeArguments, *_: object) -> DistillMergeResult:
+        assert [lineage.name for lineage in arguments.lineages] == ["", "group-1", "group-2"]
+        assert sorted(model.lineage for model in arguments.models) == names
+        raise Diverged(epoch=1)
+
+    round_ = hold(fleet, at=100)
+    parts = Assignment.objects.filter(round=round_).order_by("device__name")
+    assert [part.base_version.lineage for part in parts] == [f"trial/{name}" for name in names]
+    assert merged(round_, given, at=104).reason_code == Diverged.code

@@ -2,6 +2,7 @@
 
 import errno
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,11 @@ from onnx import TensorProto, checker, helper
 from rest_framework.test import APIClient
 
 from coterie.child.errors import Crashed, DiskFull
-from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.cloud.averaging_job import LeftOut, MergeArguments, MergeResult
 from coterie.federations.models import Federation
 from coterie.federations.services import change_terms, start_federation
+from coterie.fleet.models import Device
+from coterie.fleet.services import resume_device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
 from coterie.merging.sweeping import sweep as find_overdue
@@ -22,8 +25,9 @@ from coterie.registry.content import BLOBS
 from coterie.registry.models import Dataset, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.repairs.faults import Repair, find_faults
-from coterie.rounds.advancing import sweep
+from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
+from coterie_learning.codec.int8 import Int8
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -37,6 +41,7 @@ from tests.coterie.world import (
 )
 
 pytestmark = pytest.mark.django_db
+FED_AVG = {"kind": "fed_avg"}
 
 
 def predict_graph() -> bytes:
@@ -72,13 +77,24 @@ def held_out(labels: np.ndarray) -> Dataset:
     )
 
 
-def merging_round(*, tolerance: float = 0.02, measured: bool = True, devices: int = 1) -> Round:
+def merging_round(
+    *, tolerance: float = 0.02, measured: bool = True, devices: int = 1, merge: Mapping[str, object] = FED_AVG
+) -> Round:
     """A round whose updates are in; with `measured`, the base happens to be better than what they make of it."""
     pair = make_pair(predict=predict_graph())
     make_version(pair)
     dataset = held_out(np.arange(60) % 3) if measured else None
-    make_federation(pair, held_out=dataset, tolerance=tolerance, target_updates=devices)
+    make_federation(
+        pair,
+        held_out=dataset,
+        tolerance=tolerance,
+        plan={"merge": merge},
+        target_updates=devices,
+        min_updates=devices,
+    )
     fleet = fleet_of(devices)
+    for device in fleet:
+        device.check_in(later(0))
     assignments = [_assignment(device) for device in fleet]
     for seed, (device, assignment) in enumerate(zip(fleet, assignments, strict=True)):
         device.deliver(assignment, later(1), seed=seed + 1)
@@ -178,7 +194,7 @@ class TestPatience:
         held(federation, device, at=0, accuracy=0.5)
         federation.refresh_from_db()
         assert (federation.state, federation.kept_back) == ("paused", 1)
-        start_federation(federation=federation)
+        start_federation(federation=federation, now=later(0))
         assert (federation.state, federation.kept_back, federation.reason()) == ("running", 0, None)
 
     def test_lets_a_worse_candidate_through_when_it_is_at_its_end(
@@ -275,6 +291,40 @@ def test_a_round_whose_updates_are_all_lost_is_abandoned() -> None:
     assert merged(round_).reason_code == "merge.no_update_left"
 
 
+def test_what_a_merge_makes_of_each_update_that_it_compares_is_kept() -> None:
+    round_ = merged(merging_round(measured=False, devices=5, merge={"kind": "krum"}))
+    assert (round_.metrics["updates"], round_.metrics["left_out"]) == (4, 1)
+    farthest, *others = Update.objects.order_by("-merge_distance")
+    assert (farthest.kept, farthest.merge_weight) == (False, 0)
+    assert [(update.kept, update.merge_weight) for update in others] == [(True, 1.25)] * 4
+    assert round_.metrics["samples"] == sum(update.samples for update in others)
+    assert farthest.fault_code == "", "somebody is always the farthest"
+
+
+def test_who_lies_far_from_all_others_is_named() -> None:
+    round_ = merging_round(measured=False, devices=5, merge={"kind": "krum"})
+
+    update = Update.objects.first()
+    assert update is not None
+    stored = updates_of(update.cohort)
+    with stored.open(update.sha256) as file:
+        numbers = Int8().decode(file.read(), expected=round_.base_version.pair.model_spec().parameters)
+    larger = Int8().encode({name: 5 * tensor for name, tensor in numbers.items()}, seed=0)
+    update.sha256 = stored.put_bytes(larger.payload).sha256
+    update.save()
+    assert merged(round_).state == "published"
+    (named,) = Update.objects.exclude(fault_code="")
+    assert (named.fault_code, named.merge_weight) == ("update.outvoted", 0)
+    assert "lies" in named.fault_sentence
+
+
+def test_a_round_that_lost_so_many_that_they_cannot_be_compared_is_abandoned() -> None:
+    round_ = merging_round(measured=False, devices=7, merge={"kind": "krum", "corrupted": 0.4})
+    updates_of(round_.pk).delete(Update.objects.all()[0].sha256)
+    assert merged(round_).reason_code == "merge.too_few_updates"
+    assert "krum needs more than 6" in round_.reason_sentence
+
+
 def test_a_damaged_base_is_not_merged(tmp_path: Path) -> None:
     round_ = merging_round(measured=False)
     assert round_.base_version is not None
@@ -282,7 +332,7 @@ def test_a_damaged_base_is_not_merged(tmp_path: Path) -> None:
     sound = path.read_bytes()
     path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 0x40]))  # an exponent: the weight becomes huge, and stays finite
     try:
-        assert merged(round_).reason_code == "merge.blob_damaged"
+        assert merged(round_).reason_code == "registry.blob_damaged"
     finally:
         path.write_bytes(sound)  # blobs are shared by the tests of a process
     assert ModelVersion.objects.count() == 1
@@ -331,6 +381,56 @@ class TestFullDisk:
         assert [asked(at) for at in (5, 7.9, 8.1, -3600)] == [False, False, True, True]
 
 
+class TestQuarantine:
+    @staticmethod
+    def hold(devices: list[ScriptedDevice], at: float) -> None:
+        """A round whose merge leaves the first device's update out."""
+        for second in range(2):
+            for device in devices:
+                device.check_in(later(at + second))
+        for number, device in enumerate(devices):
+            assigned = device.say(later(at + 2)).assignment
+            if assigned is not None:
+                device.deliver(assigned.assignment, later(at + 3), seed=10 * int(at) + number)
+        advance_federation(federation_id=Federation.objects.get().pk, now=later(at + 4))
+        first = Update.objects.filter(device=devices[0].row).latest("received_at").sha256
+
+        def leaves_out(arguments: MergeArguments, cancel: object) -> MergeResult:
+            fault = LeftOut(first, "update.outlier", "its norm is 9000")
+            return msgspec.structs.replace(in_this_process(arguments, cancel), left_out=(fault,))
+
+        merge_round(Round.objects.get(state="merging"), clock=lambda: later(at + 5), merger=leaves_out)
+
+    def test_the_third_update_of_ten_that_is_left_out_is_the_last_for_now(self) -> None:
+        pair = make_pair()
+        make_version(pair)
+        make_federation(pair, target_updates=3, min_updates=2, over_selection=1)
+        devices = fleet_of(3)
+        for number in range(3):
+            devices[0].row.refresh_from_db()
+            assert devices[0].row.quarantine == ""
+            self.hold(devices, at=20.0 * number)
+        offender = devices[0].row
+        offender.refresh_from_db()
+        assert "left out 3 of its latest 10" in offender.quarantine and "its norm is 9000" in offender.quarantine
+        directive = devices[0].say(later(61))
+        assert directive.wait is not None and directive.wait.code == "fleet.quarantined"
+        assert directive.assignment is None
+        assert Device.objects.exclude(quarantine="").count() == 1
+        resume_device(device=offender, now=later(70))
+        assert devices[0].say(later(71)).wait != directive.wait
+        self.hold(devices, at=80)
+        offender.refresh_from_db()
+        assert offender.quarantine == "", "what was before its release is forgotten"
+
+    def test_what_the_disk_damaged_is_not_its_devices_fault(self, settings) -> None:
+        settings.QUARANTINE_AFTER = 1
+        round_ = merging_round(measured=False, devices=2)
+        updates_of(round_.pk).delete(Update.objects.all()[0].sha256)
+        assert merged(round_).state == "published"
+        assert not Device.objects.exclude(quarantine="").exists()
+
+
 class TestAgain:
     @staticmethod
     def abandoned() -> Round:
@@ -339,9 +439,18 @@ class TestAgain:
         def fails(_arguments: MergeArguments, _cancel: object) -> MergeResult:
             raise ZeroDivisionError("a part of nothing")
 
+        at, pauses = 10.0, []
         for attempt in range(1, 6):
             with pytest.raises(ZeroDivisionError):
-                merged(round_, merger=fails, at=10 * attempt)
+                merged(round_, merger=fails, at=at)
+            merge = Merge.objects.get()
+            if attempt < 5:
+                assert merge.postponed_until is not None
+                pauses.append((merge.postponed_until - later(at)).total_seconds())
+                assert f"attempt {attempt} of 5" in merge.reason_sentence
+                assert f"the next is {pauses[-1]:.0f} s from now" in merge.reason_sentence
+                at += 1
+        assert pauses == [5, 10, 20, 40]
         find_overdue(now=later(70))
         sweep(now=later(70))
         round_.refresh_from_db()

@@ -3,28 +3,37 @@
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
+from msgspec import UNSET, UnsetType
 
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.federations.services import finish_federation
 from coterie.registry.archive import archive
 from coterie.registry.content import BLOBS
 from coterie.registry.models import ModelVersion, Role
+from coterie.registry.selectors import device_blob, signed_manifest
 from coterie.registry.services import roll_back
 from coterie.rounds.models import Round
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.merge import Merge
+from coterie_learning.merge.scaffold import Scaffold
 from coterie_learning.plan import MERGE
+from coterie_learning.server_state import broadcast_state
+from coterie_wire.bundle import BlobRef, verify_manifest
 from coterie_wire.tensors import Tensors, decode_tensors, read_header
 from tests.coterie.world import (
     MODEL,
+    START,
     ScriptedDevice,
     fleet_of,
     in_this_process,
     later,
+    make_device,
     make_federation,
     make_pair,
     make_version,
@@ -49,10 +58,12 @@ def _a_kind_that_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
 class Fleet:
     """A federation of devices whose updates depend on the round's number alone."""
 
-    def __init__(self, slug: str = "pair", devices: Sequence[ScriptedDevice] = ()) -> None:
+    def __init__(
+        self, slug: str = "pair", devices: Sequence[ScriptedDevice] = (), *, plan: dict[str, object] | None = None
+    ) -> None:
         pair = make_pair(slug)
         make_version(pair)
-        plan = {"merge": {"kind": "remembering"}}
+        plan = plan or {"merge": {"kind": "remembering"}}
         self.federation = make_federation(pair, plan=plan, target_updates=DEVICES, min_updates=DEVICES, pause_s=0)
         self.devices = devices or fleet_of(DEVICES)
         self.at_s = 0.0
@@ -115,6 +126,34 @@ def test_the_next_merge_goes_on_from_what_the_last_remembered() -> None:
     assert set(header.specs) == {"step/weight", "step/bias"}
 
 
+def test_what_a_merge_sends_travels_with_assignments_and_knows_the_fleet() -> None:
+    make_device("absent")
+    fleet = Fleet(plan={"local": {"kind": "scaffold"}, "merge": {"kind": "scaffold"}})
+    first = fleet.collect(1)
+    assert first.merge is not None and first.merge.fleet == DEVICES + 1
+    assert signed_state(first.base_version_id) is UNSET, "before the first merge there is nothing to send"
+    version = fleet.merge(first)
+    assert version.server_state is not None
+    with BLOBS.open(version.server_state.pk) as file:
+        control = broadcast_state(file.read(), MODEL.parameters)["control"]
+    updates = [sent(10 + place) for place in range(DEVICES)]
+    expected = folded(Scaffold(), parameters(0), updates, fleet=DEVICES + 1).state.tensors["control"]
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(control[name], tensor, atol=1e-6)
+    assert signed_state(version.pk) == version.server_state.reference()
+    assert device_blob(version.server_state.pk) == version.server_state
+    messages = []
+    while not messages:
+        fleet.at_s += 1
+        directives = [device.check_in(later(fleet.at_s)) for device in fleet.devices]
+        messages = [found.assignment for found in directives if found.assignment is not None]
+    assert messages[0].manifest == signed_manifest(version.pk, with_state=True) != signed_manifest(version.pk)
+
+
+def signed_state(version: UUID) -> BlobRef | UnsetType:
+    return verify_manifest(signed_manifest(version, with_state=True), verify_key()).server_state
+
+
 def test_a_roll_back_takes_the_state_along() -> None:
     fleet = Fleet()
     first = fleet.hold(1)
@@ -127,7 +166,11 @@ def test_a_roll_back_takes_the_state_along() -> None:
 
 def test_the_state_is_exported_with_its_version() -> None:
     version = Fleet().hold(1)
-    with archive(version) as file, zipfile.ZipFile(file) as members, BLOBS.open(version.server_state_id) as state:
+    with (
+        archive(version, now=START) as file,
+        zipfile.ZipFile(file) as members,
+        BLOBS.open(version.server_state_id) as state,
+    ):
         assert members.read("server-state.safetensors") == state.read()
 
 

@@ -10,15 +10,17 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator, issue_token
 from coterie.audit.actions import ACTIONS
+from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.fleet.services import EnrolledDevice, pause_device, revoke_device
+from coterie.fleet.services import EnrolledDevice, pause_device, quarantine_device, revoke_device
 from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelPair
 from coterie.repairs.faults import Repair, find_faults
+from coterie.repairs.services import mute_repair, shown
 from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Assignment, Round
 from tests.coterie.world import (
@@ -220,6 +222,19 @@ def test_every_button_is_an_action_that_sessions_know(running: Federation) -> No
     assert all(remedy.action in ACTIONS if remedy.method == "POST" else remedy.action == "" for remedy in remedies)
 
 
+def test_a_device_in_quarantine_is_released_or_removed(running: Federation, api: APIClient) -> None:
+    device = make_device("mill")
+    quarantine_device(device=device, why="merges left out 3 of its latest 10 updates", now=START)
+    found = faults()["device_quarantined"]
+    assert (found.code, found.since) == ("fleet.quarantined", START)
+    assert "3 of its latest 10" in found.sentence
+    assert [remedy.action for remedy in found.remedies] == ["fleet.resume_device", "fleet.revoke_device", ""]
+    assert api.post(found.remedies[0].path).json()["quarantine"] == ""
+    assert "device_quarantined" not in faults()
+    actions = [entry.action for entry in Entry.objects.filter(subject_id=str(device.pk)).order_by("at")]
+    assert actions == ["fleet.quarantine_device", "fleet.resume_device"]
+
+
 class TestMutes:
     @pytest.fixture(autouse=True)
     def fault(self) -> None:
@@ -237,9 +252,15 @@ class TestMutes:
 
     def test_a_snoozed_fault_comes_back(self, api: APIClient) -> None:
         (found,) = api.get("/api/repairs/").json()
-        for hours, shown in ((1, 0), (-1, 1)):
+        for hours, faults_shown in ((1, 0), (-1, 1)):
             api.post("/api/muted-repairs/", {"key": found["key"], "until": timezone.now() + timedelta(hours=hours)})
-            assert len(api.get("/api/repairs/").json()) == shown
+            assert len(api.get("/api/repairs/").json()) == faults_shown
+
+    def test_a_clock_that_is_set_back_prolongs_no_snooze(self) -> None:
+        (found,) = find_faults(now=START)
+        mute_repair(key=found.key, until=later(60), now=START)
+        assert [shown(now=later(at)) for at in (1, 59, -5)] == [[], [], []]
+        assert shown(now=later(61)) == shown(now=later(-86_400)) == [found]
 
     def test_only_what_is_there_can_be_muted(self, api: APIClient) -> None:
         answer = api.post("/api/muted-repairs/", {"key": "nothing"})

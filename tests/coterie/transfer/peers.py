@@ -40,7 +40,7 @@ def make_peers(slug: str = SLUG, **settings: object) -> Federation:
     make_version(pair)
     plan = {"pace": {"kind": "alone"}, "help": {**CARTEL, **settings}, "codec": {"kind": "float32"}}
     federation = create_federation(name=slug, pair=pair, plan=plan, now=START)
-    start_federation(federation=federation)
+    start_federation(federation=federation, now=START)
     return federation
 
 

@@ -1,0 +1,88 @@
+"""What devices tell of their personal models, and what that comes to over a federation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import fmean, median
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_of
+from coterie.fleet.models import Device
+from coterie.transfer.errors import NoPersonalModels, NotAMember
+from coterie.transfer.models import PersonalFigures
+from coterie_wire.personal import ReportPersonal
+
+TENTHS = 10
+
+
+def record_personal_figures(*, device: Device, report: ReportPersonal, now: datetime) -> None:
+    """Store how the device's personal model does, in place of what it told before.
+
+    Raises NotAMember or NoPersonalModels.
+    """
+    federation = federations_of(device).filter(slug=report.federation).first()
+    if federation is None:
+        raise NotAMember(federation=report.federation)
+    plan = federation.parsed_plan()
+    if plan.personal.rules(plan.local) is None:
+        raise NoPersonalModels(federation=report.federation)
+    PersonalFigures.objects.update_or_create(
+        federation=federation,
+        device=device,
+        defaults={
+            "version": report.version,
+            "answers": report.answers,
+            "samples": report.samples,
+            "version_accuracy": report.version_accuracy,
+            "own_accuracy": report.own_accuracy,
+            "updated_at": now,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Accuracies over devices, each counted once."""
+
+    median: float
+    worst_decile: float
+    """Mean of the worst tenth, of one device at least."""
+    tenths: tuple[int, ...]
+    """Devices with an accuracy of 0 to 0.1, 0.1 to 0.2, … 0.9 to 1."""
+
+
+@dataclass(frozen=True)
+class PersonalModels:
+    """A federation's personal models."""
+
+    count: int
+    """Devices that have told."""
+    answering: int
+    """Those whose personal model answers."""
+    answers: Spread | None
+    """Of what answers, the personal model or the version; None: nobody tells accuracies."""
+    version: Spread | None
+    """Of the version, on the same devices and samples."""
+
+
+def personal_models_of(federation: Federation) -> PersonalModels:
+    """As its members have told last, those that have left not counted."""
+    told = PersonalFigures.objects.filter(federation=federation, device__state=Device.State.ENROLLED)
+    rows = list(told.values_list("answers", "own_accuracy", "version_accuracy"))
+    both = [(own, version) for _, own, version in rows if own is not None and version is not None]
+    return PersonalModels(
+        count=len(rows),
+        answering=sum(answers for answers, _, _ in rows),
+        answers=_spread([own for own, _ in both]),
+        version=_spread([version for _, version in both]),
+    )
+
+
+def _spread(accuracies: Sequence[float]) -> Spread | None:
+    if not accuracies:
+        return None
+    tenths = [0] * TENTHS
+    for accuracy in accuracies:
+        tenths[min(TENTHS - 1, int(accuracy * TENTHS))] += 1
+    worst = sorted(accuracies)[: max(1, len(accuracies) // TENTHS)]
+    return Spread(median(accuracies), fmean(worst), tuple(tenths))
