@@ -30,7 +30,7 @@ def export_body(task: Task, *, body: Body, hidden: int, seed: int) -> ExportedPr
 
 
 class _Named(nn.Module):
-    """Names the input as tasks do."""
+    """Gives the input the name that the task has for it."""
 
     def __init__(self, layers: nn.Module) -> None:
         super().__init__()

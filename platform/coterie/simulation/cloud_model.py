@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 class CloudModel:
-    """One body; its states stand outside."""
+    """One architecture; its parameters are kept outside."""
 
     def __init__(self, task: Task, bootstrap: Bootstrap, *, seed: int) -> None:
         torch.set_num_threads(1)  # models are small, and bits must not depend on the number of cores
@@ -114,4 +114,4 @@ class CloudModel:
 
 
 def _ignore(_progress: Progress) -> None:
-    """Nobody watches."""
+    """The default: progress is not reported."""

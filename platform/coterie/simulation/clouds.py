@@ -1,8 +1,9 @@
-"""What the cloud does with what devices have learned: it makes the versions that they download."""
+"""The cloud of a simulation: makes versions of the updates of devices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie_learning.cohort import admit, weights
+from coterie_learning.cohort import admit, discounted
 from coterie_learning.fold import Counted, fold_in_memory
 from coterie_learning.merge import ServerState
 from coterie_learning.plan import Plan
+from coterie_learning.tally import tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Float32, Tensors
@@ -35,6 +37,10 @@ class Version(NamedTuple):
 
     learner: NeuralLearner
     teacher: Teacher | None = None
+    server: Mapping[str, Tensors] = MappingProxyType({})
+    """What the merge remembers beside it, where devices get that."""
+    number: int = 0
+    """Each is one more than the version that it came of, where rounds may be asynchronous."""
 
 
 class Delivery(NamedTuple):
@@ -57,14 +63,16 @@ class Cloud(Protocol):
         """The newest one that is meant for `device`."""
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the next versions of a round's updates, which are at least one."""
+        """Make the next versions from a round's updates, of which there is at least one."""
 
 
 class AveragingCloud:
     """One lineage; its versions are folds of updates."""
 
-    def __init__(self, plan: Plan, first: NeuralLearner) -> None:
-        self._merge, self._version = plan.merge, Version(first)
+    def __init__(self, plan: Plan, first: NeuralLearner, *, fleet: int) -> None:
+        """`fleet` is how many devices there are."""
+        self._fleet = fleet
+        self._merge, self._pace, self._version = plan.merge, plan.pace, Version(first)
         self._contents = Contents(first.graphs.spec, plan.codec, plan.local)
         self._state: ServerState | None = None
 
@@ -73,18 +81,39 @@ class AveragingCloud:
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
         merge, base, spec = self._merge, self._version.learner, self._contents.model
+        deliveries = [one for one in deliveries if self._discount(one)]
         opens = [partial(self._opened, one) for one in deliveries]
         kept = admit(opens, spec, {}, lambda _place: None).kept
-        if not kept:
+        if not kept or merge.too_few(len(kept)) is not None:
             return
-        found = weights(merge.counted([deliveries[place].samples for place in kept]))
-        counted = [Counted(opens[place], weight) for place, weight in zip(kept, found, strict=True)]
+        sound, samples = [opens[place] for place in kept], [deliveries[place].samples for place in kept]
+        parts = self._contents.local.parts
+        found = tally(merge, spec.parameters, sound, samples, parts=parts)
+        counting = [(place, weight) for place, weight in zip(kept, found.weights, strict=True) if weight]
+        if not counting:
+            return
+        places, wanted = zip(*counting, strict=True)
+        weighed = discounted(wanted, [self._discount(deliveries[place]) for place in places])
+        counted = [Counted(opens[place], *weight) for place, weight in zip(places, weighed, strict=True)]
         folded = fold_in_memory(
-            merge, spec.parameters, counted, base.parameters, self._state, parts=self._contents.local.parts
+            merge,
+            spec.parameters,
+            counted,
+            base.parameters,
+            self._state,
+            parts=parts,
+            scalars=self._contents.local.scalars,
+            fleet=self._fleet,
+            share=found.share,
         )
         if all(np.isfinite(tensor).all() for tensor in folded.parameters.values()):
-            self._version = Version(base.beginning_with(folded.parameters))
             self._state = folded.state
+            sent = folded.state.tensors if merge.sends else {}
+            number = self._version.number + 1
+            self._version = Version(base.beginning_with(folded.parameters), server=sent, number=number)
+
+    def _discount(self, delivery: Delivery) -> int:
+        return self._pace.discount(self._version.number - delivery.base.number)
 
     @contextmanager
     def _opened(self, delivery: Delivery) -> Iterator[UpdateFile]:

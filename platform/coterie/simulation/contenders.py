@@ -1,4 +1,4 @@
-"""What is simulated: a plan, or a baseline that no plan can be."""
+"""What is simulated: a plan, or a baseline."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def shipped_contenders() -> Mapping[str, Path]:
 
 
 def read_contender(name: str) -> Contender:
-    """What is shipped under `name`, or stands in the file of that name.
+    """The one that is shipped under `name`, or the one in the file of that name.
 
     Raises UnknownPlan or MalformedFile.
     """

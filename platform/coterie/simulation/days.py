@@ -29,7 +29,7 @@ class Day(NamedTuple):
         return self.ready[int(time_s // QUARTER_S) % QUARTERS]
 
     def done_at(self, start_s: float, work_s: float) -> float:
-        """When work of `work_s` seconds that is begun at `start_s`, and rests whenever it must, is done."""
+        """When `work_s` seconds of work are done that begin at `start_s` and pause whenever conditions are lost."""
         if all(self.ready):
             return start_s + work_s
         if not self.ever:
@@ -48,7 +48,7 @@ class Day(NamedTuple):
 
 
 def day_of(habits: Habits, requirements: Requirements, *, shift_h: float) -> Day:
-    """The day of a device whose habits are `shift_h` hours late."""
+    """The day of a device whose habits are shifted by `shift_h` hours."""
     return Day(tuple(_ready(habits, requirements, quarter / 4, shift_h) for quarter in range(QUARTERS)))
 
 
@@ -63,7 +63,7 @@ def _ready(habits: Habits, requirements: Requirements, hour: float, shift_h: flo
 
 
 NO_OWNER = Requirements(charging=False, unmetered=False)
-"""Virtual owners ask for nothing beyond the plan."""
+"""Virtual owners set no policy of their own."""
 
 
 def _within(hours: tuple[float, float] | None, hour: float) -> bool:

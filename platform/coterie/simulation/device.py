@@ -1,5 +1,6 @@
 """A virtual device: its data so far, its model, its speed and its day."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class KeptPortion(NamedTuple):
 
 @dataclass(eq=False)
 class Device:
-    """The only thing in a simulation that changes."""
+    """A virtual device, the only mutable state of a simulation's learners."""
 
     number: int
     learner: Learner
@@ -47,24 +48,24 @@ class Device:
     slowness: float
     """How many times longer than the scenario's speed it takes to compute."""
     window: deque[Arrived]
-    """What it keeps, the newest last."""
+    """The batches that it keeps, the newest last."""
     samples: list[int] = field(default_factory=list)
     """Of each batch so far."""
     correct: list[int] = field(default_factory=list)
     """Of each batch so far, before the device trained on it."""
-    trained_up_to_s: float = 0.0
-    """What came later it has not trained on by itself."""
+    trained: int = 0
+    """Number of the newest sample that it has trained on by itself."""
     trainings: int = 0
-    """Begun so far, in rounds and between them; each has a seed of its own."""
+    """Trainings begun so far, in rounds and between them; each has a seed of its own."""
     portions: list[KeptPortion] = field(default_factory=list)
-    """What has helped since its last update arrived, oldest first."""
+    """Portions kept since its last accepted update, oldest first."""
 
     @property
     def name(self) -> str:
         return f"device-{self.number}"
 
     def meet(self, batch: Dataset, now_s: float) -> Dataset:
-        """Predict a new batch, then keep it; gives back the batch with predictions in place of labels."""
+        """Predict a new batch, then keep it; returns the batch with predictions in place of labels."""
         predicted = self.learner.predict(batch.inputs).argmax(axis=1) if len(batch.labels) else batch.labels
         self.samples.append(len(batch.labels))
         self.correct.append(int((predicted == batch.labels).sum()))
@@ -81,13 +82,20 @@ class Device:
         return tuple(sorted({label for arrived in self.window for label in arrived.batch.labels.tolist()}))
 
     def newest(self, batches: int) -> Dataset | None:
-        """Of the newest `batches` those that it has not trained on by itself, or all; None where there are none.
+        """Of the newest `batches` the samples that it has not trained on by itself, or all; None where it has none.
 
-        What a model has trained on speaks for it, so that nothing else would ever seem to do better.
+        A model looks too good on what it has trained on, so that no other would ever seem better.
         """
         newest = list(self.window)[-batches:]
-        fair = [arrived for arrived in newest if arrived.time_s > self.trained_up_to_s] or newest
-        return joined([arrived.batch for arrived in fair]) if fair else None
+        if not newest:
+            return None
+        data, new = joined([arrived.batch for arrived in newest]), untrained(numbers_of(newest), self.trained)
+        return data.take(slice(len(data.labels) - len(new), None)) if new else data
+
+
+def untrained(numbers: Sequence[int], trained: int) -> Sequence[int]:
+    """Of the samples `numbers`, oldest first, those behind the sample numbered `trained`."""
+    return numbers[bisect_right(numbers, trained) :]
 
 
 def numbers_of(arrived: Sequence[Arrived]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Colla's cloud: models are grouped, each line's cloud model learns from its members, and a device model is made of it.
+"""Colla's cloud: groups models; each lineage's cloud model learns from its members and is distilled into theirs.
 
 The order of events is that of the platform's job (`learning.cloud.stage_four`), on the same functions.
 """
@@ -28,10 +28,10 @@ from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32
 
 BASE = ""
-"""The line of devices that are in no group."""
+"""The lineage of devices that are in no group."""
 
 
-class _Line(NamedTuple):
+class _Lineage(NamedTuple):
     """One lineage."""
 
     cloud: bytes
@@ -39,24 +39,24 @@ class _Line(NamedTuple):
 
 
 class DistillingCloud:
-    """A base line, and one for each group."""
+    """A base lineage, and one for each group."""
 
     def __init__(self, world: World, plan: Plan, model: CloudModel, first: NeuralLearner, pair: Pair) -> None:
         self._world, self._model, self._learner = world, model, first
         self._merge = from_values(plan_document(plan)["merge"], DistillMerge)
         self._groups: Groups = plan.groups
         self._scope = plan.local.scope()
-        self._lines = {BASE: self._line(pair)}
-        self._line_of: dict[int, str] = {}
+        self._lineages = {BASE: self._lineage(pair)}
+        self._lineage_of: dict[int, str] = {}
         self._named = 0
         self.splits: list[SplitOutcome] = []
 
     def version_for(self, device: Device) -> Version:
-        return self._lines[self._line_of.get(device.number, BASE)].version
+        return self._lineages[self._lineage_of.get(device.number, BASE)].version
 
-    def line_of(self, device: Device) -> str:
+    def lineage_of(self, device: Device) -> str:
         """The name of the device's group; blank for none."""
-        return self._line_of.get(device.number, BASE)
+        return self._lineage_of.get(device.number, BASE)
 
     def merge(self, deliveries: Sequence[Delivery]) -> None:
         data = self._world.drawn.cloud
@@ -87,16 +87,16 @@ class DistillingCloud:
         return found
 
     def _group(self, deliveries: Sequence[Delivery], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
-        """The line of each sound model; its device is told."""
+        """The lineage of each sound model, which its device learns."""
         grouping = self._groups.split(outputs[list(sound)])
-        former = [self._line_of.get(deliveries[index].device.number, BASE) for index in sound]
+        former = [self._lineage_of.get(deliveries[index].device.number, BASE) for index in sound]
         names: tuple[str, ...] = (BASE,)
         if len(grouping.exemplars) > 1:
             names = name_groups(grouping.labels, former, named=self._named)
             self._named = max(self._named, *(int(name.rpartition("-")[2]) for name in names))
         found = {index: names[label] for index, label in zip(sound, grouping.labels, strict=True)}
         for index, name in found.items():
-            self._line_of[deliveries[index].device.number] = name
+            self._lineage_of[deliveries[index].device.number] = name
         self.splits.append(
             SplitOutcome(
                 time_s=self._world.clock.now_s,
@@ -108,16 +108,18 @@ class DistillingCloud:
         return found
 
     def _renew(self, name: str, wanted: Float32, seed: int) -> None:
-        """The line's next models, from those in use; a new group begins with the base's."""
+        """The lineage's next models, from those in use; a new group begins with the base's."""
         data, merge = self._world.drawn.cloud, self._merge
-        line = self._lines.get(name, self._lines[BASE])
-        state = self._model.update(line.cloud, data, wanted, merge, seed=seed)
+        lineage = self._lineages.get(name, self._lineages[BASE])
+        state = self._model.update(lineage.cloud, data, wanted, merge, seed=seed)
         course = Course.of(merge, seed=seed)
-        self._lines[name] = self._line(Pair(state, self._model.compress(state, line.version.learner, data, course)))
+        self._lineages[name] = self._lineage(
+            Pair(state, self._model.compress(state, lineage.version.learner, data, course))
+        )
 
-    def _line(self, pair: Pair) -> _Line:
+    def _lineage(self, pair: Pair) -> _Lineage:
         learner = self._learner.beginning_with(pair.device)
-        return _Line(pair.cloud, Version(learner, CloudTeacher(self._model, pair.cloud)))
+        return _Lineage(pair.cloud, Version(learner, CloudTeacher(self._model, pair.cloud)))
 
 
 def _accuracy(output: Float32, data: Dataset) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.clock import Deed
+from coterie.simulation.clock import Event
 from coterie.simulation.device import Device, KeptPortion
 from coterie.simulation.learner import Terms
 from coterie.simulation.ledger import What
@@ -21,9 +21,10 @@ from coterie_agent.peers.reading import found_in
 from coterie_agent.sharing import share_profile
 from coterie_learning.guard import Judgement, judge
 from coterie_learning.help import HelpRules
-from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex
+from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
 from coterie_learning.plan import Plan
 from coterie_learning.profile import Counts
+from coterie_learning.unmatched import nobody_qualifies
 from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
@@ -43,7 +44,7 @@ from coterie_wire.helping import (
 from coterie_wire.message import Message
 
 FEDERATION = "simulation"
-"""What messages call it."""
+"""Its name in messages."""
 
 
 @dataclass
@@ -76,10 +77,6 @@ class Helping:
         self._watches: dict[int, Watch] = {device.number: begin_watch(rules, classes) for device in world.devices}
         self._in_hand: dict[int, _Request] = {}
 
-    def is_asking(self, device: Device) -> bool:
-        """Whether `device` waits for help."""
-        return device.number in self._in_hand
-
     def begin(self) -> None:
         pass
 
@@ -89,7 +86,7 @@ class Helping:
         if watch.wants_to_tell(rules):
             self._tell(device, watch)
             watch = watch.told_now(rules)
-        if (classes := watch.asks_for(rules)) and not self.is_asking(device):
+        if (classes := watch.asks_for(rules)) and device.number not in self._in_hand:
             self._ask(device, watch, classes)
             watch = watch.asked()
         self._watches[device.number] = watch
@@ -113,18 +110,19 @@ class Helping:
         self._later(self._world.upload_s(size_bytes), lambda: self._match(request))
 
     def _match(self, request: _Request) -> None:
-        """Ask the best neighbour that was not tried yet; a device that is slower than the limit is not waited for."""
-        rules = self._rules
+        """Ask the best neighbour that was not tried yet; one that takes longer than the limit is given up."""
+        rules, wanted = self._rules, Wanted(request.recent, request.classes)
+        exclude = (request.device.name, *request.tried)
         if len(request.tried) < rules.neighbours_tried:
-            found = self._index.search(
-                request.recent.prior(), request.classes, rules, limit=1, exclude=(request.device.name, *request.tried)
-            )
+            found = self._index.search(wanted, rules, limit=1, exclude=exclude)
             if found:
                 request.tried.append(found[0].device)
                 self._serve(request, found[0], self._devices[found[0].device])
                 return
-        self._say("requests", HelpNews(request.name, "unmatched"))
-        self._end(request, "unmatched")
+        unfit = self._index.unfit(wanted, rules, exclude=exclude)
+        reason = nobody_qualifies(unfit, request.classes, tried=len(request.tried))
+        self._say("requests", HelpNews(request.name, "unmatched", reason))
+        self._end(request, "unmatched", reason=reason)
 
     def _serve(self, request: _Request, match: Match, helper: Device) -> None:
         world, rules = self._world, self._rules
@@ -157,8 +155,9 @@ class Helping:
         try:
             merged = device.learner.with_portion(payload, terms, window)
         except WireError as error:
-            self._say("requests", DeclineTransfer(request.name, Reason(error.code, error.detail)))
-            self._end(request, "refused", match, len(payload))
+            reason = Reason(error.code, error.detail)
+            self._say("requests", DeclineTransfer(request.name, reason))
+            self._end(request, "refused", match, len(payload), reason=reason)
             return
         before, after = (learner.predict(window.inputs).argmax(axis=1) for learner in (device.learner, merged))
         judgement = judge(window.classes, before, after)
@@ -177,6 +176,7 @@ class Helping:
         match: Match | None = None,
         portion_bytes: int = 0,
         judgement: Judgement | None = None,
+        reason: Reason | None = None,
     ) -> None:
         del self._in_hand[request.device.number]
         self.outcomes.append(
@@ -191,6 +191,7 @@ class Helping:
                 before=judgement.before if judgement else None,
                 after=judgement.after if judgement else None,
                 outcome=outcome,
+                reason=reason,
             )
         )
 
@@ -203,15 +204,15 @@ class Helping:
         self._know(helper, known._replace(serving=known.serving + more))
 
     def _say(self, what: What, message: Message) -> int:
-        """Count a message, encoded as it travels; gives back its bytes."""
+        """Count a message, encoded as it travels; returns its bytes."""
         size_bytes = len(msgspec.json.encode(message))
         self._world.ledger.count(what, size_bytes)
         return size_bytes
 
-    def _later(self, delay_s: float, deed: Deed) -> None:
-        self._world.clock.at(self._world.clock.now_s + delay_s, deed)
+    def _later(self, delay_s: float, event: Event) -> None:
+        self._world.clock.at(self._world.clock.now_s + delay_s, event)
 
 
 def _profile(counts: Counts, device: Device, *, drifting: bool) -> Profile:
-    """As an agent tells it whose owner holds nothing back."""
+    """The profile that an agent sends whose owner withholds nothing."""
     return share_profile(found_in(counts), "counts", batch=len(device.samples), drifting=drifting, willing=True)

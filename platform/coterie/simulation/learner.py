@@ -1,4 +1,4 @@
-"""What a virtual device learns with: a model as a value, so that before and after can be compared and undone."""
+"""The model of a virtual device as an immutable value, so that before and after can be compared and undone."""
 
 from typing import NamedTuple, Protocol, Self
 
@@ -9,7 +9,7 @@ from coterie_wire.tensors import Float32
 
 
 class Task(NamedTuple):
-    """What is to be learnt."""
+    """A learning task: inputs and classes."""
 
     inputs: tuple[TensorSpec, ...]
     """Shapes of one sample, without the batch axis."""
@@ -17,17 +17,17 @@ class Task(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What both ends of a transfer agree on."""
+    """The terms of a transfer between helper and target."""
 
     classes: tuple[int, ...]
-    """Those that the target has trouble with, ascending."""
+    """Classes that the target asks help for, ascending."""
     plan: Plan
     """Its `help` says what a portion holds, its `privacy` and `codec` are applied to it like to an update."""
     seed: int
 
 
 class Learner(Protocol):
-    """One device's model. It is never changed: learning and merging give the next one."""
+    """One device's model, immutable: training and merging return the next one."""
 
     @property
     def size_bytes(self) -> int:
@@ -35,7 +35,7 @@ class Learner(Protocol):
 
     @property
     def batch_size(self) -> int | None:
-        """Samples that it learns at a time, by itself; None: as many as have come."""
+        """Samples that it learns at a time between rounds; None: as many as there are."""
 
     def predict(self, inputs: Inputs) -> Float32:
         """Probabilities [n, classes]."""

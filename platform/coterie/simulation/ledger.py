@@ -1,4 +1,4 @@
-"""How many bytes travel, by what they are."""
+"""Bytes sent and received, by kind of content."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,7 +14,7 @@ class Ledger:
         self._bytes: dict[What, int] = {}
 
     def count(self, what: What, size_bytes: int) -> None:
-        """Something was sent."""
+        """Count bytes of a kind."""
         self._bytes[what] = self._bytes.get(what, 0) + size_bytes
 
     def bytes_by_kind(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""Devices that train by themselves on what is new, whenever they may."""
+"""Devices that train by themselves on new samples, whenever their conditions allow it."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,25 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.device import Arrived, Device, joined
+from coterie.simulation.device import Device, joined, numbers_of, untrained
 from coterie.simulation.world import World
-
-LOOK_S = 0.5
-"""An agent looks so often whether it may train on."""
-Asks = Callable[[Device], bool]
+from coterie_learning.client.whole_batches import whole_batches
 
 
 class LocalTraining:
-    """Each device alone; what comes while it trains waits for its next training.
+    """Each device alone, on whole batches; what comes while it trains waits for its next training.
 
-    The newest batch is kept to judge on: always where it `spares_newest`, else while the device waits for help.
+    Where it `spares_newest`, the newest batch is kept to judge versions on.
     """
 
     def __init__(
-        self, world: World, *, period_s: float, epochs: int, spares_newest: bool, is_asking: Asks, is_busy: Asks
+        self, world: World, *, period_s: float, epochs: int, spares_newest: bool, is_busy: Callable[[Device], bool]
     ) -> None:
         self._world, self._period_s, self._epochs = world, period_s, epochs
-        self._spares_newest, self._is_asking, self._is_busy = spares_newest, is_asking, is_busy
+        self._spares_newest, self._is_busy = spares_newest, is_busy
         self._planned: set[int] = set()
         self._began_s: dict[int, float] = {}
         """By device, when its last training began."""
@@ -43,31 +40,35 @@ class LocalTraining:
 
     def _start(self, device: Device) -> None:
         world, now_s = self._world, self._world.clock.now_s
-        new = self._new(device)
-        if not new or self._is_busy(device):
+        batches = [] if self._is_busy(device) else self._new(device)
+        if not batches:
             self._planned.discard(device.number)
-            if self._is_asking(device):
-                world.clock.at(now_s + LOOK_S, lambda: self._plan(device))
             return
         self._began_s[device.number] = now_s
-        device.trained_up_to_s = new[-1].time_s
-        data, first = joined([arrived.batch for arrived in new]), new[0].first
+        first, device.trained = batches[0][0], batches[-1][-1]
+        data = _samples(device, first, device.trained)
         work_s = world.training_s(device, len(data.labels) * self._epochs)
         seed = world.training_seed(device)
-        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, first, seed))
+        world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, batches, seed))
 
-    def _new(self, device: Device) -> Sequence[Arrived]:
-        """What the device has not trained on and need not keep."""
-        spared = 1 if self._spares_newest or self._is_asking(device) else 0
+    def _new(self, device: Device) -> list[Sequence[int]]:
+        """By their numbers, in batches, the samples that the device has not trained on and need not keep."""
         kept = list(device.window)
-        return [arrived for arrived in kept[: len(kept) - spared] if arrived.time_s > device.trained_up_to_s]
+        numbers = untrained(numbers_of(kept[: len(kept) - self._spares_newest]), device.trained)
+        return list(whole_batches(numbers, device.learner.batch_size or max(1, len(numbers))))
 
-    def _finish(self, device: Device, data: Dataset, first: int, seed: int) -> None:
+    def _finish(self, device: Device, data: Dataset, batches: list[Sequence[int]], seed: int) -> None:
         self._planned.discard(device.number)
-        size = device.learner.batch_size or len(data.labels)
-        for start in range(0, len(data.labels), size):
-            device.learner = device.learner.learn(
-                data.take(slice(start, start + size)), seed=seed + start, first=first + start
-            )
-        if self._new(device) or self._is_asking(device):
+        first = batches[0][0]
+        for numbers in batches:
+            start, end = numbers[0] - first, numbers[-1] - first + 1
+            device.learner = device.learner.learn(data.take(slice(start, end)), seed=seed + start, first=numbers[0])
+        if self._new(device):
             self._plan(device)
+
+
+def _samples(device: Device, first: int, last: int) -> Dataset:
+    """Those numbered `first` to `last`, which the device keeps."""
+    kept = list(device.window)
+    start = kept[0].first
+    return joined([arrived.batch for arrived in kept]).take(slice(first - start, last - start + 1))

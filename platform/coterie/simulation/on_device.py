@@ -1,5 +1,6 @@
 """A virtual device trains and encodes as an agent does: the agent's own runner, on samples in memory."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -8,6 +9,7 @@ import onnxruntime
 
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session
+from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
@@ -69,7 +71,7 @@ class Taught:
         self._stored = dict(zip(numbers, stored_probabilities(probabilities), strict=True))
 
     def __call__(self, ids: Sequence[int], classes: Sequence[int]) -> Float32:
-        """What a device learns that has `classes`, or all."""
+        """The probabilities for a device that has `classes`, or all."""
         return taught(np.stack([self._stored[number] for number in ids]), classes)
 
 
@@ -96,10 +98,19 @@ def run_training(
             continue
         predictor = predictor or Predictor(graphs.predict_graph, graphs.spec, wanted.parameters, {}, threads=1)
         predictor.set_parameters(wanted.parameters)
-        found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=_never)
-        assert found is not None, "nothing stops it"
-        training.judged(wanted, found.loss)
+        training.judged(wanted, _loss(predictor, rows, wanted.ids, training))
     return training.trained()
+
+
+def _loss(predictor: Predictor, rows: Rows, ids: Sequence[int], training: Training) -> float:
+    try:
+        found = predictor.measure(rows, loss_of=ids, accuracy_of=(), stop=_never)
+    except AgentError as error:
+        if error.code == "agent.diverged" and training.judges_start:
+            return math.inf  # there is a better one, from which it began
+        raise
+    assert found is not None, "nothing stops it"
+    return found.loss
 
 
 def _never() -> bool:

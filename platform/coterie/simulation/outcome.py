@@ -1,4 +1,4 @@
-"""What a simulation found, as it is written to JSON."""
+"""The result of a simulation, as it is written to JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.simulation.device import Device
 from coterie_learning.plan import Document
+from coterie_wire.conditions import Reason
 
 
 class DeviceOutcome(msgspec.Struct, frozen=True):
@@ -21,6 +22,8 @@ class DeviceOutcome(msgspec.Struct, frozen=True):
     """Over all its samples; null where there were none."""
     group: str | None
     """Which group it was put into last; null where there are none."""
+    untrained: Reason | None = None
+    """Why it trained nothing between rounds; null: it did, or the plan trains in rounds only."""
 
 
 class RoundOutcome(msgspec.Struct, frozen=True):
@@ -32,6 +35,8 @@ class RoundOutcome(msgspec.Struct, frozen=True):
     invited: int
     delivered: int
     outcome: Literal["merged", "abandoned"]
+    staleness: tuple[int, ...] = ()
+    """In asynchronous rounds, by how many versions the base of each update was older than its merge's, ascending."""
 
 
 Ending = Literal["unmatched", "refused", "kept", "undone"]
@@ -54,6 +59,8 @@ class HelpOutcome(msgspec.Struct, frozen=True):
     """Accuracy on the target's newest batches without the portion."""
     after: float | None
     outcome: Ending
+    reason: Reason | None = None
+    """Why nobody could help, or the portion was refused; null where there was a verdict."""
 
 
 class SplitOutcome(msgspec.Struct, frozen=True):
@@ -67,7 +74,7 @@ class SplitOutcome(msgspec.Struct, frozen=True):
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """How soon a device was as good as before a change of its data."""
+    """How soon a device was as accurate as before a change of its data."""
 
     device: str
     tick: int

@@ -1,4 +1,4 @@
-"""A scenario of a device model and samples of one's own, in its smallest form."""
+"""A scenario of the user's own device model and samples."""
 
 from pathlib import Path
 

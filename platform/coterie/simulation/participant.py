@@ -1,6 +1,6 @@
 """A virtual device's part in rounds: what an agent keeps in its store, and the round that stands on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,13 +29,13 @@ class Participant:
 
     plan: DevicePlan
     portions: list[KeptPortion]
-    """What has helped since its last accepted update, oldest first; others add to it."""
+    """Portions kept since its last accepted update, oldest first; others add to it."""
     states: States = field(default_factory=dict)
     _begun_with: int = 0
     _spooled: States = field(default_factory=dict)
 
     def accept(self) -> None:
-        """An assignment is in hand: what helps from now on belongs to the next."""
+        """An assignment begins: portions kept from now on belong to the next."""
         self._begun_with = len(self.portions)
 
     def take_part(
@@ -48,6 +48,8 @@ class Participant:
         personal: Tensors | None,
         teacher: Taught | None,
         seed: int,
+        server: Mapping[str, Tensors] | None = None,
+        round_number: int = 0,
         steps_allowed: int | None = None,
     ) -> Part:
         """Train on `rows` and encode the update.
@@ -64,6 +66,8 @@ class Participant:
             states=self.states,
             personal=personal,
             portions=self.portions[: self._begun_with],
+            server=server or {},
+            round=round_number,
         )
         client = ClientRound(given, graphs.open_steps)
         trained = run_training(client.training, graphs, rows, teacher=teacher, steps_allowed=steps_allowed)

@@ -1,4 +1,4 @@
-"""Accuracy over simulated time, as a picture."""
+"""A plot of accuracy over simulated time."""
 
 from pathlib import Path
 

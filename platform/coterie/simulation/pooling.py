@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class Trains(Protocol):
-    """Makes the next model for everybody."""
+    """Trains the next model for all devices."""
 
     def __call__(self, former: Learner, new: Dataset, seed: int) -> Learner:
-        """`new` is what came since the last training."""
+        """`new` are the samples since the last training."""
 
 
 def train_on(former: Learner, new: Dataset, seed: int) -> Learner:
-    """The device model, on what is new."""
+    """Trains the device model on the new samples."""
     return former.learn(new, seed=seed)
 
 
 class Retraining:
-    """The cloud model, anew on everything."""
+    """Trains the cloud model anew on all samples."""
 
     def __init__(self, model: "CloudModel", data: Dataset, local: Local) -> None:
         self._model, self._local = model, local
@@ -42,7 +42,7 @@ class Retraining:
 
 
 class Pooling:
-    """The cloud is quick: training takes it no time."""
+    """Training in the cloud takes no simulated time."""
 
     def __init__(self, world: World, *, first: Learner, period_s: float, trains: Trains) -> None:
         self._world, self._period_s, self._trains = world, period_s, trains

@@ -1,4 +1,4 @@
-"""How far a simulation is, and lines that say so where there is no terminal."""
+"""The progress of a simulation, and lines that report it where there is no terminal."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TextIO
@@ -25,7 +25,7 @@ Report = Callable[[Progress], None]
 
 
 def unreported(_: Progress) -> None:
-    """Nobody watches."""
+    """The default: progress is not reported."""
 
 
 class Lines:

@@ -1,4 +1,4 @@
-"""Batches that a device takes to be as good again as before a change of its data."""
+"""Batches that a device takes to be as accurate again as before a change of its data."""
 
 from collections.abc import Sequence
 

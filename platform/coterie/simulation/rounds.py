@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from coterie.simulation.ledger import What
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
 from coterie.simulation.participant import Part, Participant
+from coterie.simulation.personal_training import PersonalTraining
 from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
@@ -23,52 +24,83 @@ from coterie_learning.guard import judge
 from coterie_learning.heads import place, update_specs
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
-from coterie_learning.selection import choose
+from coterie_learning.selection import Known
 from coterie_learning.updates import split_update
-from coterie_wire.tensors import Tensors
+from coterie_wire.tensors import Tensors, encode_tensors
 
 LOOK_S = 600.0
-"""A round looks so often for devices that have become ready."""
+"""Seconds between two looks for devices that have become ready."""
 
 
 @dataclass(eq=False)
 class _Round:
-    """The one that is held."""
+    """The round in progress."""
 
     number: int
     opened_s: float
     asked: set[int] = field(default_factory=set)
-    live: int = 0
     deliveries: list[Delivery] = field(default_factory=list)
 
 
+@dataclass(eq=False)
+class _Assignment:
+    """What a device works on."""
+
+    round: _Round
+    """The one that asked it."""
+    base: Version
+    is_over: bool = False
+    """Whether it was ended before its update came."""
+
+
+class _Told(NamedTuple):
+    """What a device's part in rounds has told, as the platform records it."""
+
+    asked_in: int = 0
+    """The last round that asked it."""
+    loss: float | None = None
+    samples: int = 0
+    train_s: float | None = None
+
+
 class Rounds:
-    """The life of a round, as the platform leads it."""
+    """Opens, advances and ends rounds, as the platform does."""
 
     def __init__(self, world: World, plan: Plan, cloud: Cloud) -> None:
         self._world, self._plan, self._cloud = world, plan, cloud
         self._round: _Round | None = None
+        self._staleness_allowed = plan.pace.staleness_allowed()
+        """None: rounds are synchronous, and an assignment ends with its round."""
+        self._waiting: list[Delivery] = []
+        """What came while no asynchronous round took updates, oldest first."""
         self._held: dict[int, Version] = {}
         """By device, the version that it has downloaded."""
         self._participants = {device.number: Participant(plan.device, device.portions) for device in world.devices}
-        self._busy: set[int] = set()
+        self._at_work: dict[int, _Assignment] = {}
+        """By device; in synchronous rounds also those whose round has ended without them."""
+        self._told: dict[int, _Told] = {}
+        """By device that was asked."""
+        rules = plan.personal.rules(plan.local)
+        self._personal = None if rules is None else PersonalTraining(world, rules, self.is_busy)
         self.outcomes: list[RoundOutcome] = []
 
     def is_busy(self, device: Device) -> bool:
         """Whether `device` has an assignment in hand."""
-        return device.number in self._busy
+        return device.number in self._at_work
 
     def begin(self) -> None:
         for device in self._world.devices:
             self._download(device)
-        # Before the first batch there is nothing to learn from.
+        # Before the first batch there is nothing to train on.
         starts_s = max(self._world.drawn.tick_s, self._world.scenario.begins_s)
         self._world.clock.at(starts_s, lambda: self._look(1))
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
-        """A device that keeps no model of its own follows the newest version."""
-        if not self._plan.local.is_personal() and device.day.is_ready(self._world.clock.now_s):
+        """A device without a personal model of its rounds follows the newest version."""
+        if not self._plan.local.trains_personal_model() and device.day.is_ready(self._world.clock.now_s):
             self._download(device)
+        if self._personal is not None:
+            self._personal.on_batch(device)
 
     def _download(self, device: Device) -> int:
         """Bytes that it takes to hold the newest version."""
@@ -78,19 +110,25 @@ class Rounds:
         first = held is None
         sizes: dict[What, int] = {
             "graphs": version.learner.graphs.size_bytes if first else 0,
-            "versions": version.learner.size_bytes,
+            "versions": version.learner.size_bytes + sum(len(encode_tensors(one)) for one in version.server.values()),
         }
         if version.teacher is not None and (held is None or version.teacher is not held.teacher):
             sizes["teachers"] = version.teacher.size_bytes
         for what, size_bytes in sizes.items():
             self._world.ledger.count(what, size_bytes)
         self._held[device.number] = version
-        if first or not self._plan.local.is_personal():
+        if first or not self._plan.local.trains_personal_model():
             self._adopt(device, version.learner)
         return sum(sizes.values())
 
     def _adopt(self, device: Device, received: NeuralLearner) -> None:
-        """Go on from a version, unless the personal model does better on what it has not learned by more than noise."""
+        """Go on from a version, unless the personal model does better on what it has not learned by more than noise.
+
+        Under plans that train a personal model beside the version, that training says which of them answers.
+        """
+        if self._personal is not None:
+            self._personal.receive(device, received)
+            return
         own, rules = cast(NeuralLearner, device.learner), self._plan.help.rules()
         newest = None if rules is None else device.newest(rules.recent_batches)
         if newest is not None:
@@ -101,38 +139,72 @@ class Rounds:
         device.learner = replace(received, seen=own.seen)
 
     def _look(self, number: int) -> None:
-        """Open the round if enough devices are ready; else look again later."""
+        """Open the round if enough devices are ready; else try again later."""
         world, pace = self._world, self._plan.pace
-        if sum(self._is_eligible(device) for device in world.devices) < pace.devices_needed():
+        is_carried = self._staleness_allowed is not None and (self._at_work or self._waiting)
+        if not is_carried and sum(self._is_eligible(device) for device in world.devices) < pace.devices_needed():
             world.clock.at(world.clock.now_s + LOOK_S, lambda: self._look(number))
             return
         round_ = self._round = _Round(number, world.clock.now_s)
         world.clock.at(round_.opened_s + pace.deadline_after_s(), lambda: self._close_if_due(round_))
+        if self._staleness_allowed is not None:
+            self._carry_over(self._staleness_allowed)
         self._invite(round_)
+
+    def _carry_over(self, allowed: int) -> None:
+        """End assignments whose versions have grown too old, and take the updates that wait, one a device."""
+        for number, assignment in list(self._at_work.items()):
+            if self._staleness(self._world.devices[number], assignment.base) > allowed:
+                assignment.is_over = True
+                del self._at_work[number]
+        waiting, self._waiting = self._waiting, []
+        for delivery in waiting:
+            if self._staleness(delivery.device, delivery.base) <= allowed:
+                self._take(delivery)
+
+    def _staleness(self, device: Device, base: Version) -> int:
+        """How many versions came after `base`."""
+        return self._cloud.version_for(device).number - base.number
 
     def _invite(self, round_: _Round) -> None:
         """Ask as many devices as the pace wants, now and whenever others may have become ready."""
+        if round_ is self._round:
+            self._world.clock.at(self._world.clock.now_s + LOOK_S, lambda: self._invite(round_))
+            self._ask(round_)
+
+    def _ask(self, round_: _Round) -> None:
         world = self._world
-        if round_ is not self._round:
-            return
+        had_part = round_.asked | {delivery.device.number for delivery in (*round_.deliveries, *self._waiting)}
         eligible = {
             device.name: device
             for device in world.devices
-            if device.number not in round_.asked and self._is_eligible(device)
+            if device.number not in had_part and self._is_eligible(device)
         }
-        wanted = self._plan.pace.decide(self._view(round_)).devices
-        for name in choose(eligible, count=wanted, seed=world.seed_of("round", round_.number)):
-            round_.asked.add(eligible[name].number)
-            round_.live += 1
-            self._assign(round_, eligible[name])
-        world.clock.at(world.clock.now_s + LOOK_S, lambda: self._invite(round_))
+        for name in self._plan.selection.choose(
+            [self._known(device, round_) for device in eligible.values()],
+            count=max(0, self._plan.pace.decide(self._view(round_)).devices),
+            round_number=round_.number,
+            seed=world.seed_of("round", round_.number),
+        ):
+            device = eligible[name]
+            round_.asked.add(device.number)
+            self._told[device.number] = self._told.get(device.number, _Told())._replace(asked_in=round_.number)
+            self._assign(round_, device)
         self._close_if_due(round_)
 
+    def _known(self, device: Device, round_: _Round) -> Known:
+        told = self._told.get(device.number)
+        if told is None:
+            return Known(device.name)
+        return Known(device.name, round_.number - told.asked_in, told.loss, told.samples, told.train_s)
+
     def _view(self, round_: _Round) -> View:
-        return View(round_.live, len(round_.deliveries), self._world.clock.now_s - round_.opened_s)
+        is_carried = self._staleness_allowed is not None
+        live = sum(is_carried or assignment.round is round_ for assignment in self._at_work.values())
+        return View(live, len(round_.deliveries), self._world.clock.now_s - round_.opened_s)
 
     def _is_eligible(self, device: Device) -> bool:
-        ready = device.number not in self._busy and device.day.is_ready(self._world.clock.now_s)
+        ready = device.number not in self._at_work and device.day.is_ready(self._world.clock.now_s)
         return ready and bool(self._data(device))
 
     def _data(self, device: Device) -> Sequence[Arrived]:
@@ -146,20 +218,20 @@ class Rounds:
         base = self._held[device.number]
         starts_s = device.day.done_at(world.clock.now_s, world.download_s(size_bytes))
         train = parts_of(numbers_of(data), local).train
-        steps = local.epochs_wanted() * steps_per_epoch(len(train), base.learner.graphs.spec.batch_size)
-        step_s = world.training_s(device, len(train) * local.epochs_wanted()) / steps
+        epoch = steps_per_epoch(len(train), base.learner.graphs.spec.batch_size)
+        steps, step_s = local.steps_wanted(epoch), world.training_s(device, len(train)) / epoch
         allowed = self._steps_before_deadline(round_, device, starts_s, step_s, steps)
         if not allowed:
-            round_.live -= 1
             return
-        self._busy.add(device.number)
+        assignment = self._at_work[device.number] = _Assignment(round_, base)
         self._participants[device.number].accept()
         seen, done_s = device.seen(), device.day.done_at(starts_s, step_s * allowed)
-        world.clock.at(done_s, lambda: self._train(round_, device, base, data, seen, allowed))
+        world.clock.at(done_s, lambda: self._train(assignment, device, data, seen, allowed))
 
     def _steps_before_deadline(self, round_: _Round, device: Device, starts_s: float, step_s: float, steps: int) -> int:
         """A device that would be late sends what it has: partial work."""
-        deadline_s = round_.opened_s + self._plan.pace.deadline_after_s() - self._world.scenario.speed.latency_s
+        begins_s = round_.opened_s if self._staleness_allowed is None else self._world.clock.now_s
+        deadline_s = begins_s + self._plan.pace.deadline_after_s() - self._world.scenario.speed.latency_s
         low, high = 0, steps
         while low < high:
             middle = (low + high + 1) // 2
@@ -169,13 +241,15 @@ class Rounds:
 
     def _train(
         self,
-        round_: _Round,
+        assignment: _Assignment,
         device: Device,
-        base: Version,
         data: Sequence[Arrived],
         seen: tuple[int, ...],
         allowed: int,
     ) -> None:
+        if assignment.is_over:
+            return
+        base = assignment.base
         world, graphs, local = self._world, base.learner.graphs, self._plan.local
         learner, participant = cast(NeuralLearner, device.learner), self._participants[device.number]
         dataset, numbers = joined([arrived.batch for arrived in data]), numbers_of(data)
@@ -191,41 +265,73 @@ class Rounds:
                 personal=learner.parameters if learner.seen else None,
                 teacher=teacher,
                 seed=world.training_seed(device),
+                server=base.server,
+                round_number=assignment.round.number,
                 steps_allowed=allowed,
             )
         except Diverged:
-            self._release(round_, device)
+            self._release(assignment, device)
             return
-        own = part.trained if local.is_personal() else learner.parameters
+        own = part.trained if local.trains_personal_model() else learner.parameters
         trained_on = tuple(sorted({*learner.seen, *dataset.labels.tolist()}))
         device.learner = replace(learner, parameters=own, received=base.learner.parameters, seen=trained_on)
         world.ledger.count("updates", len(part.payload))
         delivery = Delivery(device, base, part.payload, self._decoded(base, part), part.samples, part.classes)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(part.payload)))
-        world.clock.at(arrives_s, lambda: self._deliver(round_, delivery))
+        world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
     def _decoded(self, base: Version, part: Part) -> Tensors:
         """The update as the platform reads it."""
         spec, scope = base.learner.graphs.spec, self._plan.local.scope()
-        encoded = split_update(part.payload, spec).encoded
+        encoded = split_update(part.payload, spec, parts=self._plan.local.files()).encoded
         update = self._plan.codec.decode(encoded, expected=update_specs(spec, scope, part.classes))
         return place(update, spec, scope, part.classes)
 
-    def _release(self, round_: _Round, device: Device) -> None:
+    def _release(self, assignment: _Assignment, device: Device) -> None:
         """The device gives its assignment back."""
-        self._busy.discard(device.number)
-        if round_ is self._round:
-            round_.live -= 1
-            self._close_if_due(round_)
+        del self._at_work[device.number]
+        self._go_on(assignment)
 
-    def _deliver(self, round_: _Round, delivery: Delivery) -> None:
-        self._busy.discard(delivery.device.number)
-        if round_ is not self._round:
+    def _deliver(self, assignment: _Assignment, delivery: Delivery) -> None:
+        if assignment.is_over:
+            return
+        del self._at_work[delivery.device.number]
+        if self._staleness_allowed is None and assignment.round is not self._round:
             return  # the round has closed without it
         self._participants[delivery.device.number].accepted()
-        round_.live -= 1
-        round_.deliveries.append(delivery)
-        self._close_if_due(round_)
+        self._remember(delivery)
+        self._take(delivery)
+        self._go_on(assignment)
+
+    def _remember(self, delivery: Delivery) -> None:
+        if self._plan.selection.reads_history:
+            device = delivery.device
+            dataset = joined([arrived.batch for arrived in self._data(device)])
+            picked = np.arange(len(dataset.labels)), dataset.labels
+            right = delivery.base.learner.predict(dataset.inputs)[picked]
+            self._told[device.number] = self._told[device.number]._replace(
+                loss=float(-np.log(np.maximum(right, LEAST_PROBABILITY)).mean()),
+                samples=delivery.samples,
+                train_s=self._world.training_s(device, len(dataset.labels) * self._plan.local.epochs_wanted()),
+            )
+
+    def _take(self, delivery: Delivery) -> None:
+        """Into the round that is open, unless that is full or has an update of the device; then it waits."""
+        round_ = self._round
+        is_open = round_ is not None and not self._plan.pace.decide(self._view(round_)).ends
+        if round_ is None or not is_open or any(taken.device is delivery.device for taken in round_.deliveries):
+            self._waiting.append(delivery)
+        else:
+            round_.deliveries.append(delivery)
+
+    def _go_on(self, assignment: _Assignment) -> None:
+        """A device is free: close the round if nobody is left to wait for, or let another begin."""
+        if self._round is None or (self._staleness_allowed is None and assignment.round is not self._round):
+            return
+        if self._staleness_allowed is None:
+            self._close_if_due(self._round)
+        else:
+            self._ask(self._round)
 
     def _close_if_due(self, round_: _Round) -> None:
         world, pace = self._world, self._plan.pace
@@ -237,6 +343,7 @@ class Rounds:
             return
         self._round = None
         merged = decision.act == "merge"
+        ages = tuple(sorted(self._staleness(delivery.device, delivery.base) for delivery in round_.deliveries))
         if merged:
             self._cloud.merge(round_.deliveries)
         self.outcomes.append(
@@ -247,10 +354,13 @@ class Rounds:
                 invited=len(round_.asked),
                 delivered=delivered,
                 outcome="merged" if merged else "abandoned",
+                staleness=() if self._staleness_allowed is None else ages,
             )
         )
         world.clock.at(now_s + max(pace.pause_after_s(), MIN_PAUSE_S), lambda: self._look(round_.number + 1))
 
 
+LEAST_PROBABILITY = 1e-7
+"""So that a loss is finite."""
 MIN_PAUSE_S = 1.0
-"""What the platform takes to merge and plan; without it, time would stand still in a plan without pauses."""
+"""Seconds that the platform takes to merge and plan; without them, time would not advance in a plan without pauses."""

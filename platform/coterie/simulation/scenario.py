@@ -107,7 +107,7 @@ def shipped_scenarios() -> Mapping[str, Path]:
 
 
 def read_scenario(name: str) -> Scenario:
-    """The scenario that is shipped under `name`, or stands in the file of that name.
+    """The scenario that is shipped under `name`, or the one in the file of that name.
 
     Raises UnknownScenario or MalformedFile.
     """

@@ -1,4 +1,4 @@
-"""The JSON schemas of what a simulation reads and writes."""
+"""The JSON schemas of a simulation's inputs and outputs."""
 
 import msgspec
 
@@ -20,5 +20,5 @@ def schema_text() -> str:
 
 
 def _anything(_type: type) -> dict[str, object]:
-    """A kind, or a plan, whose schema stands elsewhere."""
+    """The place of a kind or plan, whose schema is in another document."""
     return {"description": "see the kinds"}

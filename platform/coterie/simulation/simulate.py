@@ -1,4 +1,4 @@
-"""A plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
+"""Runs a plan, or a baseline, on a scenario, with virtual devices on a simulated clock."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,11 +21,12 @@ from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
+from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import LOCAL
 from coterie_learning.local import Local
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
-from coterie_wire.conditions import Requirements
+from coterie_wire.conditions import Reason, Requirements
 
 if TYPE_CHECKING:
     from coterie.simulation.cloud_model import CloudModel, Pair
@@ -97,13 +98,11 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
     rules = contender.help.rules()
     helping = None if rules is None else Helping(world, contender, rules)
     rounds, distilling = _rounds(contender, world, first, cloud) if contender.pace.holds_rounds() else (None, None)
-    own = _local_training(contender, world, local, helping, rounds)
+    own = _local_training(contender, world, local, rounds)
     return _Parts(tuple(part for part in (helping, own, rounds) if part is not None), rounds, helping, distilling)
 
 
-def _local_training(
-    plan: Plan, world: World, local: Local, helping: Helping | None, rounds: Rounds | None
-) -> LocalTraining | None:
+def _local_training(plan: Plan, world: World, local: Local, rounds: Rounds | None) -> LocalTraining | None:
     every_s = plan.device.local_training_every_s
     if every_s is None:
         return None
@@ -112,7 +111,6 @@ def _local_training(
         period_s=every_s,
         epochs=local.epochs_wanted(),
         spares_newest=plan.device.spares_newest,
-        is_asking=helping.is_asking if helping else _never,
         is_busy=rounds.is_busy if rounds else _never,
     )
 
@@ -147,7 +145,7 @@ def _merger(
     if plan.merge.reads != "models":
         if plan.local.needs_teacher():
             raise DoesNotFit(detail="devices learn from a cloud model only under merge distill")
-        return AveragingCloud(plan, first), None
+        return AveragingCloud(plan, first, fleet=len(world.devices)), None
     if cloud is None:
         raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
     from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import
@@ -190,6 +188,7 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
                 correct=tuple(device.correct),
                 accuracy=next(iter(accuracies([device])), None),
                 group=_group(parts, device),
+                untrained=_why_untrained(contender, device),
             )
             for device in world.devices
         ),
@@ -204,7 +203,14 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
 
 
 def _group(parts: _Parts, device: Device) -> str | None:
-    return parts.distilling.line_of(device) or None if parts.distilling else None
+    return parts.distilling.lineage_of(device) or None if parts.distilling else None
+
+
+def _why_untrained(contender: Contender, device: Device) -> Reason | None:
+    trains = isinstance(contender, Plan) and contender.device.local_training_every_s is not None
+    if not trains or device.learner.batch_size is None:
+        return None
+    return waits_for_a_batch(sum(len(arrived.batch.labels) for arrived in device.window), device.learner.batch_size)
 
 
 def _recoveries(world: World) -> tuple[Recovery, ...]:

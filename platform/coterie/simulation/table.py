@@ -1,6 +1,7 @@
-"""What a simulation found, and what can be simulated, for people."""
+"""Tables for people: the result of a simulation, and what can be simulated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Group
@@ -35,19 +36,32 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if outcome.help:
         kept = sum(one.outcome == "kept" for one in outcome.help)
         yield "help requests, portions kept", f"{len(outcome.help)}, {kept}"
+        unmatched = [one.reason.sentence for one in outcome.help if one.outcome == "unmatched" and one.reason]
+        if unmatched:
+            yield "requests for which nobody qualified", str(len(unmatched))
+            yield "the last of them", unmatched[-1]
     if outcome.splits:
         yield "groups, last", str(len(set(outcome.splits[-1].groups.values())))
+    untrained = [device.untrained for device in outcome.devices if device.untrained is not None]
+    if untrained:
+        yield "devices that trained nothing", f"{len(untrained)}: {untrained[0].sentence}"
     for what, count in outcome.bytes_by_kind.items():
         yield f"bytes of {what}", f"{count:,}"
 
 
 def shipped_table(contenders: Mapping[str, Path], scenarios: Mapping[str, Path]) -> Group:
-    """Names, and the first comment of each file."""
+    """Names, and what each file says of itself: of a plan its paper and what it is for, and when it loses."""
     return Group(_listing("plans", contenders), _listing("scenarios", scenarios))
 
 
 def _listing(title: str, files: Mapping[str, Path]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False)
     for name, path in files.items():
-        table.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
+        table.add_row(name, "\n".join(leading_comment(path)))
     return table
+
+
+def leading_comment(path: Path) -> Sequence[str]:
+    """The lines of the comment that a file begins with."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), lines)]

@@ -1,4 +1,4 @@
-"""What the parts of a simulation share: time, devices, data and the count of bytes."""
+"""The shared state of a simulation's parts: time, devices, data and the count of bytes."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,7 +17,7 @@ from coterie_learning.random import derive_seed
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One simulation while it goes on."""
+    """One running simulation."""
 
     scenario: Scenario
     drawn: Drawn
@@ -28,11 +28,11 @@ class World:
 
     @property
     def horizon_s(self) -> float:
-        """When the last batch has been seen."""
+        """When the last batch has arrived."""
         return (len(self.drawn.batches[0]) + 1) * self.drawn.tick_s
 
     def seed_of(self, *path: str | int) -> int:
-        """A seed for one of the things that are drawn."""
+        """A seed for one of the random draws."""
         return derive_seed(self.seed, *path)
 
     def training_seed(self, device: Device) -> int:
@@ -41,7 +41,7 @@ class World:
         return self.seed_of("training", device.number, device.trainings)
 
     def training_s(self, device: Device, samples: int) -> float:
-        """Seconds that `device` computes to train on so many samples, each as often as it is passed."""
+        """Seconds that `device` computes to train on so many samples, counted once for each pass."""
         return samples * self.scenario.speed.sample_s * device.slowness
 
     def download_s(self, size_bytes: int) -> float:
@@ -52,10 +52,10 @@ class World:
 
 
 class Part(Protocol):
-    """Something that goes on in a simulation."""
+    """One part of a simulation, such as rounds, help or local training."""
 
     def begin(self) -> None:
-        """Plan the first deeds."""
+        """Schedule the first events."""
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
-        """`device` has met a batch that is not empty; its model took the samples for `predicted`."""
+        """`device` has received a batch that is not empty; its model predicted `predicted`."""

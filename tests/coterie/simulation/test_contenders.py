@@ -5,6 +5,7 @@ import pytest
 from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.contenders import contender_document, parse_contender, read_contender, shipped_contenders
 from coterie.simulation.errors import MalformedFile, UnknownPlan
+from coterie.simulation.table import leading_comment
 from coterie_learning.plan import Plan
 
 
@@ -12,6 +13,13 @@ from coterie_learning.plan import Plan
 def test_what_is_shipped_can_be_read_and_written(name: str) -> None:
     contender = read_contender(name)
     assert parse_contender(contender_document(contender), path=name) == contender
+
+
+@pytest.mark.parametrize("path", shipped_contenders().values(), ids=shipped_contenders())
+def test_each_says_what_it_is_for_and_when_it_loses(path: Path) -> None:
+    what_for, loses, *_ = leading_comment(path)
+    assert what_for.endswith(".")
+    assert loses.startswith("Loses ")
 
 
 def test_centralised_is_a_baseline_and_no_plan() -> None:

@@ -51,12 +51,16 @@ def test_a_device_that_never_asks_learns_alone(detector: dict[str, object]) -> N
 def test_a_helper_that_is_too_slow_is_not_waited_for() -> None:
     outcome = simulated("linear", {"kind": "cartel", "deliver_s": 1e-6})
     assert {one.outcome for one in outcome.help} == {"unmatched"}
+    assert outcome.devices == simulated("linear", None).devices, "asking delays no training"
 
 
 def test_without_a_neighbour_near_enough_a_device_stays_alone() -> None:
     outcome = simulated("linear", {"kind": "cartel", "largest_divergence": 0.0})
     assert {one.outcome for one in outcome.help} == {"unmatched"}
     assert outcome.devices == simulated("linear", None).devices
+    reasons = [one.reason for one in outcome.help if one.reason is not None]
+    assert {reason.code for reason in reasons} == {"transfer.no_neighbour"}
+    assert any("with too different data" in reason.sentence for reason in reasons)
 
 
 def test_help_that_does_not_help_is_undone() -> None:

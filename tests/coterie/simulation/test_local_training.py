@@ -1,6 +1,6 @@
 """Devices that train by themselves: on everything that is new, but for what is kept to judge on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -24,13 +24,13 @@ class Noting:
 
     learned: tuple[int, ...] = ()
     size_bytes: int = 0
-    batch_size: None = None
+    batch_size: int | None = None
 
     def predict(self, inputs: Inputs) -> Float32:
         return np.zeros((len(inputs["x"]), 10), np.float32)
 
     def learn(self, batch: Dataset, *, seed: int, first: int = 1) -> Self:
-        return type(self)((*self.learned, len(batch.labels)))
+        return replace(self, learned=(*self.learned, len(batch.labels)))
 
     def portion(self, terms: Terms) -> bytes:
         raise NotImplementedError
@@ -40,19 +40,20 @@ class Noting:
 
 
 class Alone:
-    """One device, which asks for help and has an assignment as a test says."""
+    """One device, which has an assignment as a test says."""
 
-    def __init__(self, *, spares_newest: bool = False) -> None:
+    def __init__(self, *, spares_newest: bool = False, batch_size: int | None = None) -> None:
         one = scenario(devices=1)
         drawn = one.stream.draw(devices=1, seed=0)
-        self.world = World(one, drawn, make_devices(one, NOTHING_ASKED, Noting(), count=1, seed=0), seed=0)
-        self.asks = self.busy = False
+        self.world = World(
+            one, drawn, make_devices(one, NOTHING_ASKED, Noting(batch_size=batch_size), count=1, seed=0), seed=0
+        )
+        self.busy = False
         self.training = LocalTraining(
             self.world,
             period_s=0.0,
             epochs=1,
             spares_newest=spares_newest,
-            is_asking=lambda _device: self.asks,
             is_busy=lambda _device: self.busy,
         )
 
@@ -91,14 +92,26 @@ def test_between_rounds_the_newest_batch_waits_for_the_next() -> None:
     assert len(newest.labels) == SAMPLES, "what it is judged on it has not learned"
 
 
-def test_while_it_waits_for_help_the_newest_batch_is_kept() -> None:
-    alone = Alone()
-    alone.asks = True
+def test_it_learns_whole_batches_and_what_is_left_over_waits() -> None:
+    alone = Alone(batch_size=15)
+    alone.meet()
+    assert alone.learned == ()
     alone.meet(2)
-    assert alone.learned == (SAMPLES,)
-    alone.asks = False
-    alone.world.clock.run(until_s=alone.world.clock.now_s + 5)
-    assert alone.learned == (SAMPLES, SAMPLES), "and learned from as soon as it has been helped"
+    assert alone.learned == (15, 15)
+    alone.meet()
+    newest = alone.device.newest(2)
+    assert newest is not None
+    assert len(newest.labels) == SAMPLES, "what waits is what models are judged on"
+
+
+def test_a_device_that_keeps_less_than_a_batch_trains_nothing_and_says_so() -> None:
+    alone = {"pace": {"kind": "alone"}}
+    small, enough = (
+        run(alone, scenario(learner={"kind": "neural", "hidden": 4, "batch_size": size})) for size in (31, 30)
+    )
+    reasons = {device.untrained for device in small.devices}
+    assert {reason.code for reason in reasons if reason is not None} == {"data.less_than_a_batch"}
+    assert {device.untrained for device in enough.devices} == {None}
 
 
 def test_with_an_assignment_in_hand_it_waits() -> None:

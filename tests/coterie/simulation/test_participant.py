@@ -46,6 +46,11 @@ ADAPTED = {"kind": "distill", "learning_rate": 0.3, "epochs": 6, "patience": 2}
 LOCALS: Mapping[str, Mapping[str, object]] = {
     "sgd": {"kind": "sgd", "epochs": 3, "learning_rate": 0.3, "momentum": 0.5},
     "prox": {"kind": "prox", "epochs": 3, "learning_rate": 0.3, "mu": 0.7},
+    "scaffold": {"kind": "scaffold", "steps": 7, "learning_rate": 0.3},
+    "fed_dyn": {"kind": "fed_dyn", "epochs": 2, "learning_rate": 0.3},
+    "fed_nova": {"kind": "fed_nova", "epochs": 2, "learning_rate": 0.3, "momentum": 0.5},
+    "q_fed_avg": {"kind": "q_fed_avg", "learning_rate": 0.3, "q": 2.0},
+    "per_fedavg": {"kind": "per_fedavg", "steps": 3},
     "personal": {**ADAPTED, "lambda_d": 1.0},
     "taught": {**ADAPTED, "lambda_d": 0.4},
 }
@@ -155,7 +160,9 @@ class Virtual:
     def __post_init__(self) -> None:
         self.participant = Participant(self.plan, self.portions)
 
-    def take_part(self, received: Tensors, data: Dataset, seed: int) -> bytes:
+    def take_part(
+        self, received: Tensors, data: Dataset, seed: int, server: Mapping[str, Tensors] | None = None, number: int = 0
+    ) -> bytes:
         numbers = range(1, len(data.labels) + 1)
         kept = Rows(data, SPEC, numbers)
         self.participant.accept()
@@ -167,8 +174,10 @@ class Virtual:
             personal=self.personal,
             teacher=self._taught(kept) if self.plan.local.needs_teacher() else None,
             seed=seed,
+            server=server,
+            round_number=number,
         )
-        if self.plan.local.is_personal():
+        if self.plan.local.trains_personal_model():
             self.personal = part.trained
         return part.payload
 
@@ -195,13 +204,17 @@ def test_three_rounds_give_the_same_updates(tmp_path: Path, local: str) -> None:
                 virtual.portions.append(PORTION)
                 virtual.personal = HELPED
             so_far = slice(0, met + count)
+            control = {"control": parameters(20 + number)} if local == "scaffold" else {}
+            if control:
+                state = {f"control/{name}": tensor for name, tensor in parameters(20 + number).items()}
+                bundle = make_bundle(version=f"v{number}", number=number, seed=number, server_state=state)
             payloads.append(real.take_part(bundle, number, seed=100 + number))
             data = Dataset({"pixels": features[so_far].reshape(-1, 2, 2)}, labels[so_far])
-            assert virtual.take_part(parameters(number), data, seed=100 + number) == payloads[-1]
+            assert virtual.take_part(parameters(number), data, 100 + number, control, number) == payloads[-1]
             store.work.finish(end, "", now=number)
             if end == "accepted":
                 virtual.participant.accepted()
-            if chosen.local.is_personal():
+            if chosen.local.trains_personal_model():
                 own = read_parameters(store.peers.personal_tensors(), SPEC)
                 assert own is not None and virtual.personal is not None
                 assert encode_tensors(dict(own)) == encode_tensors(dict(virtual.personal))

@@ -1,6 +1,9 @@
 """Whole simulations, small ones."""
 
+import pytest
+
 from coterie.simulation.baselines.centralised import Centralised
+from coterie_learning.plan import parse_plan, plan_document, presets
 from tests.coterie.simulation.small import ROUNDS, run, scenario
 
 ALONE = {"pace": {"kind": "alone"}, "local": {"kind": "sgd", "learning_rate": 0.1}}
@@ -44,6 +47,12 @@ def test_prox_without_its_term_is_sgd() -> None:
     held = run({"pace": ROUNDS, "local": {"kind": "prox", "epochs": 2, "mu": 5.0}})
     assert prox.devices == sgd.devices
     assert held.devices != sgd.devices
+
+
+@pytest.mark.parametrize("name", ["scaffold", "feddyn", "fednova", "qfedavg", "perfedavg"])
+def test_the_family_of_sums_runs_from_one_round_to_the_next(name: str) -> None:
+    outcome = run(parse_plan({**plan_document(presets()[name]), "pace": ROUNDS}))
+    assert sum(one.outcome == "merged" and one.delivered == 2 for one in outcome.rounds) >= 2
 
 
 def test_pooling_sends_every_sample_and_every_model() -> None:

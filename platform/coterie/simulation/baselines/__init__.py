@@ -1,4 +1,4 @@
-"""What no plan can be, because data leave their devices, but every plan is compared with. One module a kind."""
+"""Baselines for plans, which no plan can be, because data leave the devices. One module a kind."""
 
 from coterie_learning.kinds import Kind
 

@@ -1,4 +1,4 @@
-"""What virtual devices learn with. One module a kind."""
+"""Models of virtual devices. One module a kind."""
 
 from coterie.simulation.learner import Learner, Task
 from coterie_learning.kinds import Kind

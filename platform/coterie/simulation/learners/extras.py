@@ -1,4 +1,4 @@
-"""Extra learners beside a device's own network: helpers' models, weighted on each batch until they are of no use."""
+"""Extra learners beside a device's own network: helpers' models, weighted on each batch, dropped when of little use."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
@@ -18,7 +18,7 @@ class Extra(NamedTuple):
 
     parameters: Tensors
     classes: tuple[int, ...]
-    """What it was asked for; of other classes it says nothing."""
+    """Classes that it was asked for; it gives no probability to others."""
 
 
 class Extras(NamedTuple):
@@ -28,7 +28,7 @@ class Extras(NamedTuple):
     weights: tuple[float, ...] = (1.0,)
 
     def predict(self, own: Float32, predict: Predict) -> Float32:
-        """What all learners say together of samples that the own network gives probabilities `own` [n, classes]."""
+        """The weighted mean of all learners' probabilities, where the own network's are `own` [n, classes]."""
         return vote(self._voices(own, predict), self.weights) if self.learners else own
 
     def with_learner(self, extra: Extra, own: Float32, predict: Predict, labels: NDArray[np.int64]) -> Self | None:
@@ -37,7 +37,7 @@ class Extras(NamedTuple):
         return more if more.learners and more.learners[-1] is extra else None
 
     def weighed(self, own: Float32, predict: Predict, labels: NDArray[np.int64]) -> Self:
-        """Weighted anew on samples that no learner has trained on; those that are of too little use are dropped."""
+        """With new weights from samples that no learner has trained on; learners of small weight are dropped."""
         if not self.learners:
             return self
         voices = self._voices(own, predict)

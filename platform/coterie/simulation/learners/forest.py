@@ -22,7 +22,7 @@ from coterie_wire.tensors import Float32
 
 
 class Forest(LearnerKind, frozen=True, tag="forest"):
-    """Trees that vote, each with one voice."""
+    """Trees with one vote each."""
 
     trees: Annotated[int, Meta(ge=1, le=1000, description="trees that vote")] = 20
     depth: Annotated[int, Meta(ge=1, le=30, description="splits in a row")] = 10

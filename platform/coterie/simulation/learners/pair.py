@@ -1,4 +1,4 @@
-"""A device model of one's own, as ``torch.export.save`` writes it."""
+"""A device model of the user's own, as ``torch.export.save`` writes it."""
 
 from functools import cache
 from pathlib import Path

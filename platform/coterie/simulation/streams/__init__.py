@@ -1,4 +1,4 @@
-"""What virtual devices see, and when. One module a kind."""
+"""Streams of samples for virtual devices. One module a kind."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from coterie_learning.kinds import Kind
 
 
 class Shift(NamedTuple):
-    """A change of what a device sees, for judging how soon it recovers."""
+    """A change of a device's data, from which its recovery is measured."""
 
     device: int
     tick: int
@@ -16,7 +16,7 @@ class Shift(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Everything that is seen in one simulation."""
+    """All data of one simulation."""
 
     task: Task
     tick_s: float
@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
     """Of each device, by tick; a batch may be empty."""
     shifts: tuple[Shift, ...] = ()
     groups: tuple[int, ...] = ()
-    """To which behaviour each device belongs, for judging splits; empty where there is one."""
+    """The true group of each device, against which splits are judged; empty where there is one."""
 
 
 class Stream(Kind, frozen=True):

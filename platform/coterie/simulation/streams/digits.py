@@ -26,7 +26,7 @@ Digit = Annotated[int, Meta(ge=0, le=9)]
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What devices of one sort see."""
+    """The classes and changes of devices of one sort."""
 
     classes: Annotated[tuple[Digit, ...], Meta(min_length=1, description="digits seen throughout, equally often")]
     arrives: Annotated[Digit | None, Meta(description="digit that is introduced, if any")] = None

@@ -1,4 +1,4 @@
-"""Samples of one's own: those of each user, in the order of the file, are what one device meets."""
+"""Samples of the user's own: those of each user, in the order of the file, belong to one device."""
 
 from collections.abc import Mapping
 from pathlib import Path
