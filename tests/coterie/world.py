@@ -134,7 +134,7 @@ def make_federation(
         tolerance=tolerance,
         now=START,
     )
-    start_federation(federation=federation)
+    start_federation(federation=federation, now=START)
     return federation
 
 
@@ -215,9 +215,10 @@ def merge_round(round_: Round, *, clock: Callable[[], datetime], **work: Callabl
     round_.refresh_from_db()
 
 
-def fleet_of(count: int) -> list[ScriptedDevice]:
-    """So many enrolled devices."""
-    return [ScriptedDevice(make_device(f"device-{number}")) for number in range(count)]
+def fleet_of(count: int, *, tag: str = "") -> list[ScriptedDevice]:
+    """So many enrolled devices, with a tag where one is given."""
+    tags = (tag,) if tag else ()
+    return [ScriptedDevice(make_device(f"{tag or 'device'}-{number}", tags=tags)) for number in range(count)]
 
 
 def later(seconds: float) -> datetime:

@@ -16,6 +16,7 @@ import numpy as np
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.averaging_job import (
     BlobDamaged,
+    Compared,
     HeldOut,
     LeftOut,
     MergeArguments,
@@ -25,16 +26,18 @@ from coterie.cloud.averaging_job import (
     Quality,
     StoredBlob,
     StoredUpdate,
+    TooFewUpdates,
     UpdateChanged,
 )
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.cohort import admit, weights
+from coterie_learning.cohort import admit, discounted, weights
 from coterie_learning.device_plan import CODEC, LOCAL
 from coterie_learning.fold import Block, Counted, Read, fold_parameters, fold_statistics
 from coterie_learning.merge import Merge
 from coterie_learning.plan import MERGE
 from coterie_learning.server_state import read_state, remembers, state_writer, write_state
+from coterie_learning.tally import Tally, standing_out, tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.contract import gathered
@@ -50,8 +53,8 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     """Merge the stored updates, write the new parameters durably, and measure both models where held-out data is given.
 
     The same updates give the same bytes in whatever order they are listed. An update that is damaged, not finite, out
-    of range or far larger than those of its cohort is left out and named. Raises NoUpdateLeft, BlobDamaged,
-    UpdateChanged, NotFinite or MalformedDataset.
+    of range or far larger than those of its cohort is left out and named. Raises NoUpdateLeft, TooFewUpdates,
+    BlobDamaged, UpdateChanged, NotFinite or MalformedDataset.
     """
     merge, model = MERGE.parse(arguments.merge), arguments.model
     contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
@@ -68,17 +71,32 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
             lambda place: report(Progress("verifying", place, len(arguments.updates))),
         )
         left_out = _named(arguments.updates, admission.faults)
-        if not admission.kept:
+        sound = [arguments.updates[place] for place in admission.kept]
+        if not sound:
             raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
-        kept = [arguments.updates[place] for place in admission.kept]
+        found = _tallied(merge, sound, contents)
+        left_out = (*left_out, *_named(sound, standing_out(found.ballots)))
+        kept = [update for update, weight in zip(sound, found.weights, strict=True) if weight]
+        if not kept:
+            raise NoUpdateLeft(updates=len(arguments.updates), first="the merge gives none of them any weight")
         samples = [update.samples for update in kept]
         merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)), statistics)
-        counted = _counted(kept, contents, weights(merge.counted(samples)))
+        counted = _counted(kept, contents, [weight for weight in found.weights if weight])
         _write(
             arguments,
             merge,
             merged,
-            fold_parameters(merge, model.parameters, counted, read, state, parts=contents.local.parts),
+            fold_parameters(
+                merge,
+                model.parameters,
+                counted,
+                read,
+                state,
+                parts=contents.local.parts,
+                scalars=contents.local.scalars,
+                fleet=arguments.fleet,
+                share=found.share,
+            ),
             report,
         )
     output, state_output = Path(arguments.output), Path(arguments.state_output)
@@ -89,9 +107,20 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         updates=len(samples),
         samples=sum(samples),
         left_out=left_out,
+        compared=tuple(Compared(update.sha256, *ballot) for update, ballot in zip(sound, found.ballots, strict=False)),
         base=base_quality,
         candidate=candidate_quality,
     )
+
+
+def _tallied(merge: Merge, updates: Sequence[StoredUpdate], contents: Contents) -> Tally:
+    """By what each counts of updates that have been verified. Raises TooFewUpdates or UpdateChanged."""
+    problem = merge.too_few(len(updates))
+    if problem is not None:
+        raise TooFewUpdates(sentence=problem.sentence)
+    opens = [partial(_reopened, update, contents) for update in updates]
+    samples = [update.samples for update in updates]
+    return tally(merge, contents.model.parameters, opens, samples, parts=contents.local.parts)
 
 
 def _named(updates: Sequence[StoredUpdate], faults: Mapping[int, WireError]) -> tuple[LeftOut, ...]:
@@ -121,8 +150,9 @@ def _reopened(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
 
 
 def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequence[int]) -> list[Counted]:
+    weighed = discounted(found, [update.discount for update in updates])
     return [
-        Counted(partial(_reopened, update, contents), weight) for update, weight in zip(updates, found, strict=True)
+        Counted(partial(_reopened, update, contents), *weight) for update, weight in zip(updates, weighed, strict=True)
     ]
 
 

@@ -1,10 +1,14 @@
 """Job: merge the updates of a round into new parameters, and measure them; NumPy and onnxruntime, never PyTorch."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from coterie.child.job import ChildJob
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.evaluation.datasets import MalformedDataset
+from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec, Sha256
 
@@ -33,6 +37,14 @@ class NoUpdateLeft(CoterieError):
     sentence = "None of the {updates} updates can be merged; the first: {first}."
 
 
+class TooFewUpdates(CoterieError):
+    """Fields: sentence."""
+
+    code = "merge.too_few_updates"
+    kind = ErrorKind.INVALID
+    sentence = "The updates are too few to be merged: {sentence}."
+
+
 class NotFinite(CoterieError):
     """Fields: tensor."""
 
@@ -49,6 +61,8 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     classes: tuple[int, ...] = ()
     """Classes whose rows of the output layer it holds, where the plan customises it."""
+    discount: Annotated[int, Meta(ge=1, le=FULL_WEIGHT)] = FULL_WEIGHT
+    """What it weighs, where one that is not stale weighs `FULL_WEIGHT`."""
 
 
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,6 +97,8 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Path to write the new parameters to."""
     state_output: str
     """Path to write the new server state to."""
+    fleet: int = 0
+    """Devices that could have taken part; 0: not known."""
     server_state: StoredBlob | None = None
     """Path of the server state beside the base."""
     held_out: HeldOut | None = None
@@ -107,6 +123,16 @@ class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     detail: str
 
 
+class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An update, as a merge that compares updates saw it."""
+
+    sha256: Sha256
+    weight: float
+    """Its share of the version, where 1 is an equal share; 0: the merge left it out."""
+    distance: float
+    """How far it lies from the others, as the kind measures it."""
+
+
 class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`base` and `candidate` are measured on the held-out data, None without."""
 
@@ -114,10 +140,12 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server_state: BlobRef | None
     """The file of the new server state; None if the merge keeps none."""
     updates: int
-    """Those that were merged."""
+    """Those that were merged, at whatever weight."""
     samples: int
     """Theirs."""
     left_out: tuple[LeftOut, ...]
+    compared: tuple[Compared, ...]
+    """Empty where the merge compares none."""
     base: Quality | None
     candidate: Quality | None
 
@@ -127,5 +155,5 @@ JOB = ChildJob(
     work="coterie.cloud.averaging:merge_stored",
     arguments=MergeArguments,
     result=MergeResult,
-    errors=(UpdateChanged, BlobDamaged, NoUpdateLeft, NotFinite, MalformedDataset),
+    errors=(UpdateChanged, BlobDamaged, NoUpdateLeft, TooFewUpdates, NotFinite, MalformedDataset),
 )

@@ -9,7 +9,7 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.epochs import Outcome, batches, run_epochs, split, too_few_held_back
 from coterie.cloud.program import CloudProgram, as_tensors
-from coterie.compile.losses import judge
+from coterie.compile.losses import loss_and_gradient
 from coterie.compile.recipe import parse_recipe
 from coterie.compile.upload import load_criterion, load_upload
 from coterie.evaluation.datasets import Dataset, choices, read_dataset
@@ -71,7 +71,7 @@ def _of_training(cloud: CloudProgram, best: Outcome, trained_on: Dataset) -> flo
 def _step(cloud: CloudProgram, optimiser: torch.optim.Optimizer, batch: Dataset) -> float:
     optimiser.zero_grad()
     output, target = cloud.train_logits(as_tensors(batch)), torch.from_numpy(batch.labels)
-    judged = judge(cloud.loss, output, target, torch.ones(len(target)), None)
-    torch.autograd.backward(output, judged.gradient.detach())
+    found = loss_and_gradient(cloud.loss, output, target, torch.ones(len(target)), None)
+    torch.autograd.backward(output, found.gradient.detach())
     optimiser.step()
-    return judged.loss.item()
+    return found.loss.item()

@@ -1,17 +1,19 @@
 """Outputs of devices' models on the cloud data: one model in memory at a time, outputs in a durable file."""
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from coterie.child.job import Progress, ReportProgress
 from coterie.cloud.averaging import read_parameters, read_update
-from coterie.cloud.checkpoints import replace_file
+from coterie.cloud.checkpoints import read_file, replace_file
 from coterie.cloud.distill_merge_job import DistillMergeArguments, TrainedModel
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import Frozen, open_session, predict_logits, read_frozen
@@ -40,6 +42,8 @@ class _Done(msgspec.Struct, frozen=True):
     """Beside the file, how much of it is written."""
 
     accuracies: tuple[float | None, ...] = ()
+    digests: tuple[str, ...] = ()
+    """SHA-256 of each model's outputs."""
 
 
 def compute_outputs(
@@ -51,9 +55,11 @@ def compute_outputs(
     """
     path, mark = Path(arguments.checkpoints, "outputs"), Path(arguments.checkpoints, "outputs.json")
     shape = (len(models), len(dataset.labels), arguments.model.classes)
-    done = from_json(mark.read_bytes(), _Done) if mark.exists() else _Done()
-    file = np.memmap(path, np.float16, mode="r+" if mark.exists() else "w+", shape=shape)
-    accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies]
+    found = read_file(mark)
+    done = _Done() if found is None else from_json(found, _Done)
+    file = np.memmap(path, np.float16, mode="w+" if found is None else "r+", shape=shape)
+    digests = list(_sound(done.digests, file))
+    accuracies = [math.nan if accuracy is None else accuracy for accuracy in done.accuracies[: len(digests)]]
     session = open_session(Path(arguments.predict).read_bytes())
     frozen = read_frozen(arguments.frozen, arguments.model)
     contents = Contents(arguments.model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
@@ -62,13 +68,26 @@ def compute_outputs(
         probabilities = _probabilities(session, parameters, dataset, frozen)
         sound = bool(np.isfinite(probabilities).all())
         file[index] = probabilities if sound else 0
+        digests.append(_digest(file[index]))
         accuracies.append(float((probabilities.argmax(axis=1) == dataset.labels).mean()) if sound else math.nan)
         if (index + 1) % FLUSHED_EVERY == 0 or index + 1 == len(models):
             file.flush()
             told = tuple(None if math.isnan(accuracy) else accuracy for accuracy in accuracies)
-            replace_file(mark, msgspec.json.encode(_Done(told)))
+            replace_file(mark, msgspec.json.encode(_Done(told, tuple(digests))))
             report(Progress("asking the devices' models", index + 1, len(models)))
     return Outputs(file, tuple(accuracies))
+
+
+def _sound(digests: Sequence[str], outputs: ModelOutputs) -> Iterator[str]:
+    """Those of an interrupted attempt, up to the first whose outputs the disk has damaged."""
+    for index, digest in enumerate(digests):
+        if _digest(outputs[index]) != digest:
+            return
+        yield digest
+
+
+def _digest(outputs: NDArray[np.float16]) -> str:
+    return hashlib.sha256(outputs.tobytes()).hexdigest()
 
 
 def rebuild(trained: TrainedModel, contents: Contents) -> Tensors:

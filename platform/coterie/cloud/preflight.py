@@ -12,6 +12,7 @@ from coterie.cloud.preflight_job import (
     PreflightResult,
     TeacherGraph,
 )
+from coterie.cloud.program import CloudProgram
 from coterie.cloud.reporting import report_pair
 from coterie.cloud.trial import try_cloud
 from coterie.compile.compiled import compile_model, compile_prediction
@@ -51,6 +52,9 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     loss = criterion(recipe.loss, loss_program)
     cloud_parameters = None if cloud is None else _try_cloud(cloud, model, loss)
     teacher, problem = _teacher(cloud, loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
+    uploaded = None
+    if cloud and arguments.cloud_parameters:  # a program of its own: the trial has moved its running statistics
+        uploaded = _write(arguments.cloud_parameters, CloudProgram(cloud, loss).save())
     _report(report, 4)
     return PreflightResult(
         model=model,
@@ -60,6 +64,7 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
         frozen=frozen,
         teacher=teacher,
         report=report_pair(arguments, compiled, cloud_parameters=cloud_parameters, teacher_problem=problem),
+        cloud_parameters=uploaded,
     )
 
 

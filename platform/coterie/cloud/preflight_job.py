@@ -57,6 +57,8 @@ class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """The cloud model, a file of ``torch.export.save``."""
     teacher: str | None = None
     """Where to write the cloud model's ``predict.onnx``, for devices that learn from it."""
+    cloud_parameters: str | None = None
+    """Where to write the cloud model's parameters as they were uploaded."""
 
 
 class TeacherGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +80,8 @@ class PreflightResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     teacher: TeacherGraph | None
     """None where the cloud model cannot be compiled; devices cannot learn from it then."""
     report: PairReport
+    cloud_parameters: BlobRef | None = None
+    """The cloud model's, as they were uploaded; None where nobody asked for them."""
 
 
 JOB = ChildJob(

@@ -13,7 +13,7 @@ from coterie.compile.dtypes import DTYPES
 from coterie.compile.errors import UnsupportedParameter
 from coterie.compile.flat import joined
 from coterie.compile.loss_program import Criterion, LossProgram
-from coterie.compile.losses import teach
+from coterie.compile.losses import soft_targets
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.service import in_service
@@ -36,6 +36,9 @@ class CloudProgram:
         for name, tensor in program.state_dict.items():
             if tensor.dtype not in DTYPES:
                 raise UnsupportedParameter(name=name, found=str(tensor.dtype).removeprefix("torch."))
+            is_mask = name in program.graph_signature.buffers  # which may hold infinities
+            if bool(tensor.isnan().any()) or not (is_mask or bool(tensor.isfinite().all())):
+                raise UnsupportedParameter(name=name, found="not finite")
         self.signature: Signature = check_signature(program, loss)
         self._training = program.graph_module
         self._service = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
@@ -68,7 +71,7 @@ class CloudProgram:
 
     def probabilities(self, dataset: Dataset) -> Float32:
         """The teacher's probabilities for each sample, [n, classes]."""
-        found: Float32 = teach(self.loss, self.logits(dataset)).numpy()
+        found: Float32 = soft_targets(self.loss, self.logits(dataset)).numpy()
         return found
 
     def save(self) -> bytes:

@@ -9,18 +9,18 @@ from coterie.compile.errors import NotTrainable
 from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS
 from coterie.compile.loss_program import Criterion, LossProgram
-from coterie.compile.losses import judge
-from coterie.compile.made_up import Ranges, flags, made_up, tell_ranges
+from coterie.compile.losses import loss_and_gradient
 from coterie.compile.ranges import ranges_of
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.signature import Signature
+from coterie.compile.synthetic import Ranges, flags, synthetic_array, tell_ranges
 from coterie.evaluation.datasets import choices
 
 SAMPLES = 4
 
 
 def try_cloud(program: ExportedProgram, loss: Criterion) -> CloudProgram:
-    """The cloud model, after one step on made-up samples.
+    """The cloud model, after one step on synthetic samples.
 
     Raises UnsupportedSignature, LossMismatch, FixedBatch or NotTrainable.
     """
@@ -43,25 +43,25 @@ def _of_target(signature: Signature, loss: Criterion) -> Ranges:
 
 
 def _problem(cloud: CloudProgram, ranges: Ranges, *, flag: bool) -> str | None:
-    """Why a step on made-up samples fails; None where it does not."""
+    """Why a step on synthetic samples fails; None where it does not."""
     generator, filled = np.random.default_rng(0), cloud.loss.padding if isinstance(cloud.loss, NextToken) else 0
     specs = (*cloud.signature.inputs, cloud.signature.target)
     *inputs, target = (
-        torch.from_numpy(made_up(spec, SAMPLES, generator, ranges, filled=filled, flag=flag)) for spec in specs
+        torch.from_numpy(synthetic_array(spec, SAMPLES, generator, ranges, filled=filled, flag=flag)) for spec in specs
     )
-    made_of = f"made-up samples ({tell_ranges(cloud.signature.inputs, ranges)})"
+    made_of = f"synthetic samples ({tell_ranges(cloud.signature.inputs, ranges)})"
     for tensor in cloud.parameters.values():
         tensor.grad = None
     try:
         output = cloud.train_logits(inputs)
-        judged = judge(cloud.loss, output, target, torch.ones(SAMPLES), None)
-        torch.autograd.backward(output, judged.gradient.detach())
+        found = loss_and_gradient(cloud.loss, output, target, torch.ones(SAMPLES), None)
+        torch.autograd.backward(output, found.gradient.detach())
     except REFUSALS as error:
         return f"it stops at {made_of}: {explain(str(error).strip().splitlines()[0])}"
     gradients = {name: tensor.grad for name, tensor in cloud.parameters.items() if tensor.grad is not None}
     if not gradients:
         return f"no parameter has a gradient of {made_of}"
     unusual = [name for name, gradient in gradients.items() if not bool(torch.isfinite(gradient).all())]
-    if unusual or not bool(torch.isfinite(judged.loss)):
+    if unusual or not bool(torch.isfinite(found.loss)):
         return f"of {made_of} the loss or the gradients of {', '.join(unusual[:3]) or 'its output'} are not finite"
     return None

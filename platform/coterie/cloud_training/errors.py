@@ -41,3 +41,11 @@ class JobHasNotFailed(CoterieError):
     code = "cloud_training.job_has_not_failed"
     kind = ErrorKind.CONFLICT
     sentence = "Job {job} is {state}; only one that failed or was cancelled is tried again."
+
+
+class NoCloudModel(CoterieError):
+    """Fields: pair."""
+
+    code = "cloud_training.no_cloud_model"
+    kind = ErrorKind.CONFLICT
+    sentence = "The cloud model of {pair} has no version yet: bootstrap the pair, or use its uploaded weights."

@@ -1,4 +1,4 @@
-"""What a job tells about itself, line by line: each stage, and how it goes every few seconds, within bounds."""
+"""A job's log: a line for each stage and every few seconds of progress, bounded in length."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ MAX_CHARACTERS = 400
 
 
 def log(job_id: uuid.UUID, text: str, now: datetime) -> None:
-    """Add a line; of a long job the oldest go."""
+    """Add a line; a long log loses its oldest lines."""
     line = JobLine.objects.create(job_id=job_id, at=now, text=text[:MAX_CHARACTERS])
     if line.pk % 100 == 0:
         kept = JobLine.objects.filter(job_id=job_id).order_by("-id").values_list("pk", flat=True)[:MAX_LINES]

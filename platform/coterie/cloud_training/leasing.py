@@ -1,4 +1,4 @@
-"""Who does a job, and how far it is: each change is a compare-and-set on the job's row."""
+"""The lease and the progress of a job: each change is a compare-and-set on the job's row."""
 
 import uuid
 from datetime import datetime
@@ -35,7 +35,7 @@ MAX_CHARACTERS = 200
 
 @transaction.atomic
 def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob | None:
-    """The job, ours to do for a while; None if another holds it, it has ended, or enough are being done."""
+    """The job, leased to this worker; None if another holds it, it has ended, or enough are running."""
     at_work = TrainingJob.objects.filter(~lapsed(now), state=State.RUNNING).exclude(pk=job_id)
     if at_work.count() >= MAX_AT_WORK:
         return None
@@ -56,18 +56,18 @@ def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob 
 
 
 def hold_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
-    """Hold the job for longer; False if it was cancelled or another worker has taken it."""
+    """Renew the lease; False if the job was cancelled or another worker has taken it."""
     return extend_lease(TrainingJob.objects.filter(pk=job_id, state=State.RUNNING), lease=lease, now=now)
 
 
 def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
-    """Leave word of what came of a job that is done."""
+    """Record the outcome of a job that is done."""
     TrainingJob.objects.filter(pk=job_id).update(progress_sentence=sentence[:MAX_CHARACTERS])
     tell_consoles("cloud_training")
 
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
-    """Show how far the job is."""
+    """Record how far the job is."""
     figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items())
     steps = f" {progress.done} of {progress.total}" if progress.total else ""
     sentence = f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS]
@@ -80,14 +80,14 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
 
 
 def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfined, now: datetime) -> None:
-    """Write down what the job runs without, because the system does not allow it."""
+    """Record which confinements the job runs without, because the system does not offer them."""
     without = " and ".join(unconfined.missing)[:MAX_CHARACTERS]
     if _held(job_id, lease).update(unconfined=without):
         log(job_id, f"it runs without {without}: the system does not allow it", now)
 
 
 def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
-    """End the job well; False if it is not ours any more."""
+    """End the job as succeeded; False if this worker's lease was lost."""
     ended = STEPS.take(job, State.SUCCEEDED, Q(lease_token=lease), reason=None, progress=1.0, **_end(now))
     if ended:
         log(job.pk, "it is done", now)
@@ -95,7 +95,7 @@ def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
 
 
 def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> bool:
-    """End the job badly; False if it is not ours any more."""
+    """End the job as failed; False if this worker's lease was lost."""
     ended = STEPS.take(job, State.FAILED, Q(lease_token=lease), reason=reason, **_end(now))
     if ended:
         _tell_failure(job, reason, now)
@@ -103,13 +103,13 @@ def fail(job: TrainingJob, lease: uuid.UUID, reason: Reason, now: datetime) -> b
 
 
 def cancel(job: TrainingJob, now: datetime) -> bool:
-    """End the job because somebody wants it so; False if it has ended."""
+    """End the job on somebody's request; False if it has ended."""
     return STEPS.take_from_any(job, State.CANCELLED, reason=None, **_end(now))
 
 
 @transaction.atomic
 def give_up(now: datetime) -> list[TrainingJob]:
-    """End the jobs whose workers died too often; those that this call ended."""
+    """End the jobs whose workers died too often; returns those that this call ended."""
     hopeless = TrainingJob.objects.filter(lapsed(now), state=State.RUNNING, attempts__gte=MAX_ATTEMPTS)
     given_up = [
         job

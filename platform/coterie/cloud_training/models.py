@@ -45,7 +45,7 @@ class TrainingJob(Stateful, Leased):
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
     unconfined = models.CharField(max_length=200, blank=True)
-    """What its process ran without, as the system did not allow it; blank: nothing."""
+    """Confinements that its process ran without, because the system does not offer them; blank: none."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -1,5 +1,6 @@
 """Cloud training in the operators' REST API."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.utils import timezone
@@ -80,7 +81,7 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     @extend_schema(responses=JobLineSerializer(many=True), operation_id="jobs_log")
     @action(detail=True)
     def log(self, _request: Request, pk: UUID) -> Response:
-        """What it tells about itself, oldest first, a page at a time."""
+        """Its log, oldest line first, a page at a time."""
         return self.page_of(get_object_or_404(TrainingJob, pk=pk).lines.all(), JobLineSerializer)
 
     @extend_schema(request=None, responses=TrainingJobSerializer)
@@ -94,27 +95,15 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     @extend_schema(request=None, responses={201: TrainingJobSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, _request: Request, pk: UUID) -> Response:
-        """Do once more what failed or was cancelled, as a new job; a rejected pair is submitted anew instead."""
+        """Run what failed or was cancelled again, as a new job; a rejected pair is submitted anew instead."""
         job = services.retry_job(job=get_object_or_404(TrainingJob, pk=pk), now=timezone.now())
         return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
 
 
-class BootstrapSerializer(serializers.Serializer[TrainingJob]):
-    """What to train a pair with, and how."""
+class DistillSerializer(serializers.Serializer[TrainingJob]):
+    """What to distil a pair's device model with, and how."""
 
     dataset = serializers.PrimaryKeyRelatedField(queryset=Dataset.objects.all())
-    epochs = serializers.IntegerField(
-        min_value=1,
-        max_value=10_000,
-        default=DEFAULTS.epochs,
-        help_text="most passes over the data, for the cloud model",
-    )
-    learning_rate = serializers.FloatField(
-        min_value=1e-9, max_value=10, default=DEFAULTS.learning_rate, help_text="step size of the cloud model's AdamW"
-    )
-    batch_size = serializers.IntegerField(
-        min_value=1, max_value=65_536, default=DEFAULTS.batch_size, help_text="samples in a step of the cloud model"
-    )
     distil_epochs = serializers.IntegerField(
         min_value=1, max_value=10_000, default=DEFAULTS.distil_epochs, help_text="most passes, for the device model"
     )
@@ -130,18 +119,45 @@ class BootstrapSerializer(serializers.Serializer[TrainingJob]):
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=DEFAULTS.seed)
 
 
+class BootstrapSerializer(DistillSerializer):
+    """What to train a pair with, and how."""
+
+    epochs = serializers.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        default=DEFAULTS.epochs,
+        help_text="most passes over the data, for the cloud model",
+    )
+    learning_rate = serializers.FloatField(
+        min_value=1e-9, max_value=10, default=DEFAULTS.learning_rate, help_text="step size of the cloud model's AdamW"
+    )
+    batch_size = serializers.IntegerField(
+        min_value=1, max_value=65_536, default=DEFAULTS.batch_size, help_text="samples in a step of the cloud model"
+    )
+
+
 class BootstrapView(APIView):
     """The first training of a pair."""
 
     @extend_schema(request=BootstrapSerializer, responses={201: TrainingJobSerializer})
     def post(self, request: Request, pk: UUID) -> Response:
         """Train the cloud model on a data set, then distil the first device model from it."""
-        pair = get_object_or_404(ModelPair, pk=pk)
-        wanted = BootstrapSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        options = dict(wanted.validated_data)
-        dataset = options.pop("dataset")
-        job = services.bootstrap_pair(
-            pair=pair, dataset=dataset, options=from_values(options, TrainingOptions), now=timezone.now()
-        )
-        return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
+        return _asked(BootstrapSerializer(data=request.data), services.bootstrap_pair, pk)
+
+
+class DistillView(APIView):
+    """A device model from the cloud model in use."""
+
+    @extend_schema(request=DistillSerializer, responses={201: TrainingJobSerializer})
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Distil the next device model from the cloud model in use, as from one that was uploaded trained."""
+        return _asked(DistillSerializer(data=request.data), services.distill_pair, pk)
+
+
+def _asked(wanted: DistillSerializer, ask: Callable[..., TrainingJob], pk: UUID) -> Response:
+    pair = get_object_or_404(ModelPair, pk=pk)
+    wanted.is_valid(raise_exception=True)
+    options = dict(wanted.validated_data)
+    dataset = options.pop("dataset")
+    job = ask(pair=pair, dataset=dataset, options=from_values(options, TrainingOptions), now=timezone.now())
+    return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)

@@ -30,7 +30,7 @@ PROGRESS_EVERY = timedelta(seconds=0.5)
 
 
 def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
-    """Do a job, unless it is being done or has ended. If it is cancelled meanwhile, nothing comes of it."""
+    """Do a job, unless it is being done or has ended. If it is cancelled meanwhile, its result is dropped."""
     lease = uuid.uuid4()
     job = take_job(job_id, lease, clock())
     if job is None:
@@ -58,25 +58,25 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
 
 
 def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock: Clock) -> work.Finish:
-    """Run the child and keep its files; what is left to do is to change the registry."""
+    """Run the child and keep its files; returns the change of the registry that is left to do."""
     match TrainingJob.Kind(job.kind):
         case TrainingJob.Kind.PREFLIGHT:
-            check = work.preflight_arguments(job, directory)
+            check = work.preflight_arguments(job, directory, clock())
             checked = shown.run(preflight_job.JOB, check, preflight_job.LIMITS, cancel)
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
-            train = work.bootstrap_arguments(job, directory)
+            train = work.bootstrap_arguments(job, directory, clock())
             trained = shown.run(bootstrap_job.JOB, train, work.TRAINING_LIMITS, cancel)
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
-            distil = work.distill_arguments(job, directory)
+            distil = work.distill_arguments(job, directory, clock())
             distilled = shown.run(distill_job.JOB, distil, work.TRAINING_LIMITS, cancel)
             return work.publish_device(job, distil, distilled, clock())
 
 
 @transaction.atomic
 def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
-    """What a program does to its pre-flight is the program's fault, also that it crashes or takes too much."""
+    """A program that crashes its pre-flight or takes too much has failed it: that is the program's fault."""
     reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
     if fail(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
@@ -84,7 +84,7 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
 
 
 class _Shown:
-    """Writes what a child tells to the job's row, its progress not more often than people can follow."""
+    """Writes a child's reports to the job's row, its progress not more often than people can follow."""
 
     def __init__(self, job_id: uuid.UUID, lease: uuid.UUID, clock: Clock) -> None:
         self._job_id = job_id
@@ -97,12 +97,12 @@ class _Shown:
         return run_child(job, arguments, limits=limits, on_progress=self.show, on_unconfined=self.warn, cancel=cancel)
 
     def show(self, progress: Progress) -> None:
-        """Write it, or pass it over for the next."""
+        """Write it, or skip it for the next."""
         now = self._clock()
         if now >= self._next:
             self._next = now + PROGRESS_EVERY
             record_progress(self._job_id, self._lease, progress, now)
 
     def warn(self, unconfined: Unconfined) -> None:
-        """Write down what the job runs without."""
+        """Record which confinements the job runs without."""
         record_unconfined(self._job_id, self._lease, unconfined, self._clock())

@@ -1,4 +1,4 @@
-"""Changes to training jobs: they are asked for, cancelled, tried again, and found when they are overdue."""
+"""Changes to training jobs: requested, cancelled, retried, and found when they are overdue."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,6 +12,7 @@ from coterie.cloud_training.errors import (
     DatasetDoesNotFit,
     JobHasEnded,
     JobHasNotFailed,
+    NoCloudModel,
     PairBusy,
     PairNotReady,
 )
@@ -21,8 +22,8 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
-from coterie.registry.models import Dataset, ModelPair
-from coterie.registry.selectors import misfit
+from coterie.registry.models import Dataset, ModelPair, Role
+from coterie.registry.selectors import champion, misfit
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -31,13 +32,13 @@ CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-fl
 
 
 def check_pair(*, pair_id: UUID, now: datetime) -> None:
-    """Have a submitted pair checked, unless that was asked for before."""
+    """Have a submitted pair checked, unless a check was requested before."""
     pair = ModelPair.objects.filter(pk=pair_id, state=ModelPair.State.CHECKING).first()
     if pair is not None and not pair.jobs.exists():
         try:
             add_job(kind=TrainingJob.Kind.PREFLIGHT, pair=pair, dataset=None, options=TrainingOptions(), now=now)
         except PairBusy:
-            return  # Another worker has asked for it at the same time.
+            return  # Another worker has requested it at the same time.
 
 
 @audited("cloud_training.bootstrap_pair")
@@ -46,12 +47,28 @@ def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOption
 
     Raises PairNotReady, PairBusy or DatasetDoesNotFit.
     """
+    _check_fits(pair, dataset)
+    return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
+
+
+@audited("cloud_training.distill_pair")
+def distill_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
+    """Make the pair's next device model from the cloud model in use, with a data set.
+
+    Raises PairNotReady, PairBusy, DatasetDoesNotFit or NoCloudModel.
+    """
+    _check_fits(pair, dataset)
+    if champion(pair.pk, Role.CLOUD) is None:
+        raise NoCloudModel(pair=pair.slug)
+    return add_job(kind=TrainingJob.Kind.DISTILL, pair=pair, dataset=dataset, options=options, now=now)
+
+
+def _check_fits(pair: ModelPair, dataset: Dataset) -> None:
     if pair.state != ModelPair.State.READY:
         raise PairNotReady(pair=pair.slug, state=pair.state)
     problem = misfit(pair, dataset)
     if problem is not None:
         raise DatasetDoesNotFit(dataset=dataset.name, problem=problem)
-    return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
 
 
 def add_job(
@@ -84,7 +101,7 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
 
 @audited("cloud_training.retry_job")
 def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
-    """Do once more what failed or was cancelled, as a new job. Raises JobHasNotFailed or PairBusy."""
+    """Run what failed or was cancelled again, as a new job. Raises JobHasNotFailed or PairBusy."""
     if job.state not in (TrainingJob.State.FAILED, TrainingJob.State.CANCELLED) or (
         job.kind == TrainingJob.Kind.PREFLIGHT
     ):
@@ -99,7 +116,7 @@ def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
 
 
 def sweep(*, now: datetime) -> None:
-    """Ask again for whatever nobody does: pairs that wait to be checked, jobs that are queued or whose worker died."""
+    """Request again what no worker does: pairs that wait to be checked, jobs that are queued or whose worker died."""
     unasked = ModelPair.objects.filter(
         ~Exists(TrainingJob.objects.filter(pair=OuterRef("pk"))), state=ModelPair.State.CHECKING
     )

@@ -10,7 +10,7 @@ from coterie.cloud_training import running, services
 
 @shared_task(name="coterie.cloud_training.tasks.sweep")
 def sweep() -> None:
-    """Find whatever nobody does; runs all the time."""
+    """Find work that no worker does; runs all the time."""
     services.sweep(now=timezone.now())
 
 

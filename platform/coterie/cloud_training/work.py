@@ -12,10 +12,10 @@ from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import add_job
-from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import accept_pair, keep_file, publish_version
+from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
 Finish = Callable[[datetime], None]
@@ -23,11 +23,11 @@ Finish = Callable[[datetime], None]
 TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, network=False)
 
 
-def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments:
+def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> PreflightArguments:
     """Both programs of the pair, and where its graphs go."""
     return PreflightArguments(
-        device=_path(job.pair.device_program, directory),
-        cloud=_path(job.pair.cloud_program, directory),
+        device=_path(job.pair.device_program, directory, now),
+        cloud=_path(job.pair.cloud_program, directory, now),
         labels=tuple(job.pair.labels),
         batch_size=job.pair.batch_size,
         train_step=str(directory / "train_step.onnx"),
@@ -35,8 +35,9 @@ def preflight_arguments(job: TrainingJob, directory: Path) -> PreflightArguments
         parameters=str(directory / "parameters"),
         teacher=str(directory / "teacher.onnx"),
         frozen=str(directory / "frozen"),
+        cloud_parameters=str(directory / "cloud_parameters"),
         recipe=job.pair.recipe,
-        loss=_loss(job.pair, directory),
+        loss=_loss(job.pair, directory, now),
     )
 
 
@@ -48,12 +49,15 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
     assert arguments.teacher is not None
     teacher = keep_file(path=Path(arguments.teacher), now=now) if result.teacher else None
     frozen = None if result.frozen is None else keep_file(path=Path(arguments.frozen), now=now)
+    assert arguments.cloud_parameters is not None
+    cloud = keep_file(path=Path(arguments.cloud_parameters), now=now) if result.cloud_parameters else None
     return lambda _now: accept_pair(
         pair=job.pair,
         spec=result.model,
         train_step=train_step,
         predict=predict,
         initial_parameters=initial_parameters,
+        initial_cloud_parameters=cloud,
         teacher_predict=teacher,
         teacher_parameters=result.teacher.parameters if result.teacher else (),
         frozen=frozen,
@@ -61,15 +65,15 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
     )
 
 
-def bootstrap_arguments(job: TrainingJob, directory: Path) -> BootstrapArguments:
+def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> BootstrapArguments:
     """The cloud program and the data set."""
     assert job.dataset is not None
     options = from_values(job.options, TrainingOptions)
     return BootstrapArguments(
-        cloud=_path(job.pair.cloud_program, directory),
-        dataset=_path(job.dataset.blob, directory),
+        cloud=_path(job.pair.cloud_program, directory, now),
+        dataset=_path(job.dataset.blob, directory, now),
         recipe=job.pair.recipe,
-        loss=_loss(job.pair, directory),
+        loss=_loss(job.pair, directory, now),
         output=str(directory / "parameters"),
         epochs=options.epochs,
         learning_rate=options.learning_rate,
@@ -107,7 +111,7 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
 
 
 def _outcome(result: BootstrapResult) -> str:
-    """What came of a bootstrap, for people; figures of few samples are told as such."""
+    """The outcome of a bootstrap, for people; figures of few samples are marked as such."""
     figures = f"loss {result.validation_loss:.3g} on {result.held_back} samples held back"
     if result.validation_accuracy is not None and result.training_accuracy is not None:
         right = f"{result.validation_accuracy:.0%} of {result.held_back} samples held back"
@@ -115,7 +119,7 @@ def _outcome(result: BootstrapResult) -> str:
     return f"{figures}: {result.warning}" if result.warning else figures
 
 
-def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
+def distill_arguments(job: TrainingJob, directory: Path, now: datetime) -> DistillArguments:
     """The teacher in use, the student's graphs, and the data set."""
     pair = job.pair
     teacher = champion(pair.pk, Role.CLOUD)
@@ -124,15 +128,15 @@ def distill_arguments(job: TrainingJob, directory: Path) -> DistillArguments:
     options = from_values(job.options, TrainingOptions)
     return DistillArguments(
         model=pair.model_spec(),
-        train_step=_path(pair.train_step, directory),
-        predict=_path(pair.predict, directory),
-        parameters=_path(pair.initial_parameters, directory),
-        cloud=_path(pair.cloud_program, directory),
-        cloud_parameters=_path(teacher.parameters, directory),
-        dataset=_path(job.dataset.blob, directory),
-        frozen=None if pair.frozen is None else _path(pair.frozen, directory),
+        train_step=_path(pair.train_step, directory, now),
+        predict=_path(pair.predict, directory, now),
+        parameters=_path(pair.initial_parameters, directory, now),
+        cloud=_path(pair.cloud_program, directory, now),
+        cloud_parameters=_path(teacher.parameters, directory, now),
+        dataset=_path(job.dataset.blob, directory, now),
+        frozen=None if pair.frozen is None else _path(pair.frozen, directory, now),
         recipe=pair.recipe,
-        loss=_loss(pair, directory),
+        loss=_loss(pair, directory, now),
         output=str(directory / "parameters"),
         epochs=options.distil_epochs,
         learning_rate=options.distil_learning_rate,
@@ -170,10 +174,10 @@ def _known(**figures: Metric | None) -> dict[str, Metric]:
     return {name: value for name, value in figures.items() if value is not None}
 
 
-def _loss(pair: ModelPair, directory: Path) -> str | None:
+def _loss(pair: ModelPair, directory: Path, now: datetime) -> str | None:
     """The program of a loss of the pair's own."""
-    return None if pair.loss_program is None else _path(pair.loss_program, directory)
+    return None if pair.loss_program is None else _path(pair.loss_program, directory, now)
 
 
-def _path(blob: Blob, directory: Path) -> str:
-    return str(BLOBS.local_path(blob.sha256, directory))
+def _path(blob: Blob, directory: Path, now: datetime) -> str:
+    return str(sound_path(blob.sha256, directory, now=now))

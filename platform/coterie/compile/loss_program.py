@@ -16,11 +16,11 @@ from coterie.compile.dtypes import TARGETS
 from coterie.compile.errors import UnsupportedLoss
 from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS, Argument, FlatProgram
-from coterie.compile.made_up import made_up
 from coterie.compile.passes.copying import copy_graph
 from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe.loss import Loss
 from coterie.compile.recipe.loss.custom import Custom
+from coterie.compile.synthetic import synthetic_array
 from coterie_wire.bundle import Shape, Task, TensorSpec
 from coterie_wire.contract import TARGET
 
@@ -99,7 +99,7 @@ class LossProgram:
         return found
 
     def check_samples(self) -> None:
-        """That the loss of a sample is a function of that sample alone, on made-up ones, unless it takes whole batches.
+        """Check that the loss of a synthetic sample depends on that sample alone, unless it takes whole batches.
 
         Raises UnsupportedLoss.
         """
@@ -110,7 +110,7 @@ class LossProgram:
             else (sum(math.prod(taken.shape) for taken in self._outputs),)
         )
         output = torch.randn(TRIED, *shape, generator=generator)
-        target = torch.from_numpy(made_up(self._target, TRIED, np.random.default_rng(0), self.ranges))
+        target = torch.from_numpy(synthetic_array(self._target, TRIED, np.random.default_rng(0), self.ranges))
         try:
             together, again = self.losses(output, target), self.losses(output, target)
             # Each sample with a copy of itself: a batch of 1 could be taken for a constant.

@@ -25,13 +25,13 @@ TINY_WEIGHT = 1e-12
 class Teacher(NamedTuple):
     """A teacher's outputs for a batch, and their weight in the loss."""
 
-    word: Tensor
+    output: Tensor
     """[batch, *output]: probabilities, or values."""
     weight: Tensor
     """[], between 0 and 1."""
 
 
-class Judged(NamedTuple):
+class LossAndGradient(NamedTuple):
     """A batch's loss [], its gradient by the output, and the weighted number of samples that are right, if any are."""
 
     loss: Tensor
@@ -40,72 +40,86 @@ class Judged(NamedTuple):
 
 
 @singledispatch
-def judge(loss: Criterion, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+def loss_and_gradient(
+    loss: Criterion, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None
+) -> LossAndGradient:
     """`output` [batch, ...] against `target`, samples weighing `weight` [batch]."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
 
 @singledispatch
-def teach(loss: Criterion, output: Tensor) -> Tensor:
+def soft_targets(loss: Criterion, output: Tensor) -> Tensor:
     """What a student is trained on, from a teacher's `output`: probabilities, or values."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
 
 
-@judge.register
-def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+@loss_and_gradient.register
+def _(loss: CrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> LossAndGradient:
     classes = output.shape[1]
     hot = (target.unsqueeze(1) == torch.arange(classes)).to(torch.float32)
     if loss.class_weights is None:
         share = _share(weight).unsqueeze(1)
         wanted = _smooth(hot, loss.label_smoothing)
         if teacher is not None:
-            wanted = wanted + teacher.weight * (teacher.word - wanted)
+            wanted = wanted + teacher.weight * (teacher.output - wanted)
         aims = share * wanted
     else:
         by_class = torch.tensor(loss.class_weights, dtype=torch.float32)
         aims = _share(weight * (hot * by_class).sum(dim=1), weight).unsqueeze(1) * _smooth(hot, loss.label_smoothing)
         aims = aims * by_class
         if teacher is not None:
-            aims = aims + teacher.weight * (_share(weight).unsqueeze(1) * teacher.word - aims)
-    return Judged(*_cross_entropy(output, aims), (weight * _right_class(output, target)).sum())
+            aims = aims + teacher.weight * (_share(weight).unsqueeze(1) * teacher.output - aims)
+    return LossAndGradient(*_cross_entropy(output, aims), (weight * _right_class(output, target)).sum())
 
 
-@judge.register
-def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+@loss_and_gradient.register
+def _(loss: NextToken, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> LossAndGradient:
     present = (target != loss.padding).to(torch.float32)
     weights = weight.unsqueeze(1) * present
     share = (weights / torch.clamp(weights.sum(), min=TINY_WEIGHT)).unsqueeze(2)
     wanted = (target.unsqueeze(2) == torch.arange(output.shape[2])).to(torch.float32)
     if teacher is not None:
-        wanted = wanted + teacher.weight * (teacher.word - wanted)
+        wanted = wanted + teacher.weight * (teacher.output - wanted)
     right = (output.argmax(dim=2) == target).to(torch.float32) * present
     hits = right.sum(dim=1) / torch.clamp(present.sum(dim=1), min=1.0)
-    return Judged(*_cross_entropy(output, share * wanted), (weight * hits).sum())
+    return LossAndGradient(*_cross_entropy(output, share * wanted), (weight * hits).sum())
 
 
-@judge.register
-def _(loss: BinaryCrossEntropy, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:  # noqa: ARG001
-    wanted = target if teacher is None else target + teacher.weight * (teacher.word - target)
+@loss_and_gradient.register
+def _(
+    loss: BinaryCrossEntropy,  # noqa: ARG001
+    output: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    teacher: Teacher | None,
+) -> LossAndGradient:
+    wanted = target if teacher is None else target + teacher.weight * (teacher.output - target)
     share = (_share(weight) / output.shape[1]).unsqueeze(1)
     total = (share * _of_logits(output, wanted)).sum()
     hits = (weight * _right_labels(output, target)).sum()
-    return Judged(total, share * (torch.sigmoid(output) - wanted), hits)
+    return LossAndGradient(total, share * (torch.sigmoid(output) - wanted), hits)
 
 
-@judge.register
-def _(loss: MeanSquaredError, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:  # noqa: ARG001
+@loss_and_gradient.register
+def _(
+    loss: MeanSquaredError,  # noqa: ARG001
+    output: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    teacher: Teacher | None,
+) -> LossAndGradient:
     flat, aim = output.flatten(1), target.flatten(1)
     share = (_share(weight) / flat.shape[1]).unsqueeze(1)
     off = flat - aim
     losses, slope = off * off, off
     if teacher is not None:
-        far = flat - teacher.word.flatten(1)
+        far = flat - teacher.output.flatten(1)
         losses, slope = losses + teacher.weight * (far * far - losses), off + teacher.weight * (far - off)
-    return Judged((share * losses).sum(), (2 * share * slope).reshape(output.shape), None)
+    return LossAndGradient((share * losses).sum(), (2 * share * slope).reshape(output.shape), None)
 
 
-@judge.register
-def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> Judged:
+@loss_and_gradient.register
+def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher: Teacher | None) -> LossAndGradient:
     """Padding is replaced by copies of the first sample: for zeros a loss may have no gradient."""
     kept = weight > 0
     aim = torch.where(_column(kept, target), target, target[:1])
@@ -117,11 +131,11 @@ def _(loss: LossProgram, output: Tensor, target: Tensor, weight: Tensor, teacher
     share = _share(weight)
     total, gradient = (share * losses).sum(), pull_back(share)[0]
     if teacher is not None:
-        taught, slope = _taught(loss.task, output, teacher.word, share)
+        taught, slope = _taught(loss.task, output, teacher.output, share)
         total = total + teacher.weight * (taught - total)
         gradient = gradient + teacher.weight * (slope - gradient)
     right = _right(loss.task, output, target)
-    return Judged(total, gradient, None if right is None else (weight * right).sum())
+    return LossAndGradient(total, gradient, None if right is None else (weight * right).sum())
 
 
 def _taught(task: Task, output: Tensor, word: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,7 +171,7 @@ def _right_labels(output: Tensor, target: Tensor) -> Tensor:
     return ((output > 0) == (target > 0.5)).to(torch.float32).mean(dim=1)
 
 
-@teach.register
+@soft_targets.register
 def _(loss: LossProgram, output: Tensor) -> Tensor:
     match loss.task:
         case "classes":
@@ -168,22 +182,22 @@ def _(loss: LossProgram, output: Tensor) -> Tensor:
             return output
 
 
-@teach.register
+@soft_targets.register
 def _(loss: CrossEntropy, output: Tensor) -> Tensor:  # noqa: ARG001
     return torch.softmax(output, dim=-1)
 
 
-@teach.register
+@soft_targets.register
 def _(loss: NextToken, output: Tensor) -> Tensor:  # noqa: ARG001
     return torch.softmax(output, dim=-1)
 
 
-@teach.register
+@soft_targets.register
 def _(loss: BinaryCrossEntropy, output: Tensor) -> Tensor:  # noqa: ARG001
     return torch.sigmoid(output)
 
 
-@teach.register
+@soft_targets.register
 def _(loss: MeanSquaredError, output: Tensor) -> Tensor:  # noqa: ARG001
     return output
 

@@ -1,4 +1,4 @@
-"""The work of job `measure`: a few train steps on made-up samples; NumPy and onnxruntime only."""
+"""The work of job `measure`: a few train steps on synthetic samples; NumPy and onnxruntime only."""
 
 import statistics
 import time
@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie.child.job import ReportProgress
 from coterie.child.memory import peak_memory_bytes
-from coterie.compile.made_up import made_up_batch, made_up_weights
 from coterie.compile.step_cost_job import MeasureArguments, MeasureResult
+from coterie.compile.synthetic import synthetic_batch, synthetic_scalars
 from coterie.evaluation.scoring import read_frozen
 from coterie.evaluation.train_step import DeviceSteps
 from coterie_wire.tensors import decode_tensors
@@ -25,7 +25,11 @@ def measure_stored(arguments: MeasureArguments, _report: ReportProgress) -> Meas
     parameters = {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
     frozen = read_frozen(arguments.frozen, model)
     steps = DeviceSteps(Path(arguments.train_step).read_bytes(), model, frozen)
-    batch, weights, training = made_up_batch(model, arguments.ranges), made_up_weights(model), steps.begin(parameters)
+    batch, weights, training = (
+        synthetic_batch(model, arguments.ranges),
+        synthetic_scalars(model),
+        steps.begin(parameters),
+    )
     times = []
     for _ in range(1 + TIMED_STEPS):
         started = time.perf_counter()

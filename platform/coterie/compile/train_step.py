@@ -7,7 +7,7 @@ from torch import Tensor
 
 from coterie.compile.flat import FlatProgram
 from coterie.compile.loss_program import Criterion
-from coterie.compile.losses import Teacher, judge
+from coterie.compile.losses import Teacher, loss_and_gradient
 from coterie.compile.optimisers import advance, clip
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
@@ -35,9 +35,9 @@ def train_step(
     output, pull_back, *rest = torch.func.vjp(forward, [given[f"param.{name}"] for name in names], has_aux=True)
     (gathered,) = rest
     teacher = Teacher(given["teacher"], scalars[DISTILLATION]) if recipe.distillation else None
-    judged = judge(loss, output, given[spec.target.name], weight, teacher)
+    found = loss_and_gradient(loss, output, given[spec.target.name], weight, teacher)
     with torch.no_grad():  # second derivatives are not needed, for which PyTorch has longer formulas
-        (gradients,) = pull_back(judged.gradient)
+        (gradients,) = pull_back(found.gradient)
     by_name = dict(zip(names, gradients, strict=True))
     blocks = _blocks(spec)
 
@@ -51,7 +51,7 @@ def train_step(
     ]
     if recipe.clipping:
         followed = list(clip(followed, scalars["clip_norm"]))
-    results = {"loss": judged.loss, **({} if judged.correct is None else {"correct": judged.correct})}
+    results = {"loss": found.loss, **({} if found.correct is None else {"correct": found.correct})}
     roles = recipe.optimiser.state()
     for block, gradient in zip(blocks, followed, strict=True):
         state = [joined(role, block) for role in roles]

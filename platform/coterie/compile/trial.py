@@ -1,4 +1,4 @@
-"""A compiled model is tried on made-up samples before it is accepted, and where it fails, what does is looked for."""
+"""A compiled model is tried on synthetic samples before it is accepted, and where it fails, what does is looked for."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ from torch.fx.node import Node
 from coterie.compile.compiled import CompiledModel
 from coterie.compile.errors import NotTrainable, PaddingCounts
 from coterie.compile.flat import REFUSALS
-from coterie.compile.made_up import flags, made_up_batch, made_up_weights, tell_ranges
 from coterie.compile.node_places import place_of
+from coterie.compile.synthetic import flags, synthetic_batch, synthetic_scalars, tell_ranges
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps, Training
@@ -39,7 +39,7 @@ MASKS = {
 
 
 def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
-    """Train on made-up samples, save and restore. Raises NotTrainable or PaddingCounts.
+    """Train on synthetic samples, save and restore. Raises NotTrainable or PaddingCounts.
 
     Truth values may tell what is present or what is not; it is enough that the model trains with one of them.
     """
@@ -59,10 +59,10 @@ def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
 
 def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool) -> None:
     model = compiled.spec
-    batch, weights = made_up_batch(model, compiled.ranges, flag=flag), made_up_weights(model)
+    batch, weights = synthetic_batch(model, compiled.ranges, flag=flag), synthetic_scalars(model)
     others: list[Batch] = []
     if model.length is not UNSET:
-        others.append(made_up_batch(at_length(model, model.length.shortest), compiled.ranges, flag=flag))
+        others.append(synthetic_batch(at_length(model, model.length.shortest), compiled.ranges, flag=flag))
     steps = DeviceSteps(compiled.train_step, model, compiled.frozen)
     training = steps.begin(compiled.parameters)
     for tried in (*others, *[batch] * TRIED_STEPS):
@@ -72,9 +72,9 @@ def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool)
             raise NotTrainable(detail=_why_not_finite(program, compiled, before, training, tried, loss))
     if all(np.array_equal(training.parameters[name], tensor) for name, tensor in compiled.parameters.items()):
         raise NotTrainable(
-            detail=f"a step on made-up samples ({tell_ranges(model.inputs, compiled.ranges)}) changes no parameter, as "
-            "where the loss depends on none of them, or through .detach(), argmax, round and comparisons alone, which "
-            "have no slope"
+            detail=f"a step on synthetic samples ({tell_ranges(model.inputs, compiled.ranges)}) changes no parameter, "
+            "as where the loss depends on none of them, or through .detach(), argmax, round and comparisons alone, "
+            "which have no slope"
         )
     restored = decode_tensors(encode_tensors(training.parameters), expected=model.version)
     again_parameters = {name: tensor.astype(np.float32) for name, tensor in restored.items()}
@@ -91,7 +91,7 @@ def try_lengths(compiled: CompiledModel) -> None:
     """Check that the output for a short sample does not change when it is padded. Raises PaddingCounts."""
     model, session = compiled.spec, open_session(compiled.predict)
     assert model.length is not UNSET, "only models with lengths are asked"
-    short = made_up_batch(at_length(model, model.length.shortest), compiled.ranges, ended=False).dataset
+    short = synthetic_batch(at_length(model, model.length.shortest), compiled.ranges, ended=False).dataset
     filled = {
         spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), filler(spec, model))
         for spec in model.inputs
@@ -120,7 +120,7 @@ def _why_not_finite(
     program: ExportedProgram, compiled: CompiledModel, before: Training, after: Training, batch: Batch, loss: float
 ) -> str:
     """Where a step on `batch` left the finite numbers, and what to write."""
-    made_of = f"made-up samples ({tell_ranges(compiled.spec.inputs, compiled.ranges)})"
+    made_of = f"synthetic samples ({tell_ranges(compiled.spec.inputs, compiled.ranges)})"
     if said := _first_not_finite(program, before, batch):
         return (
             f"of {made_of} {said} is not finite: add a small number to what is divided by or what a logarithm or root "

@@ -14,7 +14,15 @@ from msgspec import Meta
 from coterie_wire.structs import from_values
 
 PREFIX = "COTERIE_"
-LISTS = {"allowed_hosts", "trusted_proxies", "webhook_hosts", "oidc_administrators", "oidc_operators", "oidc_viewers"}
+LISTS = {
+    "allowed_hosts",
+    "copies",
+    "trusted_proxies",
+    "webhook_hosts",
+    "oidc_administrators",
+    "oidc_operators",
+    "oidc_viewers",
+}
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
@@ -57,6 +65,11 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50
     """Versions whose number is a multiple of it keep theirs, too, as milestones; 0: no others do."""
+    quarantine_after: Annotated[int, Meta(ge=0)] = 3
+    """Updates of a device that merges may leave out, of its latest ten, before it is put into quarantine; 0: any. One
+    may be an accident, and a device that is left out goes on to cost its round a place."""
+    copies: tuple[Path, ...] = ()
+    """Directories of backups, separated by commas, from which damaged files are replaced."""
     oidc_issuer: str = ""
     """URL of an OpenID Connect provider that signs operators in; blank: none does. Needs ``coterie[oidc]``."""
     oidc_client_id: str = ""

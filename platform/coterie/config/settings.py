@@ -109,6 +109,8 @@ DEVICE_REQUESTS_PER_MINUTE = ENV.device_requests_per_minute
 CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
+QUARANTINE_AFTER = ENV.quarantine_after
+COPIES = tuple(copy.absolute() for copy in ENV.copies)
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_HTTPS  # and whenever a request came over TLS, see SecureCookies
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
@@ -183,6 +185,7 @@ PERIODIC_TASKS = {
     "coterie.transfer.tasks.sweep": 1.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
+    "coterie.registry.tasks.scrub": 60.0,
     "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.count": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,

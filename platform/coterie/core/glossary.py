@@ -12,6 +12,10 @@ class Term(NamedTuple):
 
 GLOSSARY = (
     Term("assignment", "The part of one device in one cohort: train from this version, deliver by then."),
+    Term(
+        "buffer",
+        "The updates that an asynchronous round has taken and not merged yet; full, it is merged, and the next begins.",
+    ),
     Term("bundle", "What a device downloads: a signed manifest, graphs and parameters, each addressed by its SHA-256."),
     Term("canary", "A roll-out that a small group of devices tries before every device gets the version."),
     Term(
@@ -33,7 +37,10 @@ GLOSSARY = (
     Term("held-out data", "Samples that no model was trained on, by which versions are compared."),
     Term("help request", "A device whose model fails after a drift of its data asks for help."),
     Term("kind", "One algorithm that can fill a slot of a plan, with its hyperparameters."),
-    Term("lineage", "Versions that follow from one another. Each group has a lineage of its own."),
+    Term(
+        "lineage",
+        "Versions that follow from one another. Each group has a lineage of its own; so may a federation.",
+    ),
     Term("local training", "Training between rounds, on new samples, without an assignment."),
     Term("misfit", "Why a kind cannot work with a plan, a model or a fleet; the kind says so itself."),
     Term(
@@ -44,7 +51,10 @@ GLOSSARY = (
     Term("operator", "A person who runs the platform, with a role that says what they may do."),
     Term("owner", "The person whose device it is; not the operator."),
     Term("peers", "The devices with which a device exchanges portions of models, or models."),
-    Term("personal model", "A device's own parameters, where a plan lets it keep them between rounds."),
+    Term(
+        "personal model",
+        "A device's own parameters, where a plan lets it keep them between rounds, or train them beside the version.",
+    ),
     Term("plan", "What a federation does, as data: one kind in each slot."),
     Term("policy", "What the plan and the owner ask of the conditions; the owner's can only be stricter."),
     Term("portion", "The part of a helper's model that goes to the device that asked."),
@@ -60,6 +70,7 @@ GLOSSARY = (
     ),
     Term("slot", "A question that a plan answers, such as how an update travels."),
     Term("split", "The division of a federation's devices into groups."),
+    Term("staleness", "By how many versions the one that an update began with is older than the one it is added to."),
     Term("step scalars", "The scalar inputs of one train step: learning rate, momentum, proximal weight and the like."),
     Term(
         "teacher probabilities",

@@ -104,7 +104,7 @@ def _train(start: Start, samples: Samples, *, local: Local, rounds: int, seed: i
                 start.parameters,
                 inputs={},
                 train=train,
-                scalars=local.weights,
+                local=local,
                 seed=seed,
             )
             for _ in range(rounds * local.epochs_wanted() * steps_per_epoch(len(train), spec.batch_size)):

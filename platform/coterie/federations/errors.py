@@ -16,7 +16,29 @@ class PairInUse(CoterieError):
 
     code = "federations.pair_in_use"
     kind = ErrorKind.CONFLICT
-    sentence = "Another federation that is running or paused already improves pair {pair}; finish it first."
+    sentence = (
+        "Another federation that is running or paused already improves pair {pair}: finish it first, or create this "
+        "one anew with versions of its own (own_versions), as for an A/B trial."
+    )
+
+
+class NothingToBeginWith(CoterieError):
+    """Fields: pair."""
+
+    code = "federations.nothing_to_begin_with"
+    kind = ErrorKind.CONFLICT
+    sentence = (
+        "Pair {pair} has no version yet that a federation with versions of its own could begin with: bootstrap it, or "
+        "use its uploaded weights."
+    )
+
+
+class NoVersionsOfItsOwn(CoterieError):
+    """Fields: federation."""
+
+    code = "federations.no_versions_of_its_own"
+    kind = ErrorKind.CONFLICT
+    sentence = "Federation {federation} has no versions of its own that the pair could take over."
 
 
 class PairNotReady(CoterieError):

@@ -15,15 +15,20 @@ class GroupSerializer(serializers.ModelSerializer[Group]):
     """Devices that share models after a split."""
 
     members = serializers.SerializerMethodField(help_text="devices that are in it now")
+    lineage = serializers.SerializerMethodField(help_text="of its versions")
 
     class Meta:
         model = Group
-        fields = ["id", "federation", "name", "since", "until", "members"]
+        fields = ["id", "federation", "name", "lineage", "since", "until", "members"]
         read_only_fields = fields
 
     def get_members(self, group: Group) -> int:
         """Devices that are in it now."""
         return sum(membership.until is None for membership in group.memberships.all())
+
+    def get_lineage(self, group: Group) -> str:
+        """Of its versions."""
+        return group.federation.lineage(group.name)
 
 
 class GroupFilter(serializers.Serializer[None]):
@@ -36,9 +41,9 @@ class GroupFilter(serializers.Serializer[None]):
 
 
 class GroupViewSet(ListedViewSet[Group]):
-    """Groups; the models of one are the versions of its pair whose lineage has its name."""
+    """Groups; the models of one are the versions of its lineage."""
 
-    queryset = Group.objects.prefetch_related("memberships")
+    queryset = Group.objects.select_related("federation").prefetch_related("memberships")
     serializer_class = GroupSerializer
     filters = GroupFilter
     sorts = {"name": "name", "since": "since"}

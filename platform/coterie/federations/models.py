@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from coterie.core.durable import Stateful
 from coterie.fleet.models import Device
-from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.models import BASE, Dataset, ModelPair
 from coterie_learning.plan import Plan, stored_plan
 
 
@@ -43,6 +43,8 @@ class Federation(Stateful):
     """Candidates in a row that may be kept back before it pauses itself."""
     kept_back = models.PositiveIntegerField(default=0)
     """Candidates in a row that were, since it was started or changed."""
+    own_versions = models.BooleanField(default=False)
+    """Whether it moves versions of its own, which begin with the pair's, so that several can be active at once."""
     seed = models.PositiveBigIntegerField(default=0)
     rounds_wanted = models.PositiveIntegerField(null=True, blank=True)
     """Published rounds after which it is finished; none: it goes on."""
@@ -59,12 +61,23 @@ class Federation(Stateful):
             models.CheckConstraint(condition=Q(tolerance__gte=0, tolerance__lte=1), name="tolerance_is_a_share"),
             # Two would move the same champion under each other's rounds.
             models.UniqueConstraint(
-                fields=["pair"], condition=Q(state__in=["running", "paused"]), name="one_active_federation_a_pair"
+                fields=["pair"],
+                condition=Q(state__in=["running", "paused"], own_versions=False),
+                name="one_active_federation_a_pair",
             ),
         ]
 
     def __str__(self) -> str:
         return self.slug
+
+    def lineage(self, group: str = BASE) -> str:
+        """The lineage of its models, or of those of one of its groups."""
+        return f"{self.slug}/{group or 'base'}" if self.own_versions else group
+
+    def group_of(self, lineage: str) -> str:
+        """The group whose lineage it is; blank: none."""
+        name = lineage.partition("/")[2] if self.own_versions else lineage
+        return BASE if name == "base" else name
 
     def parsed_plan(self) -> Plan:
         """The plan that the next round will have."""

@@ -21,6 +21,9 @@ from coterie_learning.plan import plan_document, plan_schema, presets
 
 TOLERANCE = "accuracy that a candidate may lose against the champion and still be published, as a share of 1"
 PATIENCE = "candidates in a row that may be kept back as worse; one more is published all the same; null: none is"
+OWN_VERSIONS = (
+    "versions of its own, which begin with the pair's: several such federations of a pair hold rounds at once"
+)
 ATTEMPTS = "candidates in a row that may be kept back before it pauses itself"
 
 
@@ -28,12 +31,14 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
     """A federation."""
 
     members = serializers.SerializerMethodField(help_text="enrolled devices that belong to it")
+    lineage = serializers.SerializerMethodField(help_text="of its versions; blank: the pair's own")
     plan = serializers.DictField(required=False, default=dict, help_text="a kind in each slot; see plan-schema")
     tolerance = serializers.FloatField(min_value=0, max_value=1, default=0.02, help_text=TOLERANCE)
     patience = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, allow_null=True, default=None, help_text=PATIENCE
     )
     attempts = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=5, help_text=ATTEMPTS)
+    own_versions = serializers.BooleanField(default=False, help_text=OWN_VERSIONS)
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=0)
     rounds_wanted = serializers.IntegerField(min_value=1, max_value=2**31 - 1, allow_null=True, default=None)
 
@@ -52,6 +57,8 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
             "patience",
             "attempts",
             "kept_back",
+            "own_versions",
+            "lineage",
             "seed",
             "rounds_wanted",
             "state",
@@ -65,6 +72,10 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
     def get_members(self, federation: Federation) -> int:
         """Enrolled devices that belong to it."""
         return members(federation).count()
+
+    def get_lineage(self, federation: Federation) -> str:
+        """Of its versions."""
+        return federation.lineage()
 
 
 class ChangedPlanSerializer(serializers.Serializer[Federation]):
@@ -129,7 +140,7 @@ class FederationViewSet(ListedViewSet[Federation]):
     def start(self, _request: Request, pk: UUID) -> Response:
         """Hold rounds from now on."""
         federation = get_object_or_404(Federation, pk=pk)
-        services.start_federation(federation=federation)
+        services.start_federation(federation=federation, now=timezone.now())
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(request=None, responses=FederationSerializer)
@@ -146,6 +157,14 @@ class FederationViewSet(ListedViewSet[Federation]):
         """Open no further round, for good."""
         federation = get_object_or_404(Federation, pk=pk)
         services.finish_federation(federation=federation)
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def adopt(self, _request: Request, pk: UUID) -> Response:
+        """Make its own versions the pair's, as those of the winner of an A/B trial."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.adopt_versions(federation=federation, now=timezone.now())
         return Response(FederationSerializer(federation).data)
 
 

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices, ready_devices
+from coterie.registry.models import ModelPair
 from coterie_learning.plan import Plan
 
 
@@ -62,11 +63,21 @@ def followed_federation(device: Device) -> Federation | None:
 
 
 def lineages_of(federation: Federation, devices: Sequence[UUID], *, plan: Plan) -> Mapping[UUID, str]:
-    """The group's name of each of `devices` that has one now; none under a plan without groups."""
-    if not plan.groups.divides:
-        return {}
-    memberships = Membership.objects.filter(federation=federation, device__in=devices, until=None)
-    return dict(memberships.values_list("device_id", "group__name"))
+    """Whose versions each of `devices` has: its group's, or the federation's."""
+    found = dict.fromkeys(devices, federation.lineage())
+    if plan.groups.divides:
+        memberships = Membership.objects.filter(federation=federation, device__in=devices, until=None)
+        for device, group in memberships.values_list("device_id", "group__name"):
+            found[device] = federation.lineage(group)
+    return found
+
+
+def federation_of_lineage(pair: ModelPair, lineage: str) -> Federation | None:
+    """The running or paused federation that moves the versions of a lineage of `pair`."""
+    owner, is_own, _ = lineage.partition("/")
+    named = {"slug": owner, "own_versions": True} if is_own else {"own_versions": False}
+    active = Federation.objects.filter(pair=pair, state__in=(Federation.State.RUNNING, Federation.State.PAUSED))
+    return active.filter(**named).first()
 
 
 def current_groups(federation: Federation) -> QuerySet[Group]:

@@ -1,6 +1,8 @@
 """Changes to federations: they are created, changed, started, paused and finished."""
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import cast
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
@@ -11,6 +13,8 @@ from coterie.federations.errors import (
     CloudDataDoesNotFit,
     HeldOutDoesNotFit,
     NameTaken,
+    NothingToBeginWith,
+    NoVersionsOfItsOwn,
     PairInUse,
     PairNotReady,
     PlanDoesNotFit,
@@ -19,8 +23,9 @@ from coterie.federations.errors import (
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
 from coterie.fleet.services import checked_tags
-from coterie.registry.models import Dataset, ModelPair
-from coterie.registry.selectors import misfit
+from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.selectors import champion, misfit
+from coterie.registry.services import copy_champion
 from coterie_learning.kinds import Resources
 from coterie_learning.plan import Plan, parse_plan, plan_document
 
@@ -37,6 +42,7 @@ def create_federation(
     tolerance: float = 0.02,
     patience: int | None = None,
     attempts: int = 5,
+    own_versions: bool = False,
     seed: int = 0,
     rounds_wanted: int | None = None,
     now: datetime,
@@ -70,6 +76,7 @@ def create_federation(
                 tolerance=tolerance,
                 patience=patience,
                 attempts=attempts,
+                own_versions=own_versions,
                 seed=seed,
                 rounds_wanted=rounds_wanted,
                 created_at=now,
@@ -98,9 +105,22 @@ def change_terms(*, federation: Federation, tolerance: float, patience: int | No
     federation.save(update_fields=["tolerance", "patience", "attempts", "kept_back"])
 
 
+def _pair_champion(arguments: Mapping[str, object]) -> Alias | None:
+    """The alias that moves where a federation's versions become the pair's."""
+    federation = cast(Federation, arguments["federation"])
+    return Alias.objects.filter(
+        pair=federation.pair_id, role=Role.DEVICE, lineage=BASE, name=Alias.Name.CHAMPION
+    ).first()
+
+
 @audited("federations.start_federation", subject="federation")
-def start_federation(*, federation: Federation) -> None:
-    """Hold rounds from now on; nothing happens if it does already. Raises WrongState or PairInUse."""
+def start_federation(*, federation: Federation, now: datetime) -> None:
+    """Hold rounds from now on; nothing happens if it does already.
+
+    One with versions of its own begins with the pair's. Raises WrongState, PairInUse or NothingToBeginWith.
+    """
+    if federation.own_versions and federation.state != Federation.State.FINISHED:
+        _begin_versions(federation, now)
     try:
         _move(federation, to=Federation.State.RUNNING, among=("draft", "paused", "running"))
     except IntegrityError as error:
@@ -117,6 +137,43 @@ def pause_federation(*, federation: Federation) -> None:
 def finish_federation(*, federation: Federation) -> None:
     """Open no further round, for good; the pair is free for another federation. Raises WrongState."""
     _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))
+
+
+@audited("federations.adopt_versions", subject=_pair_champion)
+def adopt_versions(*, federation: Federation, now: datetime) -> list[ModelVersion]:
+    """Make the versions that a federation with versions of its own has come to the pair's, as the winner of a trial.
+
+    Those of its groups stay its own. Raises NoVersionsOfItsOwn or VersionRemoved.
+    """
+    if not federation.own_versions or champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
+        raise NoVersionsOfItsOwn(federation=federation.slug)
+    _hold(federation)
+    return _copied(federation, source=federation.lineage(), target=BASE, now=now)
+
+
+def _begin_versions(federation: Federation, now: datetime) -> None:
+    """The pair's in use as its first, of each model that it has none of."""
+    _hold(federation)
+    missing = [role for role in Role if champion(federation.pair_id, role, federation.lineage()) is None]
+    _copied(federation, source=BASE, target=federation.lineage(), now=now, roles=missing)
+    if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
+        raise NothingToBeginWith(pair=federation.pair.slug)
+
+
+def _hold(federation: Federation) -> None:
+    """Keep the rows of federation and pair, in this order, so that no merge moves a champion meanwhile."""
+    Federation.objects.select_for_update().get(pk=federation.pk)
+    ModelPair.objects.select_for_update().get(pk=federation.pair_id)
+
+
+def _copied(
+    federation: Federation, *, source: str, target: str, now: datetime, roles: Collection[Role] = tuple(Role)
+) -> list[ModelVersion]:
+    made = (
+        copy_champion(pair_id=federation.pair_id, role=role, source=source, target=target, now=now)
+        for role in sorted(roles)
+    )
+    return [version for version in made if version is not None]
 
 
 def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> None:

@@ -25,6 +25,6 @@ class EnrolmentTokenAdmin(ReadOnlyAdmin):
 
 @admin.register(Observation)
 class ObservationAdmin(ReadOnlyAdmin):
-    """What devices told when something had changed."""
+    """What devices reported when something had changed."""
 
     list_display = ["device", "at", "blocked_by", "held_version"]

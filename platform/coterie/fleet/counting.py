@@ -1,4 +1,4 @@
-"""How large the fleet is, counted now and then instead of at each check-in, and how often its devices may speak."""
+"""The number of present devices, counted periodically instead of at each check-in, and the interval of check-ins."""
 
 from datetime import datetime
 

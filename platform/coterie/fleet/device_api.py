@@ -21,7 +21,7 @@ def enrol(message: Enrol, now: datetime) -> Enrolled:
 
 
 def leave(device: Device, _message: Leave, now: datetime) -> Done:
-    """Let a device go."""
+    """Let a device leave the fleet."""
     services.leave_fleet(device=device, now=now)
     return Done()
 

@@ -1,4 +1,4 @@
-"""Which kinds of plans devices lack: kept as words, so that the database finds who has all that a plan needs."""
+"""Which kinds of plans devices lack: kept as words, so that a query finds the devices that have all of a plan's."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
 """Devices as they last reported themselves, and the tokens with which they join."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import F, Q
@@ -10,9 +10,13 @@ from coterie_wire.conditions import Reason
 from coterie_wire.messages import DataMetadata
 from coterie_wire.structs import from_values
 
+LONGEST_PRESENCE = timedelta(days=1)
+"""No check-in makes a device present for longer: who counts as present beyond that did so before the clock was set
+back."""
+
 
 class EnrolmentToken(models.Model):
-    """Lets a counted number of devices join until it expires; only its hash is kept."""
+    """Lets a limited number of devices join until it expires; only its hash is kept."""
 
     label = models.CharField(max_length=100)
     tags = models.JSONField(default=list, blank=True)
@@ -38,7 +42,7 @@ class Device(models.Model):
     """One enrolled edge agent."""
 
     class State(models.TextChoices):
-        """What its credential is worth."""
+        """Whether its credential is valid."""
 
         ENROLLED = "enrolled"
         REVOKED = "revoked"
@@ -51,7 +55,7 @@ class Device(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.ENROLLED)
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
-    """The platform's Ed25519 public key, in hexadecimal digits, that it was given when it joined; blank: not known."""
+    """The platform's Ed25519 public key that it received when it joined, in hexadecimal digits; blank: not known."""
     enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
     enrolled_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -61,7 +65,7 @@ class Device(models.Model):
     check_in_s = models.FloatField(default=10.0)
     """Seconds within which it was last asked to check in again."""
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)
-    """Counts as present until then: a socket is no proof of life, a check-in is."""
+    """Counts as present until then; only check-ins prolong it, since an open socket proves nothing."""
     capabilities = models.JSONField(default=dict, blank=True)
     lacks = models.TextField(default="", blank=True, editable=False)
     """The kinds of plans that it lacks of those that the platform has, see `coterie.fleet.kinds`; blank: none."""
@@ -70,9 +74,13 @@ class Device(models.Model):
     blocked_by = models.CharField(max_length=64, blank=True)
     """Code of the first of `blockers`, to count and to filter by; blank: it was ready."""
     paused_at = models.DateTimeField(null=True, blank=True)
-    """Since when an operator lets it rest."""
+    """Since when it is paused, by an operator or by its quarantine."""
+    quarantine = models.TextField(blank=True)
+    """Why it is in quarantine, where it is; it is paused by the platform then."""
+    trusted_since = models.DateTimeField(null=True, blank=True)
+    """When an operator released it from quarantine last: what it sent before does not count against it any more."""
     pinned_version = models.CharField(max_length=64, blank=True)
-    """The model version that an operator keeps it on; blank: whatever its federation uses."""
+    """The model version that an operator has pinned it to; blank: the one that its federation uses."""
     metadata = models.JSONField(default=dict, blank=True)
     held_version = models.CharField(max_length=64, blank=True)
     train_step_s = models.FloatField(null=True, blank=True)
@@ -81,7 +89,7 @@ class Device(models.Model):
     class Meta:
         ordering = ["name", "id"]
         indexes = [
-            # Each holds all that its question asks, so that counting 100,000 devices reads no rows.
+            # Each covers its query, so that counting 100,000 devices reads no rows.
             models.Index(
                 fields=["state", "present_until", "blocked_by", "paused_at", "pinned_version"], name="device_by_status"
             ),
@@ -105,19 +113,21 @@ class Device(models.Model):
 
     def is_present(self, now: datetime) -> bool:
         """Whether it has checked in when it was asked to."""
-        return self.state == self.State.ENROLLED and self.present_until is not None and self.present_until >= now
+        if self.state != self.State.ENROLLED or self.present_until is None:
+            return False
+        return now <= self.present_until <= now + LONGEST_PRESENCE
 
     def reported_blockers(self) -> tuple[Reason, ...]:
         """Why it did not train at its last check-in; empty: it was ready."""
         return from_values(self.blockers, tuple[Reason, ...])
 
     def reported_metadata(self) -> DataMetadata:
-        """What it told about its data."""
+        """What it reported about its data."""
         return from_values(self.metadata, DataMetadata)
 
 
 class Observation(models.Model):
-    """What a device told when something had changed."""
+    """What a device reported when something had changed."""
 
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="observations")
     at = models.DateTimeField(db_index=True)

@@ -1,4 +1,4 @@
-"""A device's past: what it told whenever something changed, for a while."""
+"""A device's history: what it reported whenever something changed, for a limited time."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from coterie_wire.messages import CheckIn
 
 RETENTION = timedelta(days=14)
 MAX_OF_A_DEVICE = 500
-"""A device whose conditions flap keeps its latest."""
+"""Of a device whose conditions change all the time, the latest are kept."""
 TEMPERATURE_STEP_C = 5.0
 """Temperatures that round to the same step are the same: a probe's noise is no history."""
 AT_ONCE = 5_000
@@ -28,7 +28,7 @@ class CheckedIn(NamedTuple):
 
 
 def observe(checked_in: Sequence[CheckedIn], *, now: datetime) -> bool:
-    """Keep what devices have just told; False if by `story` nothing has changed with any of them."""
+    """Keep what devices have just reported; False if by `story` nothing has changed with any of them."""
     changed = [device for device, before, _ in checked_in if story(device) != before]
     insert_all(
         [
@@ -56,7 +56,7 @@ def story(device: Device) -> object:
 
 
 def forget(*, now: datetime) -> None:
-    """Remove what is older than the retention, and what is too much of one device; some of it at a time."""
+    """Remove what is older than the retention, and what exceeds one device's share; some rows at a time."""
     old = Observation.objects.filter(at__lt=now - RETENTION).order_by("at")
     Observation.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:AT_ONCE])).delete()
     numbered = Observation.objects.order_by().annotate(

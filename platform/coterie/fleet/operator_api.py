@@ -58,13 +58,14 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "held_version",
             "pinned_version",
             "paused_at",
+            "quarantine",
             "train_step_s",
         ]
         read_only_fields = [name for name in fields if name not in ("name", "tags")]
 
     @extend_schema_field(serializers.ChoiceField(STATUSES))
     def get_status(self, device: Device) -> str:
-        """How it stands."""
+        """Its status, in one word."""
         return status_of(device, now=timezone.now())
 
     def get_present(self, device: Device) -> bool:
@@ -82,7 +83,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
 
 
 class ObservationSerializer(serializers.ModelSerializer[Observation]):
-    """What a device told when something had changed."""
+    """What a device reported when something had changed."""
 
     blockers = ReasonSerializer(many=True)
 
@@ -119,7 +120,7 @@ class DeviceViewSet(ListedViewSet[Device]):
     searched = ("name", "id")
 
     def narrowed(self, rows: QuerySet[Device], asked: Asked) -> QuerySet[Device]:
-        """By what is stored of a device, and by how it stands now."""
+        """By stored fields of a device, and by its present status."""
         now = timezone.now()
         columns = {"reason": "blocked_by", "version": "held_version"}
         stored = ("state", "reason", "version", "enrolled_with")
@@ -154,7 +155,7 @@ class DeviceViewSet(ListedViewSet[Device]):
     @extend_schema(responses=ObservationSerializer(many=True), operation_id="devices_timeline")
     @action(detail=True)
     def timeline(self, _request: Request, **_: UUID) -> Response:
-        """What the device told whenever something changed, youngest first, a page at a time; the last two weeks."""
+        """What the device reported whenever something changed, newest first, a page at a time; the last two weeks."""
         return self.page_of(self.get_object().observations.all(), ObservationSerializer)
 
 
@@ -197,7 +198,7 @@ class EnrolmentTokenViewSet(ListedViewSet[EnrolmentToken]):
     searched = ("label",)
 
     def narrowed(self, rows: QuerySet[EnrolmentToken], asked: Asked) -> QuerySet[EnrolmentToken]:
-        """Those that still let devices in, or do not."""
+        """By whether devices can still join with them."""
         usable = Q(revoked_at=None, expires_at__gt=timezone.now(), uses__lt=F("uses_allowed"))
         return rows if "usable" not in asked else rows.filter(usable if asked["usable"] else ~usable)
 

@@ -9,7 +9,7 @@ from django.db.models.functions import Cast
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.spans import span
-from coterie.fleet.models import Device
+from coterie.fleet.models import LONGEST_PRESENCE, Device
 from coterie_wire.conditions import Reason
 
 PAUSED = Reason("fleet.paused", "an operator has paused this device")
@@ -82,7 +82,7 @@ def ready_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
 
 def is_present(now: datetime) -> Q:
     """What holds of a present device."""
-    return Q(state=Device.State.ENROLLED, present_until__isnull=False, present_until__gte=now)
+    return Q(state=Device.State.ENROLLED, present_until__range=(now, now + LONGEST_PRESENCE))
 
 
 def is_ready(now: datetime) -> Q:
@@ -118,5 +118,11 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
 
 
 def held_back(device: Device) -> tuple[Reason, ...]:
-    """What an operator has decided against the device's taking part in rounds."""
-    return (PAUSED,) * (device.paused_at is not None) + (PINNED,) * bool(device.pinned_version)
+    """What an operator, or the platform, has decided against the device's taking part in rounds."""
+    rests = (quarantined(device.quarantine) if device.quarantine else PAUSED,) * (device.paused_at is not None)
+    return rests + (PINNED,) * bool(device.pinned_version)
+
+
+def quarantined(why: str) -> Reason:
+    """The platform asks the device no more, until an operator releases it."""
+    return Reason("fleet.quarantined", f"this device is in quarantine until an operator releases it: {why}"[:400])

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 
 from coterie.audit.recording import audited
 from coterie.core.credentials import hash_secret, new_secret
@@ -16,12 +17,12 @@ from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
 from coterie.core.rows import Row, update_each
 from coterie.fleet.kinds import words_of
-from coterie.fleet.models import Device, EnrolmentToken
+from coterie.fleet.models import LONGEST_PRESENCE, Device, EnrolmentToken
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie_wire.messages import Capabilities, CheckIn
 
 MISSED_CHECK_INS = 2.5
-"""A device counts as present until it has let this many of its check-in intervals pass."""
+"""A device counts as present until it has missed this many check-ins in a row."""
 SAID_EACH_TIME = (
     "last_seen_at",
     "present_until",
@@ -79,7 +80,7 @@ class BadTag(CoterieError):
 
 
 class BadName(CoterieError):
-    """A name that would lead astray whoever reads it in a list or a log. Fields: name, character."""
+    """A name that could mislead whoever reads it in a list or a log. Fields: name, character."""
 
     code = "fleet.bad_name"
     kind = ErrorKind.INVALID
@@ -170,7 +171,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
 
 
 def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
-    """Let `device` know what it reports; nothing is written."""
+    """Set on `device` what it reports; nothing is saved."""
     before = story(device)
     device.last_seen_at = now
     device.conditions = msgspec.to_builtins(check_in.conditions)
@@ -187,22 +188,22 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
 
 
 def _with_known_kinds(device: Device, told: Capabilities) -> Capabilities:
-    """What is `told`, with the kinds that are known of the same agent: each start it tells them a check-in later."""
+    """What is `told`, with the kinds known of the same agent: after each start it reports them one check-in later."""
     if told.kinds or told.agent != device.capabilities.get("agent"):
         return told
     return msgspec.structs.replace(told, kinds=device.capabilities.get("kinds", {}))
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
-    """Let `device` know how soon it is told to check in again, and so how long it is present; nothing is written."""
+    """Set on `device` when it is expected to check in again, and so how long it is present; nothing is saved."""
     assert device.last_seen_at is not None, "it has taken in a report"
     device.check_in_s = check_in_s
-    device.present_until = device.last_seen_at + timedelta(seconds=MISSED_CHECK_INS * check_in_s)
+    device.present_until = device.last_seen_at + min(timedelta(seconds=MISSED_CHECK_INS * check_in_s), LONGEST_PRESENCE)
 
 
 @transaction.atomic
 def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
-    """Keep what devices have taken in; who has been revoked or has left meanwhile stays as it is."""
+    """Save what devices have reported; those that were revoked or have left meanwhile stay as they are."""
     _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
     _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
     told = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
@@ -219,15 +220,25 @@ def revoke_device(*, device: Device, now: datetime) -> None:
 
 @audited("fleet.pause_device", subject="device")
 def pause_device(*, device: Device, now: datetime) -> None:
-    """Let the device rest until it is resumed: no round asks it. Pausing twice changes nothing."""
+    """Pause the device until it is resumed: no round invites it. Pausing twice changes nothing."""
     Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, paused_at=None).update(paused_at=now)
     device.refresh_from_db()
     wake_device(str(device.pk))
 
 
+@audited("fleet.quarantine_device", subject="device")
+def quarantine_device(*, device: Device, why: str, now: datetime) -> None:
+    """Let no round ask the device until an operator resumes it; one that rests already only gets the reason."""
+    waiting = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, quarantine="")
+    waiting.update(quarantine=why, paused_at=Coalesce("paused_at", Value(now)))
+    device.refresh_from_db()
+    wake_device(str(device.pk))
+
+
 @audited("fleet.resume_device", subject="device")
-def resume_device(*, device: Device) -> None:
-    """Let rounds ask the device again."""
+def resume_device(*, device: Device, now: datetime) -> None:
+    """Let rounds invite the device again; one in quarantine is released, and what it did before no longer counts."""
+    Device.objects.filter(pk=device.pk).exclude(quarantine="").update(quarantine="", trusted_since=now)
     Device.objects.filter(pk=device.pk).update(paused_at=None)
     device.refresh_from_db()
     wake_device(str(device.pk))
@@ -242,7 +253,7 @@ def pin_device(*, device: Device, version: str) -> None:
 
 
 def leave_fleet(*, device: Device, now: datetime) -> None:
-    """The device's own farewell: its credential ends and its sockets close."""
+    """The device leaves by itself: its credential ends and its sockets close."""
     _end(device, Device.State.LEFT, now)
 
 

@@ -1,4 +1,4 @@
-"""How a device stands, in one word: the same in lists, totals, filters and on the device's own page."""
+"""A device's status, in one word: the same in lists, totals, filters and on the device's own page."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from django.db.models import Count, Q, QuerySet
 
-from coterie.fleet.models import Device
+from coterie.fleet.models import LONGEST_PRESENCE, Device
 
 
 class DeviceStatus(StrEnum):
@@ -19,21 +19,21 @@ class DeviceStatus(StrEnum):
     """It has joined and not checked in."""
     ABSENT = "absent"
     PAUSED = "paused"
-    """An operator asked it to rest."""
+    """An operator has paused it."""
     PINNED = "pinned"
-    """An operator keeps it on one version, so it takes no part in rounds."""
+    """An operator has pinned it to one version, so it takes no part in rounds."""
     WAITING = "waiting"
-    """It tells what stands against training."""
+    """It reports why it cannot train."""
     READY = "ready"
 
 
 def rules(now: datetime) -> Mapping[DeviceStatus, Q]:
-    """What holds of a device that stands so, if none of the earlier ones applies."""
+    """The conditions of a status, where none of the earlier ones applies."""
     return {
         DeviceStatus.REVOKED: Q(state=Device.State.REVOKED),
         DeviceStatus.LEFT: Q(state=Device.State.LEFT),
         DeviceStatus.NEVER_SEEN: Q(present_until=None),
-        DeviceStatus.ABSENT: Q(present_until__lt=now),
+        DeviceStatus.ABSENT: Q(present_until__lt=now) | Q(present_until__gt=now + LONGEST_PRESENCE),
         DeviceStatus.PAUSED: Q(paused_at__isnull=False),
         DeviceStatus.PINNED: Q(pinned_version__gt=""),
         DeviceStatus.WAITING: Q(blocked_by__gt=""),
@@ -42,7 +42,7 @@ def rules(now: datetime) -> Mapping[DeviceStatus, Q]:
 
 
 def with_status(devices: QuerySet[Device], status: DeviceStatus, *, now: datetime) -> QuerySet[Device]:
-    """Those of `devices` that stand so."""
+    """Those of `devices` that have the status."""
     for other, rule in rules(now).items():
         if other is status:
             return devices.filter(rule)
@@ -51,12 +51,12 @@ def with_status(devices: QuerySet[Device], status: DeviceStatus, *, now: datetim
 
 
 def status_of(device: Device, *, now: datetime) -> DeviceStatus:
-    """How one device stands; the same rules, in Python."""
+    """The status of one device; the same rules, in Python."""
     if device.state != Device.State.ENROLLED:
         return DeviceStatus(device.state)
     if device.present_until is None:
         return DeviceStatus.NEVER_SEEN
-    if device.present_until < now:
+    if not device.is_present(now):
         return DeviceStatus.ABSENT
     if device.paused_at is not None:
         return DeviceStatus.PAUSED
@@ -66,7 +66,7 @@ def status_of(device: Device, *, now: datetime) -> DeviceStatus:
 
 
 def totals_by_status(devices: QuerySet[Device], *, now: datetime) -> Mapping[tuple[DeviceStatus, str], int]:
-    """How many of `devices` stand how; those that wait are told apart by the code of their first reason."""
+    """How many of `devices` have each status; those that wait are counted by the code of their first reason."""
     earlier = Q()
     counted: dict[str, Count] = {}
     for status, rule in rules(now).items():

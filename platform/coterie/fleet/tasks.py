@@ -8,7 +8,7 @@ from coterie.fleet import counting, observing
 
 @shared_task(name="coterie.fleet.tasks.tidy")
 def tidy() -> None:
-    """Forget what devices told long ago; runs now and then."""
+    """Remove old observations; runs periodically."""
     observing.forget(now=timezone.now())
 
 

@@ -1,1 +1,1 @@
-"""Transport, once for all apps: device HTTP and socket, authentication, error rendering, and the page of the fleet."""
+"""Transport for all apps: device HTTP and socket, authentication, error rendering, and the page of the fleet."""

@@ -27,7 +27,7 @@ SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve
 
 
 def in_front_of(site: Application, proxies: Proxies | None = None) -> Application:
-    """The device API where it answers, and `site` everywhere else; whence a request comes, `proxies` may tell."""
+    """The device API at its addresses, and `site` at all others; `proxies` may tell where a request comes from."""
     trusted = Proxies() if proxies is None else proxies
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +45,7 @@ def in_front_of(site: Application, proxies: Proxies | None = None) -> Applicatio
 
 
 def _set_origin(scope: Scope, proxies: Proxies) -> None:
-    """Have everything behind see the client that a trusted proxy names."""
+    """Set the client's address to the one that a trusted proxy names."""
     client = scope.get("client")
     if client is None:
         return

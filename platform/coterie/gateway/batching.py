@@ -1,4 +1,4 @@
-"""Answers what many devices ask at the same time together: what comes while some are answered is answered next."""
+"""Answers messages of many devices in batches: those that arrive while a batch is answered form the next one."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 from coterie.gateway.threads import in_thread
 
 AT_ONCE = 64
-"""Most that are answered together: more would hold the database's lock for long and save little."""
+"""Largest batch: a larger one would hold the database's lock for longer and save little."""
 APART_S = 0.02
-"""Between the beginnings of two batches, so that a steady stream comes in batches; who comes alone does not wait."""
+"""Seconds between the starts of two batches at least, so that a steady stream forms batches; a lone one never waits."""
 
 
 class Asked(NamedTuple):
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
 
 
 Answer = Callable[[Sequence[Asked]], Sequence[bytes | Exception]]
-"""What each is told, or what is raised for it, in their order; of one credential there is one."""
+"""The reply to each, or the error raised for it, in their order; a credential occurs once."""
 
 
 class Batches:

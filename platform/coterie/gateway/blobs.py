@@ -1,15 +1,17 @@
-"""Downloads of graphs, parameters and portions: in parts, and never the same twice."""
+"""Downloads of graphs, parameters and portions, resumable by ranges."""
 
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 
+from django.utils import timezone
+
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.byte_range import ByteRange, parse_range
 from coterie.gateway.http import Request, Send, reply, start_reply
 from coterie.gateway.threads import blocking, in_thread
-from coterie.registry.content import BLOBS
 from coterie.registry.selectors import device_blob
+from coterie.registry.verifying import open_blob
 from coterie.transfer.portions import open_portion
 
 CHUNK_BYTES = 256 << 10
@@ -57,7 +59,7 @@ async def _send(open_content: Callable[[], _Opened], request: Request, send: Sen
 def _open_blob(sha256: str, credential: str) -> _Opened:
     device_of_credential(credential)
     blob = device_blob(sha256)
-    return _Opened(BLOBS.open(blob.sha256), blob.sha256, blob.size_bytes)
+    return _Opened(open_blob(blob.sha256, now=timezone.now()), blob.sha256, blob.size_bytes)
 
 
 def _open_portion(transfer: str, credential: str) -> _Opened:

@@ -35,7 +35,7 @@ class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc]  # cha
         self.memberships: defaultdict[str, set[str]] = defaultdict(set)
 
     async def new_channel(self, prefix: str = "specific.") -> str:
-        """A name whose messages the running loop will read."""
+        """Name a new channel whose messages the running loop reads."""
         name: str = await super().new_channel(prefix)
         self.inboxes[name] = Inbox(asyncio.get_running_loop(), asyncio.Queue(self.capacity))
         return name
@@ -49,7 +49,7 @@ class ThreadSafeChannelLayer(InMemoryChannelLayer):  # type: ignore[misc]  # cha
         self._post([channel], message)
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Let `channel` hear what is sent to `group`."""
+        """Add `channel` to `group`."""
         await super().group_add(group, channel)
         self.memberships[channel].add(group)
 

@@ -8,7 +8,7 @@ from django.middleware.gzip import GZipMiddleware
 class CompressedJson(GZipMiddleware):
     """JSON takes a tenth; files are compressed already, and their lengths stay known.
 
-    Secrets are guarded against guesses by length (BREACH) as Django does: a random number of bytes comes with each.
+    A random number of bytes is added to each, as Django does, so that lengths do not tell secrets (BREACH).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

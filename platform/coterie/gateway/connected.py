@@ -23,7 +23,7 @@ class Inbox:
         self._some.set()
 
     async def take(self) -> Collection[str]:
-        """Wait for hints, and take all that there are."""
+        """Wait for hints, then return all that are pending."""
         await self._some.wait()
         self._some.clear()
         kinds, self._kinds = self._kinds, set()
@@ -74,7 +74,7 @@ class ConnectedDevices:
         channel: str = await layer.new_channel()
         try:
             await layer.group_add(DEVICES, channel)
-        except Exception as error:  # noqa: BLE001 - told to whoever waits for it
+        except Exception as error:  # noqa: BLE001 - raised for those that wait for it
             self._subscription = None  # the next socket tries again
             begun.set_exception(error)
             return

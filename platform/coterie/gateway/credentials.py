@@ -1,4 +1,4 @@
-"""Which operator stands behind a request's headers: for what is decided before Django reads the request."""
+"""The operator that a request's headers authenticate, for decisions before Django reads the request."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,7 +28,7 @@ def operator_behind(headers: Mapping[str, str]) -> Actor:
 
 
 def cookies_of(header: str) -> SimpleCookie:
-    """The cookies of a request; those that are none are passed over."""
+    """The cookies of a request; malformed ones are skipped."""
     jar: SimpleCookie = SimpleCookie()
     with suppress(CookieError):
         jar.load(header)

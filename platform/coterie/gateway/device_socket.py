@@ -40,19 +40,19 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             stack.enter_context(GATE.socket(device_id, address))
             inbox = await connected_devices().join(device_id)
             stack.push_async_callback(connected_devices().leave, device_id, inbox)
-            # Only now would a revocation reach us, so one that came between is looked for here.
+            # Revocations reach this socket from now on; one that came just before is looked for here.
             await in_thread(lambda: device_of_credential(credential))
         except Exception as error:  # noqa: BLE001 - an outermost loop: every error is rendered, unforeseen ones logged
             await deny(scope, send, error)
             return
-        with suppress(OSError):  # the device goes while something is sent to it; it comes back and asks for its state
+        with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
             answering = _answer_frames(receive, send, credential, address)
             await first_of(answering, _pass_on_hints(inbox, send, credential))
 
 
 async def _answer_frames(receive: Receive, send: Send, credential: str, address: str) -> None:
-    """One after the other: a device that sends faster than it is answered is held back by its own connection."""
+    """One at a time: a device that sends faster than it is answered is slowed down by its own connection."""
     while True:
         event = await receive()
         if event["type"] == "websocket.disconnect":

@@ -20,7 +20,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON = "application/json"
 RETRY_AFTER_S = 5
-"""Where an error does not say itself how long it lasts."""
+"""Seconds, where the error does not say itself how long it lasts."""
 
 
 class UnknownAddress(CoterieError):
@@ -40,7 +40,7 @@ class CredentialMissing(CoterieError):
 
 
 class Disconnected(Exception):
-    """The other side has gone in the middle of its request; there is nobody to answer."""
+    """The client disconnected in the middle of its request; there is nobody to answer."""
 
 
 class Request:
@@ -139,7 +139,7 @@ def retry_after(problem: Problem) -> Mapping[str, str]:
 
 
 async def reply_with_problem(send: Send, error: Exception) -> None:
-    """Tell the other side what was wrong, and close the connection: the rest of a refused body is of no use."""
+    """Answer with the problem, and close the connection: the rest of a refused body is of no use."""
     problem = problem_of(error)
     headers = {"connection": "close"}
     if problem.status == HTTPStatus.UNAUTHORIZED:

@@ -1,4 +1,4 @@
-"""A database that does not answer: noticed once, then every request is told at once, until a probe is answered."""
+"""A database that does not answer: once noticed, every request is refused at once, until a probe is answered."""
 
 import threading
 import time
@@ -34,12 +34,12 @@ class DatabaseAway(CoterieError):
 
 
 def database_away() -> DatabaseAway:
-    """What a request is told while the database is away."""
+    """The error that requests get while the database is away."""
     return DatabaseAway(wait_s=5)
 
 
 def check_database() -> None:
-    """Raises DatabaseAway while it is known to be."""
+    """Raises DatabaseAway while it is known to be away."""
     if DATABASE in AWAY:
         raise database_away()
 
@@ -52,7 +52,7 @@ class Watch:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.suspicions = 0
-        """How often connections turned out to be broken: those from before the last time may be, too."""
+        """How often connections turned out to be broken: those opened before the last time may be broken, too."""
 
     def suspect(self) -> None:
         """A request failed at the database: find out whether the next one would."""
@@ -82,7 +82,7 @@ class Watch:
 
 
 def probe_database() -> None:
-    """One question on a connection of its own. Raises DatabaseError; forgets pooled connections after an outage."""
+    """One query on a connection of its own. Raises DatabaseError; forgets pooled connections after an outage."""
     used = connections[DEFAULT_DB_ALIAS]
     options = {name: value for name, value in used.settings_dict["OPTIONS"].items() if name != "pool"}
     if used.vendor == "postgresql":

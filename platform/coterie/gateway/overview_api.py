@@ -4,7 +4,7 @@ from datetime import datetime
 from importlib.metadata import version
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -118,9 +118,7 @@ def _overview(now: datetime) -> dict[str, object]:
         for (status, code), count in sorted(totals.items(), key=lambda item: -item[1])
     ]
     present = [line for line in lines if line["status"] not in ENDED]
-    rounds = Round.objects.select_related("federation", "merge").annotate(
-        devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
-    )
+    rounds = Round.objects.select_related("federation", "merge").annotate(devices=Count("assignments"))
     jobs = TrainingJob.objects.select_related("pair").filter(state__in=TrainingJob.ACTIVE)
     return {
         "at": now,

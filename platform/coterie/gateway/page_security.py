@@ -16,7 +16,7 @@ def console_policy(*, style_nonce: str) -> str:
 
 
 class ContentSecurityPolicy:
-    """Middleware that says so in each response that has no policy of its own."""
+    """Middleware that adds the policy to each response that has none of its own."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -29,7 +29,7 @@ class ContentSecurityPolicy:
 
 
 class SecureCookies:
-    """Middleware: what came over TLS gets no cookie that a browser would send without."""
+    """Middleware: marks the cookies of responses over TLS as Secure."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -24,7 +24,7 @@ from coterie.gateway.problems import CONTENT_TYPE, problem_of
 def healthz(_request: HttpRequest) -> JsonResponse:
     """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not.
 
-    `without` says what the platform does without meanwhile.
+    `without` names services that are away and that the platform works without.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -36,7 +36,7 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """What is answered where a page fails: that the database is away, or that the log says how."""
+    """The answer where a page fails: that the database is away, or that the log says why."""
     error = sys.exc_info()[1]
     if isinstance(error, UNANSWERED):
         told = problem_of(error)
@@ -62,7 +62,7 @@ def fleet(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def fleet_now(request: HttpRequest) -> HttpResponse:
-    """The part of the page that changes; ``401`` when nobody is signed in, so that a left page stops asking."""
+    """The part of the page that changes; ``401`` when nobody is signed in, so that an abandoned page stops asking."""
     if not request.user.is_authenticated:
         return HttpResponse(status=401)
     return render(request, "gateway/fleet_now.html", {"overview": overview(now=timezone.now())})

@@ -34,7 +34,7 @@ WIRE_STATUS: Mapping[str, HTTPStatus] = MappingProxyType({"wire.too_large": HTTP
 
 
 def problem_of(error: Exception) -> Problem:
-    """What the other side is told about `error`; one that we did not foresee is logged, and told as ``internal``."""
+    """The problem for `error`; an unforeseen one is logged, and shown as ``internal``."""
     if isinstance(error, CoterieError):
         return problem(error.code, STATUS[error.kind], str(error), error.fields)
     if isinstance(error, WireError):

@@ -36,7 +36,7 @@ class RelayedChannelLayer(ThreadSafeChannelLayer):
         self._heard: PubSub | None = None
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Let `channel` hear what any process sends to `group`."""
+        """Add `channel` to `group`, also for what other processes send."""
         new = group not in self.groups
         await super().group_add(group, channel)
         if self._follower is None or self._follower.done():

@@ -37,7 +37,7 @@ class NoSuchAddress(APIView):
     permission_classes: "list[type[BasePermission]]" = []
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:  # noqa: ARG002
-        """Raises Http404, whoever asks and whatever for."""
+        """Raises Http404, always."""
         raise Http404
 
 

@@ -15,14 +15,14 @@ Given: TypeAlias = Any
 
 
 class SharedCache(RedisCache):
-    """Counts go on within the process where Redis does not answer; `AWAY` says so."""
+    """Where Redis does not answer, counts are kept within the process, and `AWAY` is set."""
 
     def __init__(self, server: str, params: dict[str, Given]) -> None:
         super().__init__(server, params)
         self._own = LocMemCache("while-redis-is-away", {"OPTIONS": {"MAX_ENTRIES": 10_000}})
 
     def add(self, key: str, value: Given, *args: Given, **kwargs: Given) -> bool:
-        """Set what is not there yet; whether it was so."""
+        """Set a value that is not there yet; returns whether it was not."""
         return self._either(
             lambda: super(SharedCache, self).add(key, value, *args, **kwargs),
             lambda: self._own.add(key, value, *args, **kwargs),
@@ -48,7 +48,7 @@ class SharedCache(RedisCache):
         )
 
     def delete(self, key: str, version: int | None = None) -> bool:
-        """Forget a value; whether there was one."""
+        """Remove a value; returns whether there was one."""
         return self._either(
             lambda: super(SharedCache, self).delete(key, version), lambda: self._own.delete(key, version)
         )

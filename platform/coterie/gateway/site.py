@@ -1,4 +1,4 @@
-"""Django behind the door: it takes the body that the door has read, instead of reading it itself."""
+"""Django behind the front door, which has read the body already."""
 
 from typing import IO
 
@@ -10,7 +10,7 @@ from coterie.gateway.door.site_body import SiteBody
 
 
 class Site(ASGIHandler):
-    """Django's handler for requests whose bodies lie ready."""
+    """Django's handler for requests whose bodies have been read."""
 
     async def read_body(self, receive: Receive) -> IO[bytes]:
         """The body's file."""

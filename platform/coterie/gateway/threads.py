@@ -39,12 +39,12 @@ _kept = _Kept()
 
 
 def _with_kept_connection(work: Callable[[], T]) -> T:
-    if _kept.suspicions != WATCH.suspicions:  # another's connection was broken, so this one may be
+    if _kept.suspicions != WATCH.suspicions:  # the connection of another thread was broken, so this one may be, too
         _kept.suspicions = WATCH.suspicions
         connection.close()
     try:
         return work()
     finally:
-        # What the database said no to may be the last that was heard of it.
+        # An error of the database may mean that the connection is gone.
         if connection.errors_occurred:
             connection.close()

@@ -28,12 +28,12 @@ class UploadBusy(CoterieError):
     """Another request writes the same upload."""
 
     code = "gateway.upload_busy"
-    kind = ErrorKind.UNAVAILABLE  # it passes: the other one ends, or stalls and is ended
+    kind = ErrorKind.UNAVAILABLE  # temporary: the other request ends, or stalls and is ended
     sentence = "Another request is writing this upload; ask how far it came and go on from there."
 
 
 class UploadTooLong(CoterieError):
-    """The body goes on behind the announced size."""
+    """The body is longer than announced."""
 
     code = "gateway.upload_too_long"
     kind = ErrorKind.TOO_LARGE
@@ -54,7 +54,7 @@ class Purpose(NamedTuple):
     open: Callable[[Device, str, int, datetime], UploadTarget]
     """Where to write the bytes of an upload from an offset on."""
     complete: Callable[[Device, str, datetime], UploadState]
-    """Verify what has arrived, and take it."""
+    """Verify what has arrived, and accept it."""
 
 
 UPDATES = Purpose(updates.open_upload, updates.complete_upload)
@@ -73,7 +73,7 @@ async def receive_upload(purpose: Purpose, key: str, request: Request, send: Sen
     offset = _offset(request.header("upload-offset"))
     target = await in_thread(lambda: _open(purpose, credential, key, offset))
     with _sole_writer(target.path) as descriptor:
-        if os.fstat(descriptor).st_size != offset:  # another request wrote between: ask again, to be told so
+        if os.fstat(descriptor).st_size != offset:  # another request wrote in between: ask again for the right error
             target = await in_thread(lambda: _open(purpose, credential, key, offset))
         written = await _append(request, descriptor, target, offset)
     if written < target.size_bytes:

@@ -1,16 +1,17 @@
 """Removes the bytes of blobs not in use; the rows stay, so that a version without parameters has its figures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, ForeignObjectRel, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Mod
 
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights
+from coterie.registry.selectors import references
 
 GRACE = timedelta(days=1)
 """How long a new blob is kept without a row that refers to it, as that of a candidate during its evaluation."""
@@ -99,10 +100,3 @@ def _is_kept(retention: Retention) -> Q:
 def _milestones(every: int) -> QuerySet[ModelVersion]:
     rest = ModelVersion.objects.alias(rest=Mod(F("number"), every))
     return rest.filter(pk=OuterRef("pk"), rest=0)
-
-
-def references() -> Iterator[tuple[type[Model], str]]:
-    """Every column of any table that points to a blob: what is added later keeps its blobs without being named here."""
-    for relation in Blob._meta.get_fields(include_hidden=True):
-        if isinstance(relation, ForeignObjectRel):
-            yield relation.field.model, relation.field.name

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, storages
 
@@ -36,9 +37,17 @@ class ContentStore:
         self._put(blob, ContentFile(content))
         return blob
 
+    def replace(self, blob: BlobRef, file: BinaryIO) -> None:
+        """Keep what an open `file` holds, whose hash was checked, in place of bytes that are damaged or lost."""
+        self._storage.save(self._name(blob.sha256), File(file))
+
     def open(self, sha256: str) -> BinaryIO:
         """The bytes, for reading and seeking. Raises FileNotFoundError."""
         return cast(BinaryIO, self._storage.open(self._name(sha256), "rb"))
+
+    def place(self, sha256: str) -> str:
+        """Where the bytes lie below the state directory, where the storage is a directory there."""
+        return f"{Path(self._storage.path(self._name(sha256))).relative_to(settings.STATE)}"
 
     def local_path(self, sha256: str, directory: Path) -> Path:
         """Where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.

@@ -11,6 +11,17 @@ class UnknownBlob(CoterieError):
     sentence = "There is no blob {sha256} that a device may read."
 
 
+class BlobDamaged(CoterieError):
+    """Fields: sha256."""
+
+    code = "registry.blob_damaged"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = (
+        "Blob {sha256} is lost or no longer what was stored, and no copy of it was found; name a backup in "
+        "COTERIE_COPIES, or put the file back."
+    )
+
+
 class UnknownVersion(CoterieError):
     """Fields: version."""
 
@@ -41,6 +52,17 @@ class NotReady(CoterieError):
     code = "registry.pair_not_ready"
     kind = ErrorKind.CONFLICT
     sentence = "Pair {pair} is {state}; only a ready pair can be used."
+
+
+class NoUploadedWeights(CoterieError):
+    """Fields: pair, role."""
+
+    code = "registry.no_uploaded_weights"
+    kind = ErrorKind.CONFLICT
+    sentence = (
+        "The weights of the {role} model of {pair} were not kept when it was checked, by an earlier release; upload "
+        "the pair anew."
+    )
 
 
 class Immutable(CoterieError):

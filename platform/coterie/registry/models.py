@@ -23,6 +23,10 @@ class Blob(models.Model):
     """When the same bytes were last kept again; None: never since."""
     removed_at = models.DateTimeField(null=True, blank=True)
     """When the bytes were removed, since they were not in use; None: they are there."""
+    verified_at = models.DateTimeField(null=True, blank=True)
+    """When they were last compared with their hash by scrubbing; None: never yet."""
+    damaged_at = models.DateTimeField(null=True, blank=True)
+    """Since when they are known to be damaged or lost; None: they are not."""
 
     class Meta:
         ordering = ["-created_at"]
@@ -66,6 +70,10 @@ class ModelPair(models.Model):
     predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     initial_parameters = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The device model's, as it was submitted: distillation begins with them."""
+    initial_cloud_parameters = models.ForeignKey(
+        Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The cloud model's, as it was submitted; none where an earlier release checked the pair."""
     teacher_predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The cloud model's prediction graph, for devices that learn from it; none where it cannot be compiled."""
     teacher_parameters = models.JSONField(null=True, blank=True)
@@ -118,7 +126,11 @@ class Role(models.TextChoices):
 
 
 BASE = ""
-"""The lineage that serves every device without a group; a group's lineage has the group's name."""
+"""The pair's own lineage, which serves every device without a group; a group's lineage has the group's name.
+
+Lineages of a federation with versions of its own begin with its slug: ``trial/base``, ``trial/group-1``.
+"""
+MAX_LINEAGE = 150
 
 
 Metric: TypeAlias = float | Sequence[float | None]
@@ -132,16 +144,20 @@ class ModelVersion(models.Model):
         """What made it."""
 
         BOOTSTRAP = "bootstrap"
+        UPLOAD = "upload"
+        """The weights with which the pair was submitted."""
         DISTILLATION = "distillation"
         MERGE = "merge"
         SPLIT = "split"
         """A group's first: its parent is the base's."""
+        COPY = "copy"
+        """The parameters of its parent, in another lineage: a federation's first, or what the pair takes over."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pair = models.ForeignKey(ModelPair, on_delete=models.PROTECT, related_name="versions")
     role = models.CharField(max_length=10, choices=Role.choices)
-    lineage = models.CharField(max_length=40, blank=True, default=BASE)
-    """The group that it serves; blank: the base."""
+    lineage = models.CharField(max_length=MAX_LINEAGE, blank=True, default=BASE)
+    """The federation or group that it serves; blank: the pair's own."""
     number = models.PositiveIntegerField()
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
     origin = models.CharField(max_length=15, choices=Origin.choices)
@@ -158,7 +174,8 @@ class ModelVersion(models.Model):
             models.UniqueConstraint(fields=["pair", "role", "lineage", "number"], name="version_number_once"),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="version_role_known"),
             models.CheckConstraint(
-                condition=Q(origin__in=["bootstrap", "distillation", "merge", "split"]), name="version_origin_known"
+                condition=Q(origin__in=["bootstrap", "upload", "distillation", "merge", "split", "copy"]),
+                name="version_origin_known",
             ),
         ]
 
@@ -193,7 +210,7 @@ class Alias(models.Model):
 
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="aliases")
     role = models.CharField(max_length=10, choices=Role.choices)
-    lineage = models.CharField(max_length=40, blank=True, default=BASE)
+    lineage = models.CharField(max_length=MAX_LINEAGE, blank=True, default=BASE)
     name = models.CharField(max_length=20, choices=Name.choices)
     version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="aliases")
     moved_at = models.DateTimeField()

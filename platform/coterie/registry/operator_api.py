@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.db import transaction
 from django.http import FileResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -25,7 +26,7 @@ from coterie.core.listing import ListedViewSet
 from coterie.registry import services
 from coterie.registry.archive import archive
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
-from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, MAX_LINEAGE, Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import ancestry
 
 
@@ -164,9 +165,23 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
 
     role = serializers.ChoiceField(Role.choices, default=Role.DEVICE)
     lineage = serializers.CharField(
-        max_length=40, allow_blank=True, default=BASE, help_text="a group's name; blank: base"
+        max_length=MAX_LINEAGE,
+        allow_blank=True,
+        default=BASE,
+        help_text="a federation's or a group's; blank: the pair's",
     )
     version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
+
+
+class UploadedWeightsSerializer(serializers.Serializer[ModelVersion]):
+    """Of which models."""
+
+    models = serializers.ListField(
+        child=serializers.ChoiceField(Role.choices),
+        default=[str(role) for role in Role],
+        allow_empty=False,
+        help_text="whose weights; by default of both models",
+    )
 
 
 class PairFilter(serializers.Serializer[None]):
@@ -228,13 +243,25 @@ class PairViewSet(ListedViewSet[ModelPair]):
         )
         return Response(VersionSerializer(version).data)
 
+    @extend_schema(request=UploadedWeightsSerializer, responses=VersionSerializer(many=True), filters=False)
+    @action(detail=True, methods=["post"], url_path="uploaded-weights", pagination_class=None)
+    def uploaded_weights(self, request: Request, pk: UUID) -> Response:
+        """Use the weights with which the models were uploaded, as when they were trained before."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        wanted = UploadedWeightsSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        roles = sorted({Role(role) for role in wanted.validated_data["models"]})  # the cloud model first
+        with transaction.atomic():
+            versions = [services.use_uploaded_weights(pair=pair, role=role, now=timezone.now()) for role in roles]
+        return Response(VersionSerializer(versions, many=True).data)
+
 
 class VersionFilter(serializers.Serializer[None]):
     """Which versions to list."""
 
     pair = serializers.UUIDField(required=False)
     role = serializers.ChoiceField(Role.choices, required=False)
-    lineage = serializers.CharField(max_length=40, allow_blank=True, required=False)
+    lineage = serializers.CharField(max_length=MAX_LINEAGE, allow_blank=True, required=False)
     origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
@@ -258,8 +285,13 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
     def archive(self, _request: Request, pk: UUID) -> FileResponse:
         """The version as a ZIP file: parameters and server state; of a device model also graphs and manifest."""
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
-        name = "-".join(filter(None, (version.pair.slug, version.lineage, version.role, str(version.number)))) + ".zip"
-        return FileResponse(archive(version), as_attachment=True, filename=name)
+        name = (
+            "-".join(filter(None, (version.pair.slug, version.lineage, version.role, str(version.number)))).replace(
+                "/", "-"
+            )
+            + ".zip"
+        )
+        return FileResponse(archive(version, now=timezone.now()), as_attachment=True, filename=name)
 
 
 class TensorSpecSerializer(serializers.Serializer[None]):

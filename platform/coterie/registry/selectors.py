@@ -1,17 +1,17 @@
 """What the registry knows."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from uuid import UUID
 
 import msgspec
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, ForeignObjectRel, Model, OuterRef, Q
 from msgspec import UNSET
 
 from coterie.core.identity import signing_key
 from coterie.evaluation.datasets import choices
-from coterie.registry.errors import UnknownBlob
+from coterie.registry.errors import BlobDamaged, UnknownBlob
 from coterie.registry.models import (
     BASE,
     Alias,
@@ -81,6 +81,23 @@ def ancestry(version: ModelVersion) -> list[ModelVersion]:
     return lineage
 
 
+def latest_ancestors(version: ModelVersion, *, count: int) -> list[UUID]:
+    """`version` and those that it came of, youngest first, `count` at most."""
+    parents = dict(
+        ModelVersion.objects.filter(
+            pair=version.pair_id, role=version.role, lineage=version.lineage, number__lte=version.number
+        )
+        .order_by("-number")
+        .values_list("pk", "parent")
+    )
+    found: list[UUID] = []
+    oldest: UUID | None = version.pk
+    while oldest in parents and len(found) < count:
+        found.append(oldest)
+        oldest = parents[oldest]
+    return found
+
+
 def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
     """Versions of the pair's device model that were rolled back and are not in use again: the newest, newest first.
 
@@ -91,9 +108,10 @@ def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
 
 
 def device_blob(sha256: str) -> Blob:
-    """A blob that devices may read: a graph, a device model's parameters, or a teacher's; never programs or data sets.
+    """A blob that devices may read: a graph, a device model's parameters and what a merge remembers beside them, or a
+    teacher's; never programs or data sets.
 
-    Raises UnknownBlob, also for blobs that exist for others, or whose bytes were removed.
+    Raises UnknownBlob, also for blobs that exist for others, or whose bytes were removed, or BlobDamaged.
     """
     if SHA256.fullmatch(sha256) is None:  # PostgreSQL takes no zero bytes
         raise UnknownBlob(sha256=sha256)
@@ -104,20 +122,53 @@ def device_blob(sha256: str) -> Blob:
         | Q(teacher_predict=OuterRef("pk"))
     )
     weights = TeacherWeights.objects.filter(blob=OuterRef("pk"))
-    parameters = ModelVersion.objects.filter(parameters=OuterRef("pk"), role=Role.DEVICE)
+    of_version = Q(parameters=OuterRef("pk")) | Q(server_state=OuterRef("pk"))
+    parameters = ModelVersion.objects.filter(of_version, role=Role.DEVICE)
     blob = Blob.objects.filter(
         Exists(graphs) | Exists(parameters) | Exists(weights), pk=sha256, removed_at=None
     ).first()
     if blob is None:
         raise UnknownBlob(sha256=sha256)
+    if blob.damaged_at is not None:
+        raise BlobDamaged(sha256=sha256)
     return blob
 
 
+def uses_of(sha256: str) -> list[str]:
+    """What needs a blob: kinds and names of rows, in alphabetical order."""
+    return sorted(
+        {
+            f"{model._meta.verbose_name} {row}"
+            for model, column in references()
+            for row in model._default_manager.filter(**{column: sha256})
+        }
+    )
+
+
+def pairs_that_need(sha256: str) -> list[ModelPair]:
+    """Pairs that have it among their programs, graphs and versions, by name."""
+    needs = Q(versions__parameters=sha256) | Q(versions__server_state=sha256)
+    for model, column in references():
+        if model is ModelPair:
+            needs |= Q(**{column: sha256})
+    return list(ModelPair.objects.filter(needs).distinct().order_by("slug"))
+
+
+def references() -> Iterator[tuple[type[Model], str]]:
+    """Every column of any table that points to a blob: what is added later keeps its blobs without being named here."""
+    for relation in Blob._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ForeignObjectRel):
+            yield relation.field.model, relation.field.name
+
+
 @lru_cache(maxsize=256)
-def signed_manifest(version_id: UUID) -> SignedManifest:
-    """What a device downloads for a version of a device model, signed. Versions never change, so neither does this."""
+def signed_manifest(version_id: UUID, *, with_state: bool = False) -> SignedManifest:
+    """What a device downloads for a version of a device model, signed. Versions never change, so neither does this.
+
+    It names the server state beside the version too, `with_state` and where there is one.
+    """
     version = ModelVersion.objects.select_related(
-        "pair__train_step", "pair__predict", "pair__frozen", "parameters"
+        "pair__train_step", "pair__predict", "pair__frozen", "parameters", "server_state"
     ).get(pk=version_id, role=Role.DEVICE)
     pair = version.pair
     assert pair.train_step is not None and pair.predict is not None, "only a ready pair has versions"
@@ -132,6 +183,7 @@ def signed_manifest(version_id: UUID) -> SignedManifest:
         predict=pair.predict.reference(),
         frozen=None if pair.frozen is None else pair.frozen.reference(),
         parameters=version.parameters.reference(),
+        server_state=version.server_state.reference() if with_state and version.server_state is not None else UNSET,
     )
     return sign_manifest(manifest, signing_key())
 

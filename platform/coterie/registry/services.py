@@ -26,6 +26,7 @@ from coterie.registry.errors import (
     NameTaken,
     NothingToRollBackTo,
     NotReady,
+    NoUploadedWeights,
     UnknownVersion,
     UploadTooLarge,
     VersionRemoved,
@@ -45,6 +46,7 @@ from coterie.registry.models import (
 )
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
 from coterie.registry.selectors import ancestry, champion
+from coterie.registry.verifying import open_blob
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
@@ -121,6 +123,7 @@ def accept_pair(
     train_step: Blob,
     predict: Blob,
     initial_parameters: Blob,
+    initial_cloud_parameters: Blob | None = None,
     frozen: Blob | None = None,
     teacher_predict: Blob | None = None,
     teacher_parameters: Sequence[TensorSpec] = (),
@@ -134,6 +137,7 @@ def accept_pair(
         train_step=train_step,
         predict=predict,
         initial_parameters=initial_parameters,
+        initial_cloud_parameters=initial_cloud_parameters,
         teacher_predict=teacher_predict,
         teacher_parameters=None if teacher_predict is None else msgspec.to_builtins(teacher_parameters),
         frozen=frozen,
@@ -204,7 +208,7 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
     if TeacherWeights.objects.filter(version=version).exists():
         return
     wanted = {spec.name for spec in version.pair.teacher_specs()}
-    with BLOBS.open(version.parameters_id) as file:
+    with open_blob(version.parameters_id, now=now) as file:
         content = file.read()
     stored = decode_tensors(content, expected=tuple(read_header(content).specs.values()))
     weights = quantise_weights({name: stored[name].astype(np.float32, copy=False) for name in wanted})
@@ -233,14 +237,14 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
     aliases = Alias.objects.filter(
         pair=cast(ModelPair, arguments["pair"]), role=cast(Role, arguments["role"]), name=Alias.Name.CHAMPION
     )
-    to = cast(UUID | None, arguments["to"])
+    to = cast(UUID | None, arguments.get("to"))
     named = None if to is None else ModelVersion.objects.filter(pk=to).first()
     return aliases.filter(lineage=arguments.get("lineage", BASE) if named is None else named.lineage).first()
 
 
 @audited("registry.roll_back", subject=_champion_alias)
 def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, lineage: str = BASE) -> ModelVersion:
-    """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its parent there.
+    """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its last ancestor there.
 
     Devices drop personal models that were trained from versions between the two. Raises UnknownVersion,
     NothingToRollBackTo or VersionRemoved.
@@ -248,8 +252,9 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
         current = champion(pair.pk, role, lineage)
-        version = current.parent if current is not None else None
-        if version is None or version.lineage != lineage:
+        before = [] if current is None else ancestry(current)[1:]
+        version = next((former for former in before if former.lineage == lineage), None)
+        if version is None:
             raise NothingToRollBackTo(pair=pair.slug)
     else:
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()
@@ -260,8 +265,56 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
     move_champion(version=version, now=now)
     if left is not None and role == Role.DEVICE:
         for former in set(ancestry(left)) - set(ancestry(version)):
-            withdraw_version(version=former, now=now)
+            if former.lineage == version.lineage:  # another federation's stays in use there
+                withdraw_version(version=former, now=now)
     return version
+
+
+def copy_champion(*, pair_id: UUID, role: Role, source: str, target: str, now: datetime) -> ModelVersion | None:
+    """The champion of lineage `source` as the next version, in use, of lineage `target`; None where there is none.
+
+    Nothing happens where the target's champion has those parameters already. The server state is not copied. Raises
+    NotReady or VersionRemoved.
+    """
+    version, current = champion(pair_id, role, source), champion(pair_id, role, target)
+    if version is None or (current is not None and current.parameters_id == version.parameters_id):
+        return current
+    hold_version(version)
+    return publish_version(
+        pair_id=pair_id,
+        role=role,
+        lineage=target,
+        origin=ModelVersion.Origin.COPY,
+        parent=version,
+        parameters=version.parameters,
+        metrics=version.metrics,
+        now=now,
+    )
+
+
+@audited("registry.use_uploaded_weights", subject=_champion_alias)
+def use_uploaded_weights(*, pair: ModelPair, role: Role, now: datetime) -> ModelVersion:
+    """The weights with which a model was uploaded as its next version, in use; the one in use where it has them.
+
+    Raises NotReady or NoUploadedWeights.
+    """
+    if pair.state != ModelPair.State.READY:
+        raise NotReady(pair=pair.slug, state=pair.state)
+    parameters = pair.initial_cloud_parameters if role == Role.CLOUD else pair.initial_parameters
+    if parameters is None:
+        raise NoUploadedWeights(pair=pair.slug, role=role)
+    current = champion(pair.pk, role)
+    if current is not None and current.parameters_id == parameters.pk:
+        return current
+    return publish_version(
+        pair_id=pair.pk,
+        role=role,
+        origin=ModelVersion.Origin.UPLOAD,
+        parent=current,
+        parameters=parameters,
+        metrics={},
+        now=now,
+    )
 
 
 def hold_version(version: ModelVersion) -> None:
@@ -307,17 +360,19 @@ def _check_labels(labels: Sequence[str], task: Task) -> None:
 
 
 def _kept(put: Callable[[], BlobRef], now: datetime) -> Blob:
-    """Record the bytes that `put` keeps; they are put once more where they were removed meanwhile."""
+    """Record the bytes that `put` keeps; they are put once more where they were removed meanwhile, or are damaged."""
     reference = put()
     with transaction.atomic():
         Blob.objects.get_or_create(
             sha256=reference.sha256, defaults={"size_bytes": reference.size_bytes, "created_at": now}
         )
         blob = Blob.objects.select_for_update().get(pk=reference.sha256)
-        was_removed = blob.removed_at is not None
-        blob.kept_at, blob.removed_at = now, None
-        blob.save(update_fields=["kept_at", "removed_at"])
-    if was_removed:
+        was_removed, was_damaged = blob.removed_at is not None, blob.damaged_at is not None
+        blob.kept_at, blob.removed_at, blob.damaged_at = now, None, None
+        blob.save(update_fields=["kept_at", "removed_at", "damaged_at"])
+        if was_damaged:
+            BLOBS.delete(blob.pk)
+    if was_removed or was_damaged:
         put()
     return blob
 

@@ -5,10 +5,18 @@ import logging
 from celery import shared_task
 from django.conf import settings
 from django.core.files.storage import storages
+from django.utils import timezone
 
+from coterie.registry import verifying
 from coterie.registry.storage import DurableFileSystemStorage
 
 logger = logging.getLogger(__name__)
+
+
+@shared_task(name="coterie.registry.tasks.scrub")
+def scrub() -> None:
+    """Read the blobs that were read longest ago; runs all the time."""
+    verifying.scrub(now=timezone.now())
 
 
 @shared_task(name="coterie.registry.tasks.tidy")

@@ -10,7 +10,6 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import followed_federation, lineages_of
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices, with_tag
-from coterie.registry.models import BASE
 from coterie.rollouts.models import Rollout, Trial
 
 
@@ -48,4 +47,4 @@ def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
     following = {tags for tags, device in by_tags.items() if followed_federation(device) == federation}
     candidates = [device.pk for device in devices if tuple(device.tags) in following]
     lineages = lineages_of(federation, candidates, plan=federation.parsed_plan())
-    return [pk for pk in candidates if lineages.get(pk, BASE) == rollout.version.lineage]
+    return [pk for pk in candidates if lineages[pk] == rollout.version.lineage]

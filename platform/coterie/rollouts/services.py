@@ -8,6 +8,7 @@ from django.db import transaction
 from coterie.audit.recording import audited
 from coterie.federations.jobs import ADVANCE
 from coterie.federations.models import Federation
+from coterie.federations.selectors import federation_of_lineage
 from coterie.fleet.services import checked_tags
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
@@ -41,10 +42,10 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
         checked_tags([parsed.group_tag()])
     if version.role != Role.DEVICE:
         raise NotADeviceVersion(version=str(version.pk))
-    active = ("running", "paused")
-    federation = Federation.objects.select_for_update().filter(pair=version.pair_id, state__in=active).first()
+    federation = federation_of_lineage(version.pair, version.lineage)
     if federation is None:
         raise NoFederation(pair=version.pair.slug)
+    federation = Federation.objects.select_for_update().get(pk=federation.pk)
     if active_rollout(federation) is not None:
         raise RolloutUnderWay(federation=federation.slug)
     if champion(version.pair_id, Role.DEVICE, version.lineage) == version:

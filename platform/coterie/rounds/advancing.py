@@ -10,19 +10,22 @@ from coterie.rollouts.advancing import advance_rollout
 from coterie.rollouts.selectors import active_rollout
 from coterie.rounds import reasons
 from coterie.rounds.assigning import are_parts_lost, drop_absent
+from coterie.rounds.carrying import end_carried, take_waiting
 from coterie.rounds.clock import follow_clock
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
-from coterie.rounds.selectors import active_federation_ids, active_round, view_of, why_collecting
+from coterie.rounds.selectors import active_federation_ids, active_round, view_of, waiting_parts, why_collecting
 from coterie.rounds.transitions import explain
 
 
 def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     """Take the federation's roll-out and its active round as far as they go now; plan a round if there is none.
 
-    Either waits for the other to end. Looks before it holds anything: most of the time a round waits for devices, and
-    whoever writes would wait while its members are counted.
+    Either waits for the other to end; an asynchronous round opens all the same, and waits before it merges.
+
+    Looks before it holds anything: most of the time a round waits for devices, and whoever writes would wait while its
+    members are counted.
     """
     federation = Federation.objects.filter(pk=federation_id).first()
     round_ = None if federation is None else active_round(federation)
@@ -37,21 +40,24 @@ def _advance(federation_id: UUID, now: datetime) -> None:
     if federation is None:
         return
     round_ = active_round(federation, lock=True)
-    is_held = round_ is not None and round_.state != Round.State.PLANNED
-    rollout = advance_rollout(federation=federation, may_begin=not is_held, now=now)
+    rollout = advance_rollout(federation=federation, may_begin=round_ is None or _lets_begin(round_), now=now)
     round_ = round_ or plan_round(federation=federation, now=now)
     if round_ is None:
+        end_carried(federation=federation, now=now)
         return
     follow_clock(round_=round_, now=now)
     if round_.state == Round.State.PLANNED:
-        if rollout is None:
+        if rollout is None or federation.parsed_plan().pace.staleness_allowed() is not None:
             open_if_due(round_=round_, now=now)
         else:
             explain(round_, reasons.rolling_out(rollout.version.number, rollout.reason_sentence), now=now)
     elif round_.state == Round.State.OPEN:
         _collect(round_, now)
     if round_.state == Round.State.CLOSING:
-        conclude(round_=round_, now=now)
+        if rollout is None or not round_.carries_on:
+            conclude(round_=round_, now=now)
+        else:
+            explain(round_, reasons.rolling_out(rollout.version.number, rollout.reason_sentence), now=now)
     elif round_.state == Round.State.MERGING:
         follow_merge(round_=round_, now=now)
 
@@ -85,6 +91,8 @@ def _rests(round_: Round, now: datetime) -> bool:
     view = view_of(round_, now=now)
     if view.elapsed_s < 0 or round_.parsed_plan().pace.decide(view).ends:
         return False
+    if round_.carries_on and waiting_parts(round_).exists():
+        return False
     if wants_others(round_=round_, view=view, now=now) or are_parts_lost(round_=round_, now=now):
         return False
     if round_.at_work != view.live:
@@ -93,8 +101,18 @@ def _rests(round_: Round, now: datetime) -> bool:
     return True
 
 
+def _lets_begin(round_: Round) -> bool:
+    """Whether a roll-out may begin while the round is held: before it opens, and where it carries on until its merge.
+
+    Updates of a synchronous round would be differences from a version that is about to go.
+    """
+    return round_.state == Round.State.PLANNED or (round_.carries_on and round_.state != Round.State.MERGING)
+
+
 def _collect(round_: Round, now: datetime) -> None:
     drop_absent(round_=round_, now=now)
+    if round_.carries_on:
+        take_waiting(round_=round_)
     close_if_due(round_=round_, now=now)
     if round_.state == Round.State.OPEN:
         invite(round_=round_, now=now)

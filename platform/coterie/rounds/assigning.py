@@ -10,11 +10,12 @@ from django.db.models import Q, QuerySet
 
 from coterie.core.events import tell_consoles
 from coterie.core.rows import Row, update_each
-from coterie.fleet.models import Device
+from coterie.fleet.models import LONGEST_PRESENCE, Device
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.intervals import IS_ASKED_OFTEN
-from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.rounds.models import HAS_TIME, Assignment, Round, RoundEvent
+from coterie.rounds.selectors import live_parts
 from coterie.rounds.transitions import end_assignment, end_assignments, tell, tell_all
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
@@ -48,7 +49,8 @@ def record_progress(*, told: Sequence[Told], now: datetime) -> None:
     if not told:
         return
     said = {assignment.pk: progress for assignment, progress in told}
-    live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE, round__state=Round.State.OPEN)
+    live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE)
+    live = live.filter(HAS_TIME)
     with transaction.atomic():  # together, or the stage might be stored after the update that ended it
         held = list(
             live.select_for_update(of=("self",), skip_locked=connection.features.has_select_for_update_skip_locked)
@@ -73,12 +75,12 @@ def _progressed(part: Assignment, progress: Progress, now: datetime) -> Row:
 
 
 def revive(*, assignment: Assignment, now: datetime) -> None:
-    """Restore a dropped assignment of an open round, unless its device has been given another since."""
+    """Restore a dropped assignment that still has time, unless its device has been given another since."""
     try:
         with transaction.atomic():
-            back = Assignment.objects.filter(
-                pk=assignment.pk, state=Assignment.State.DROPPED, round__state=Round.State.OPEN
-            ).update(state=Assignment.State.OFFERED, reason_code="", reason_sentence="", changed_at=now)
+            back = Assignment.objects.filter(HAS_TIME, pk=assignment.pk, state=Assignment.State.DROPPED).update(
+                state=Assignment.State.OFFERED, reason_code="", reason_sentence="", changed_at=now
+            )
             if back:
                 tell(assignment.round_id, RoundEvent.Kind.BACK, now=now, device_id=assignment.device_id)
                 assignment.state = Assignment.State.OFFERED
@@ -95,22 +97,30 @@ def release_assignment(*, device: Device, assignment_id: str, reason: Reason, no
 
 def are_parts_lost(*, round_: Round, now: datetime) -> bool:
     """Whether `drop_absent` would give anything up."""
-    return _live(round_).filter(_is_silent(round_, now) | IS_GONE).exists()
+    lost = live_parts(round_).filter(_is_silent(round_, now) | IS_GONE).exists()
+    return lost or (round_.carries_on and _overdue(round_, now).exists())
 
 
 def drop_absent(*, round_: Round, now: datetime) -> None:
-    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet."""
-    silent = _live(round_).filter(_is_silent(round_, now))
+    """Give up the assignments of devices that are silent for longer than the pace allows, or have left the fleet.
+
+    Also those that were carried on until their time was up.
+    """
+    silent = live_parts(round_).filter(_is_silent(round_, now))
     end_assignments(silent, Assignment.State.DROPPED, reason=reasons.ABSENT, now=now)
-    end_assignments(_live(round_).filter(IS_GONE), Assignment.State.RELEASED, reason=reasons.GONE, now=now)
+    end_assignments(live_parts(round_).filter(IS_GONE), Assignment.State.RELEASED, reason=reasons.GONE, now=now)
+    if round_.carries_on:
+        end_assignments(_overdue(round_, now), Assignment.State.RELEASED, reason=reasons.OVERDUE, now=now)
 
 
 IS_GONE = ~Q(device__state=Device.State.ENROLLED)
 """The filter for assignments whose device was revoked or has left."""
 
 
-def _live(round_: Round) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(round=round_, state__in=Assignment.LIVE).order_by()
+def _overdue(round_: Round, now: datetime) -> QuerySet[Assignment]:
+    since = now - timedelta(seconds=round_.parsed_plan().pace.deadline_after_s())
+    carried = Assignment.objects.filter(round__federation=round_.federation_id, round__carries_on=True)
+    return carried.filter(state__in=Assignment.UNENDED, offered_at__lt=since).order_by()
 
 
 def _is_silent(round_: Round, now: datetime) -> Q:
@@ -119,5 +129,7 @@ def _is_silent(round_: Round, now: datetime) -> Q:
     In a large fleet a device is told to check in less often than a pace allows for: it is silent if it misses that.
     """
     since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
-    was_to_speak = IS_ASKED_OFTEN | Q(device__present_until__lt=now)
+    was_to_speak = IS_ASKED_OFTEN | (
+        Q(device__present_until__lt=now) | Q(device__present_until__gt=now + LONGEST_PRESENCE)
+    )
     return was_to_speak & Q(device__last_seen_at__lt=since, offered_at__lt=since)

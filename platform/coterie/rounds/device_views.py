@@ -87,7 +87,7 @@ class ResumeView(APIView):
     def post(self, _request: Request, pk: UUID) -> Response:
         """Let rounds ask it again."""
         device = get_object_or_404(Device, pk=pk)
-        fleet.resume_device(device=device)
+        fleet.resume_device(device=device, now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
 
@@ -112,14 +112,14 @@ class PinView(APIView):
         return Response(DeviceSerializer(device).data)
 
 
-Deed = Callable[[Device, list[str], datetime], None]
-DEEDS: Mapping[str, Deed] = {
+Action = Callable[[Device, list[str], datetime], None]
+ACTIONS: Mapping[str, Action] = {
     "add_tags": lambda device, tags, _now: fleet.change_device(device=device, tags=[*device.tags, *tags]),
     "remove_tags": lambda device, tags, _now: fleet.change_device(
         device=device, tags=[tag for tag in device.tags if tag not in tags]
     ),
     "pause": lambda device, _tags, now: steering.pause_device(device=device, now=now),
-    "resume": lambda device, _tags, _now: fleet.resume_device(device=device),
+    "resume": lambda device, _tags, now: fleet.resume_device(device=device, now=now),
     "revoke": lambda device, _tags, now: fleet.revoke_device(device=device, now=now),
 }
 
@@ -127,7 +127,7 @@ DEEDS: Mapping[str, Deed] = {
 class DeviceActionSerializer(serializers.Serializer[None]):
     """One action on many devices."""
 
-    action = serializers.ChoiceField(list(DEEDS))
+    action = serializers.ChoiceField(list(ACTIONS))
     devices = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=AT_ONCE)
     tags = serializers.ListField(
         child=serializers.CharField(max_length=50), default=list, help_text="of add_tags and remove_tags"
@@ -157,8 +157,8 @@ class DeviceActionsView(APIView):
         wanted = DeviceActionSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         devices = cast(list[Device], wanted.validated_data["devices"])
-        deed, tags, now = DEEDS[wanted.validated_data["action"]], wanted.validated_data["tags"], timezone.now()
+        action, tags, now = ACTIONS[wanted.validated_data["action"]], wanted.validated_data["tags"], timezone.now()
         with transaction.atomic():
             for device in devices:
-                deed(device, tags, now)
+                action(device, tags, now)
         return Response({"devices": len(devices)})

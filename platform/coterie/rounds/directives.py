@@ -1,6 +1,6 @@
 """What a device should do now: the answer to its check-in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -24,6 +24,7 @@ from coterie.rounds.opening import take_place
 from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
 from coterie.transfer.selectors import waiting_for
+from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import device_plan_json
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
@@ -124,7 +125,8 @@ def why_not_training(device: Device, *, now: datetime) -> tuple[Reason, ...]:
     if around.assignment is not None:
         return ()
     if around.under_way:
-        return tuple(_why_not_invited(device, federation, around, now) for federation in around.under_way)
+        invited = (_why_not_invited(device, federation, around, now) for federation in around.under_way)
+        return (*invited, *_why_untrained(device, around.under_way))
     return (reasons.NO_FEDERATION if around.followed is None else reasons.FINISHED,)
 
 
@@ -157,17 +159,26 @@ def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignmen
 
 def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
     round_ = assignment.round
-    assert round_.deadline_at is not None
     return AssignmentMessage(
         assignment=str(assignment.pk),
         federation=round_.federation.slug,
         round=round_.number,
         plan=msgspec.Raw(device_plan_json(round_.parsed_plan().device)),
-        manifest=signed_manifest(assignment.base_version_id),
+        manifest=signed_manifest(assignment.base_version_id, with_state=bool(round_.parsed_plan().merge.sends)),
         teacher=None if assignment.teacher_id is None else signed_teacher(assignment.teacher_id),
         seed=assignment.seed,
-        remaining_s=max(0.0, (round_.deadline_at - now).total_seconds()),
+        remaining_s=_remaining_s(assignment, now),
     )
+
+
+def _remaining_s(assignment: Assignment, now: datetime) -> float:
+    """What is left until the round closes; where it carries its assignments on, of the device's own time."""
+    round_ = assignment.round
+    assert round_.deadline_at is not None, "a round opens with a deadline"
+    if not round_.carries_on:
+        return max(0.0, (round_.deadline_at - now).total_seconds())
+    whole_s = round_.parsed_plan().pace.deadline_after_s()
+    return min(whole_s, max(0.0, whole_s - (now - assignment.offered_at).total_seconds()))
 
 
 def _news(device: Device, around: Surroundings) -> SignedManifest | None:
@@ -180,6 +191,16 @@ def _news(device: Device, around: Surroundings) -> SignedManifest | None:
 def _first_reason(device: Device) -> Reason | None:
     why = held_back(device) + device.reported_blockers()
     return why[0] if why else None
+
+
+def _why_untrained(device: Device, federations: Sequence[Federation]) -> Iterator[Reason]:
+    """Why the device trains nothing between rounds, where it is meant to and tells how many samples it has."""
+    for federation in federations:
+        if device.metadata and federation.parsed_plan().device.local_training_every_s is not None:
+            size = federation.pair.model_spec().batch_size
+            reason = waits_for_a_batch(device.reported_metadata().samples, size)
+            if reason is not None:
+                yield reason
 
 
 def _why_not_invited(device: Device, federation: Federation, around: Surroundings, now: datetime) -> Reason:

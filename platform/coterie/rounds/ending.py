@@ -6,9 +6,11 @@ from datetime import datetime
 from django.db import transaction
 
 from coterie.federations.models import Federation
+from coterie.federations.selectors import members
 from coterie.merging.asking import ask_for_merge
 from coterie.merging.models import Merge, Update
-from coterie.registry.models import ModelVersion
+from coterie.registry.models import ModelVersion, Role
+from coterie.registry.selectors import champion
 from coterie.rounds import reasons
 from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE
@@ -44,16 +46,18 @@ def close(*, round_: Round, now: datetime) -> None:
 
 
 def conclude(*, round_: Round, now: datetime) -> None:
-    """Release what is left of a closed round, and have it merged, or abandon it if too few updates came.
+    """Have a closed round merged, or abandon it if too few updates came; what is left of it is released or carried on.
 
     The caller holds the rows of federation and round.
     """
-    end_assignments(round_.assignments.all(), Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
-    _forget_uploads(round_)
+    if not round_.carries_on:
+        end_assignments(round_.assignments.all(), Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
+        _forget_uploads(round_)
     decision = round_.parsed_plan().pace.decide(view_of(round_, now=now))
     if decision.act == "merge":
         merge = _ask_for_merge(round_, now)
-        step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge)
+        base_version = merge.base_version
+        step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge, base_version=base_version)
     else:
         abandon(round_=round_, reason=decision.reason, now=now)
 
@@ -85,14 +89,19 @@ def abandon(*, round_: Round, reason: Reason, now: datetime) -> None:
 
 
 def _ask_for_merge(round_: Round, now: datetime) -> Merge:
-    assert round_.base_version is not None, "a round opens with a base"
+    base_version = round_.base_version
+    if round_.carries_on:  # updates have older bases all the same, so that the newest version is gone on from
+        base_version = champion(round_.federation.pair_id, Role.DEVICE, round_.federation.lineage())
+    assert base_version is not None, "a round opens with a base"
     return ask_for_merge(
         federation=round_.federation,
         number=round_.number,
         plan=round_.plan,
         seed=round_.seed,
-        base_version=round_.base_version,
-        updates=Update.objects.filter(assignment__round=round_),
+        base_version=base_version,
+        updates=Update.objects.filter(assignment__taken_by=round_, fault_code=""),
+        fleet=members(round_.federation).count(),
+        staleness_allowed=round_.parsed_plan().pace.staleness_allowed(),
         now=now,
     )
 

@@ -7,7 +7,7 @@ one compare-and-set on its row, so that any number of workers may try.
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from coterie.core.durable import Stateful
 from coterie.federations.models import Federation
@@ -20,7 +20,8 @@ from coterie_learning.plan import Plan, stored_plan
 class Round(Stateful):
     """One collection of updates that ends in a new model version, or is abandoned with a reason.
 
-    Its assignments are its cohort. A synchronous round has one merge, of all that its cohort delivered.
+    Its assignments are its cohort. A synchronous round merges what its cohort delivered; an asynchronous one what came
+    while it was open, from its own cohort and from earlier ones, whose assignments it carries on.
     """
 
     class State(models.TextChoices):
@@ -54,9 +55,10 @@ class Round(Stateful):
     seed = models.PositiveBigIntegerField()
     """Decides who is chosen, and seeds the devices."""
     base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What updates are differences from; those of groups, from their groups' versions."""
+    """What updates are differences from; those of groups, from their groups' versions. In asynchronous rounds the
+    champion when it opened, and from its merge on that merge's base."""
     merge = models.OneToOneField(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="round")
-    """Of what its cohort delivered."""
+    """Of the updates that it took."""
     places = models.PositiveIntegerField(default=0)
     """Devices that it wanted beyond those that were ready; those that check in take them one by one."""
     looked_at = models.DateTimeField(null=True, blank=True)
@@ -64,7 +66,9 @@ class Round(Stateful):
     at_work = models.PositiveIntegerField(default=0)
     """Live assignments, as of the latest sweep."""
     updates_in = models.PositiveIntegerField(default=0)
-    """Delivered assignments: counted up with each, so that nobody counts them all when another comes in."""
+    """Updates that it took: counted up with each, so that nobody counts them all when another comes in."""
+    carries_on = models.BooleanField(default=False)
+    """Whether its assignments go on after its end: their updates go into later rounds."""
     tidied_at = models.DateTimeField(null=True, blank=True)
     """When the files of its updates were removed."""
 
@@ -112,6 +116,19 @@ class Round(Stateful):
         """The version that it ended in."""
         return None if self.merge is None else self.merge.result_version
 
+    def all_parts(self) -> "list[Assignment]":
+        """Its cohort, and the assignments of earlier cohorts whose updates it took."""
+        own = list(self.assignments.all())
+        return own + [entry for entry in self.entries.all() if entry.round_id != self.pk]
+
+    def updates_by_age(self) -> list[dict[str, int]]:
+        """How many of the updates that went into its merge were how stale, and how many of them were left out."""
+        if self.merge is None:
+            return []
+        counted = self.merge.updates.order_by("staleness").values("staleness")
+        rows = counted.annotate(updates=Count("pk"), left_out=Count("pk", filter=~Q(fault_code="")))
+        return [{name: row[name] for name in ("staleness", "updates", "left_out")} for row in rows]
+
     @property
     def metrics(self) -> dict[str, float]:
         """Figures of its merge by name: updates, samples, accuracy before and after; empty before it has ended."""
@@ -129,7 +146,7 @@ class Assignment(Stateful):
         ACCEPTED = "accepted"
         """It works on it."""
         DELIVERED = "delivered"
-        """Its update counts."""
+        """Its update is in."""
         RELEASED = "released"
         """It gave it back, or the round went on without it."""
         DROPPED = "dropped"
@@ -138,6 +155,8 @@ class Assignment(Stateful):
         """Its update was wrong."""
 
     LIVE = ("offered", "accepted")
+    UNENDED = (*LIVE, "dropped")
+    """Those that may still deliver: a device that was dropped may come back."""
 
     class Stage(models.TextChoices):
         """What the device says that it does."""
@@ -157,6 +176,8 @@ class Assignment(Stateful):
     state = models.CharField(max_length=10, choices=State.choices, default=State.OFFERED)
     update = models.OneToOneField(Update, null=True, blank=True, on_delete=models.RESTRICT, related_name="assignment")
     """What it delivered; both have the same identity."""
+    taken_by = models.ForeignKey(Round, null=True, blank=True, on_delete=models.CASCADE, related_name="entries")
+    """The round that took its update: its own, or a later one. Of one that was delivered, none: it waits for one."""
     seed = models.PositiveBigIntegerField()
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True)
     steps_done = models.PositiveBigIntegerField(default=0)
@@ -177,6 +198,10 @@ class Assignment(Stateful):
             models.UniqueConstraint(
                 fields=["device"], condition=Q(state__in=["offered", "accepted"]), name="one_live_assignment_a_device"
             ),
+            # No device fills a buffer by itself.
+            models.UniqueConstraint(
+                fields=["taken_by", "device"], condition=Q(taken_by__isnull=False), name="one_update_a_device_and_round"
+            ),
             models.CheckConstraint(
                 condition=Q(state__in=["offered", "accepted", "delivered", "released", "dropped", "rejected"]),
                 name="assignment_state_known",
@@ -185,6 +210,14 @@ class Assignment(Stateful):
 
     def __str__(self) -> str:
         return f"{self.device} in {self.round}"
+
+    def has_time(self) -> bool:
+        """Whether its round, or a later one, takes its update."""
+        return self.round.state == Round.State.OPEN or self.round.carries_on
+
+
+HAS_TIME = Q(round__state="open") | Q(round__carries_on=True)
+"""The filter of `Assignment.has_time`."""
 
 
 class RoundEvent(models.Model):

@@ -12,18 +12,27 @@ from coterie.core.rows import insert_all
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lineages_of
 from coterie.fleet.models import Device
-from coterie.registry.models import BASE, ModelVersion, Role
+from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import make_teacher
 from coterie.rounds import reasons
+from coterie.rounds.carrying import carry_over
+from coterie.rounds.histories import history_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
-from coterie.rounds.selectors import eligible_devices, invitable_devices, view_of, why_collecting, why_too_few
+from coterie.rounds.selectors import (
+    are_carried,
+    eligible_devices,
+    invitable_devices,
+    view_of,
+    why_collecting,
+    why_too_few,
+)
 from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.pace import View
 from coterie_learning.plan import plan_document
 from coterie_learning.random import derive_seed
-from coterie_learning.selection import choose
+from coterie_learning.selection import Known
 from coterie_wire.conditions import Reason
 
 ASKED_AT_ONCE = 10_000
@@ -61,14 +70,16 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
         return federation.reason() or reasons.PAUSED
     if now < round_.opens_at:
         return reasons.pause((round_.opens_at - now).total_seconds())
-    if champion(federation.pair_id, Role.DEVICE) is None:
+    if champion(federation.pair_id, Role.DEVICE, federation.lineage()) is None:
         return reasons.NO_MODEL
     plan = federation.parsed_plan()
     if not plan.pace.holds_rounds():
         return reasons.HOLDS_NONE
-    if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD) is None:
+    if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD, federation.lineage()) is None:
         return reasons.NO_CLOUD_MODEL
     needed = plan.pace.devices_needed()
+    if plan.pace.staleness_allowed() is not None and are_carried(federation):
+        return None
     if eligible_devices(federation, plan, now=now).order_by()[:needed].count() >= needed:
         return None
     said = round_.reason()
@@ -98,12 +109,16 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
         reason=None,
         now=now,
         plan=plan_document(plan),
-        base_version=champion(federation.pair_id, Role.DEVICE),
+        base_version=champion(federation.pair_id, Role.DEVICE, federation.lineage()),
         opened_at=now,
         deadline_at=now + timedelta(seconds=plan.pace.deadline_after_s()),
+        carries_on=plan.pace.staleness_allowed() is not None,
     )
     if opened:
+        carry_over(round_=round_, now=now)
         invite(round_=round_, now=now)
+        if round_.updates_in:
+            ADVANCE.send(federation=str(federation.pk))
 
 
 def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
@@ -123,7 +138,7 @@ def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
 
 
 def invite(*, round_: Round, now: datetime) -> None:
-    """Ask as many ready devices as the pace wants in an open round, chosen by the round's seed, and wake them.
+    """Ask as many ready devices as the pace wants in an open round, chosen by the plan's selection, and wake them.
 
     Of very many only some at a time, so that the round's row is not locked for long. What is wanted beyond those that
     are ready are places, which devices take when they check in. The caller holds the round's row.
@@ -132,9 +147,15 @@ def invite(*, round_: Round, now: datetime) -> None:
     if not wants_others(round_=round_, view=view, now=now):
         return
     candidates = [str(pk) for pk in invitable_devices(round_, now=now).order_by().values_list("pk", flat=True)]
-    wanted = round_.parsed_plan().pace.decide(view).devices
+    plan = round_.parsed_plan()
+    wanted = plan.pace.decide(view).devices
     count = min(wanted, len(candidates))
-    chosen = choose(candidates, count=min(count, ASKED_AT_ONCE), seed=round_.seed)
+    chosen = plan.selection.choose(
+        history_of(round_, candidates) if plan.selection.reads_history else [Known(device) for device in candidates],
+        count=min(count, ASKED_AT_ONCE),
+        round_number=round_.number,
+        seed=round_.seed,
+    )
     asked = ask(round_=round_, devices=[UUID(device) for device in chosen], now=now)
     round_.places, round_.at_work = wanted - count, view.live + len(asked)
     round_.looked_at = now
@@ -182,26 +203,28 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
 
 
 class _Lineages:
-    """Which versions the devices of a round begin with: their groups', or the base's."""
+    """Which versions the devices of a round begin with: their groups', or the federation's."""
 
     def __init__(self, round_: Round, devices: Sequence[UUID], now: datetime) -> None:
         plan = round_.parsed_plan()
         assert round_.base_version is not None, "only an open round invites"
         self._of = lineages_of(round_.federation, devices, plan=plan)
         pair_id = round_.federation.pair_id
-        self._device: dict[str, ModelVersion] = {BASE: round_.base_version}
+        self._device: dict[str, ModelVersion] = {}
         self._cloud: dict[str, ModelVersion] = {}
-        for lineage in {BASE, *self._of.values()}:
+        for lineage in set(self._of.values()):
             version = champion(pair_id, Role.DEVICE, lineage)
-            if lineage and version is not None:
+            if version is not None:
                 self._device[lineage] = version
             teacher = champion(pair_id, Role.CLOUD, lineage) if plan.local.needs_teacher() else None
             if teacher is not None:
                 make_teacher(version=teacher, now=now)
                 self._cloud[lineage] = teacher
+        if not round_.carries_on:  # all begin with the round's base, and otherwise with the newest version
+            self._device[round_.federation.lineage()] = round_.base_version
 
     def base_version(self, device: UUID) -> ModelVersion:
-        return self._device[self._of.get(device, BASE)]
+        return self._device[self._of[device]]
 
     def teacher(self, device: UUID) -> ModelVersion | None:
-        return self._cloud.get(self._of.get(device, BASE))
+        return self._cloud.get(self._of[device])

@@ -33,8 +33,11 @@ class UpdateSerializer(serializers.ModelSerializer[Update]):
             "train_memory_bytes",
             "classes",
             "received_at",
+            "staleness",
             "cloud_accuracy",
             "kept",
+            "merge_weight",
+            "merge_distance",
             "fault_code",
             "fault_sentence",
         ]
@@ -63,6 +66,7 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
             "steps_total",
             "offered_at",
             "changed_at",
+            "taken_by",
             "delivered",
         ]
         read_only_fields = fields
@@ -75,7 +79,10 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     result_version = serializers.UUIDField(source="merge.result_version_id", read_only=True, allow_null=True)
     metrics = serializers.JSONField(read_only=True)
     devices = serializers.IntegerField(read_only=True, help_text="devices that were invited")
-    updates = serializers.IntegerField(read_only=True, help_text="updates that count")
+    updates = serializers.IntegerField(source="updates_in", read_only=True, help_text="updates that came in")
+    asynchronous = serializers.BooleanField(
+        source="carries_on", read_only=True, help_text="assignments go on after its end, and updates into later rounds"
+    )
 
     class Meta:
         model = Round
@@ -96,18 +103,28 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
             "result_version",
             "devices",
             "updates",
+            "asynchronous",
             "metrics",
         ]
         read_only_fields = fields
 
 
+class AgeSerializer(serializers.Serializer[None]):
+    """Updates of one staleness."""
+
+    staleness = serializers.IntegerField(help_text="by how many versions their base was older than the merge's")
+    updates = serializers.IntegerField()
+    left_out = serializers.IntegerField(help_text="of these, those that the merge left out")
+
+
 class RoundDetailSerializer(RoundSerializer):
     """A round with everybody's part in it."""
 
-    assignments = AssignmentSerializer(many=True, read_only=True)
+    assignments = AssignmentSerializer(source="all_parts", many=True, read_only=True)
+    updates_by_age = AgeSerializer(many=True, read_only=True, help_text="of merged updates, the freshest first")
 
     class Meta(RoundSerializer.Meta):
-        fields = [*RoundSerializer.Meta.fields, "plan", "assignments"]
+        fields = [*RoundSerializer.Meta.fields, "plan", "assignments", "updates_by_age"]
         read_only_fields = fields
 
 
@@ -135,12 +152,15 @@ class RoundViewSet(ListedViewSet[Round]):
 
     queryset = (
         Round.objects.select_related("federation", "merge")
-        .annotate(devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered")))
+        .annotate(devices=Count("assignments"))
         .order_by("-opens_at", "-number")  # grouping forgets the model's own order
     )
     serializer_class = RoundSerializer
     filters = RoundFilter
-    sorts = {name: name for name in ("number", "opens_at", "opened_at", "finished_at", "devices", "updates")}
+    sorts = {
+        **{name: name for name in ("number", "opens_at", "opened_at", "finished_at", "devices")},
+        "updates": "updates_in",
+    }
     searched = ("federation__slug", "reason_sentence")
 
     def narrowed(self, rows: QuerySet[Round], asked: Asked) -> QuerySet[Round]:
@@ -176,7 +196,16 @@ class RoundViewSet(ListedViewSet[Round]):
 
     def get_queryset(self) -> QuerySet[Round]:
         """A single round comes with everybody's part."""
-        parts = () if self.action == "list" else ("assignments__device", "assignments__update")
+        parts = (
+            ()
+            if self.action == "list"
+            else (
+                "assignments__device",
+                "assignments__update",
+                "entries__device",
+                "entries__update",
+            )
+        )
         return super().get_queryset().prefetch_related(*parts)
 
 

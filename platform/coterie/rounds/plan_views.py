@@ -22,8 +22,10 @@ from coterie.federations.selectors import members
 from coterie.federations.services import check_plan_fits
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices
+from coterie.registry.models import ModelPair
+from coterie.rounds.expected_traffic import expected_traffic
 from coterie.rounds.plan_preview import effects_of, notes_on
-from coterie_learning.plan import parse_plan
+from coterie_learning.plan import Plan, parse_plan
 from coterie_wire.errors import WireError
 
 
@@ -36,6 +38,22 @@ class PlanProblemSerializer(serializers.Serializer[None]):
     sentence = serializers.CharField()
 
 
+class ExpectedTrafficSerializer(serializers.Serializer[None]):
+    """What a plan makes devices send and fetch, in bytes."""
+
+    update_bytes = serializers.IntegerField(
+        help_text="that a device sends in a round, usually; exact where it lies between equal bounds"
+    )
+    least_update_bytes = serializers.IntegerField()
+    most_update_bytes = serializers.IntegerField()
+    version_bytes = serializers.IntegerField(help_text="that a device fetches before a round")
+    round_up_bytes = serializers.IntegerField(help_text="that a round's devices send, if all updates come")
+    round_down_bytes = serializers.IntegerField(help_text="that these devices fetch")
+    rounds_a_month = serializers.FloatField(help_text="if each lasts until its deadline; others come more often")
+    month_up_bytes = serializers.IntegerField(help_text="that the rounds of thirty days send")
+    month_down_bytes = serializers.IntegerField(help_text="that they fetch")
+
+
 class CheckedPlanSerializer(serializers.Serializer[None]):
     """Whether a plan can be given."""
 
@@ -43,6 +61,9 @@ class CheckedPlanSerializer(serializers.Serializer[None]):
     plan = serializers.DictField(allow_null=True, help_text="with every hyperparameter written out")
     notes = serializers.ListField(
         child=serializers.CharField(), help_text="what keeps rounds from being held, or far apart, as sentences"
+    )
+    traffic = ExpectedTrafficSerializer(
+        allow_null=True, help_text="null: the plan is refused or holds no rounds, or the model is not known"
     )
 
 
@@ -52,6 +73,7 @@ class TypedPlanSerializer(ChangedPlanSerializer):
     device_tag = serializers.CharField(
         max_length=50, allow_blank=True, default="", help_text="of the devices that it is for; blank: all"
     )
+    pair = serializers.UUIDField(allow_null=True, default=None, help_text="whose device model it is for")
 
 
 class PlanChangeSerializer(serializers.Serializer[None]):
@@ -81,7 +103,8 @@ class PlanCheckView(APIView):
         typed = TypedPlanSerializer(data=request.data)
         typed.is_valid(raise_exception=True)
         devices = enrolled_devices(tag=typed.validated_data["device_tag"])
-        return Response(_checked(typed.validated_data["plan"], devices))
+        pair = ModelPair.objects.filter(pk=typed.validated_data["pair"], state=ModelPair.State.READY).first()
+        return Response(_checked(typed.validated_data["plan"], devices, pair))
 
 
 class PlanPreviewView(APIView):
@@ -95,7 +118,7 @@ class PlanPreviewView(APIView):
         federation = get_object_or_404(Federation, pk=pk)
         raw = _plan(request)
         unfit = _unfit(federation, raw)
-        checked = _checked(raw, members(federation)) if unfit is None else _refused([unfit])
+        checked = _checked(raw, members(federation), federation.pair) if unfit is None else _refused([unfit])
         changes = [] if checked["problems"] else changes_between(complete(federation.plan), complete(raw))
         effects = [] if checked["problems"] else effects_of(federation, changes, raw, now=timezone.now())
         return Response({**checked, "changes": [asdict(change) for change in changes], "effects": effects})
@@ -120,12 +143,26 @@ def _unfit(federation: Federation, raw: dict[str, object]) -> dict[str, str] | N
     return None
 
 
-def _checked(raw: dict[str, object], devices: QuerySet[Device]) -> dict[str, object]:
+def _checked(raw: dict[str, object], devices: QuerySet[Device], pair: ModelPair | None) -> dict[str, object]:
     problems = [asdict(problem) for problem in problems_of(raw)]
     if problems:
         return _refused(problems)
-    return {"problems": [], "plan": complete(raw), "notes": notes_on(parse_plan(raw), members=devices.count())}
+    plan = parse_plan(raw)
+    return {
+        "problems": [],
+        "plan": complete(raw),
+        "notes": notes_on(plan, members=devices.count()),
+        "traffic": None if pair is None else _traffic(plan, pair),
+    }
+
+
+def _traffic(plan: Plan, pair: ModelPair) -> dict[str, object] | None:
+    try:
+        found = expected_traffic(plan, pair.model_spec())
+    except WireError:  # the plan does not fit the model, which is said where the federation is created
+        return None
+    return None if found is None else asdict(found)
 
 
 def _refused(problems: list[dict[str, str]]) -> dict[str, object]:
-    return {"problems": problems, "plan": None, "notes": []}
+    return {"problems": problems, "plan": None, "notes": [], "traffic": None}

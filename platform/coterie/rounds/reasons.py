@@ -20,6 +20,8 @@ BETWEEN = Reason("rounds.between", "the next round is being planned")
 CLOSED = Reason("rounds.round_closed", "the round closed before the update had arrived")
 ABSENT = Reason("rounds.device_absent", "the device fell silent")
 GONE = Reason("rounds.device_gone", "the device was revoked or has left the fleet")
+OVERDUE = Reason("rounds.assignment_overdue", "the update did not come in the time that the plan gives a device")
+PLAN_CHANGED = Reason("rounds.plan_changed", "the plan was changed, and updates made under the old one fit no more")
 HELD_BACK = Reason("rounds.held_back", "an operator paused or pinned the device while the round was held")
 
 
@@ -44,6 +46,14 @@ def collecting(*, wanted: int, delivered: int, stages: Mapping[str, int]) -> Rea
 def rolling_out(number: int, sentence: str) -> Reason:
     """The next round begins with whatever version the roll-out leaves in use."""
     return Reason(ROLLING_OUT, f"waits until the roll-out of version {number} has ended: {sentence}"[:MAX_CHARACTERS])
+
+
+def too_stale(allowed: int) -> Reason:
+    """The version that a device works on is too old, so that its update would not count."""
+    return Reason(
+        "rounds.too_stale",
+        f"the version that the device works on is more than {allowed} versions old, or was rolled back",
+    )
 
 
 def lacks_kinds(lacked: Sequence[NeededKind]) -> Reason:

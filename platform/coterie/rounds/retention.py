@@ -27,11 +27,13 @@ def versions_in_use() -> set[UUID]:
     A round's versions are needed as long as its updates are kept, since they may be merged again.
     """
     rounds = Round.objects.filter(Q(state__in=Round.ACTIVE) | Q(tidied_at=None))
+    carried = Assignment.objects.filter(state__in=Assignment.UNENDED, round__carries_on=True)
     rollouts = Rollout.objects.filter(state__in=Rollout.ACTIVE)
     found = {
         *rounds.values_list("base_version", flat=True),
         *Assignment.objects.filter(round__in=rounds).values_list("base_version", flat=True),
         *Assignment.objects.filter(round__in=rounds).values_list("teacher", flat=True),
+        *carried.values_list("base_version", flat=True),
         *Merge.objects.filter(state=Merge.State.RUNNING).values_list("base_version", flat=True),
         *Update.objects.filter(merge__state=Merge.State.RUNNING).values_list("base_version", flat=True),
         *rollouts.values_list("version", flat=True),

@@ -38,16 +38,43 @@ def eligible_devices(federation: Federation, plan: Plan, *, now: datetime) -> Qu
 
 
 def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
-    """Eligible devices that have had no part in this round."""
-    part = Assignment.objects.filter(device=OuterRef("pk"), round=round_)
+    """Eligible devices that have had no part in this round, and of which no update waits for its merge."""
+    of_round = Q(round=round_)
+    if round_.carries_on:
+        of_round |= Q(taken_by=round_) | _waits(round_)
+    part = Assignment.objects.filter(of_round, device=OuterRef("pk"))
     return eligible_devices(round_.federation, round_.parsed_plan(), now=now).filter(~Exists(part))
+
+
+def live_parts(round_: Round) -> QuerySet[Assignment]:
+    """Assignments that may still deliver to a round: its own, and those that it carries on."""
+    live = Assignment.objects.filter(state__in=Assignment.LIVE).order_by()
+    if not round_.carries_on:
+        return live.filter(round=round_)
+    return live.filter(round__federation=round_.federation_id, round__carries_on=True)
+
+
+def are_carried(federation: Federation) -> bool:
+    """Whether rounds that have ended left assignments that may still deliver, or updates that wait."""
+    left = Q(state__in=Assignment.LIVE) | Q(state=Assignment.State.DELIVERED, taken_by=None)
+    return Assignment.objects.filter(left, round__federation=federation, round__carries_on=True).exists()
+
+
+def waiting_parts(round_: Round) -> QuerySet[Assignment]:
+    """Assignments that delivered while no round took updates, oldest update first."""
+    return Assignment.objects.filter(_waits(round_)).order_by("update__received_at", "pk")
+
+
+def _waits(round_: Round) -> Q:
+    state = Assignment.State.DELIVERED
+    return Q(state=state, taken_by=None, round__federation=round_.federation_id, round__carries_on=True)
 
 
 def view_of(round_: Round, *, now: datetime) -> View:
     """A round that has opened, as its pace sees it."""
     assert round_.opened_at is not None
     return View(
-        live=Assignment.objects.filter(round=round_, state__in=Assignment.LIVE).order_by().count(),
+        live=live_parts(round_).count(),
         delivered=round_.updates_in,
         elapsed_s=(now - round_.opened_at).total_seconds(),
         is_open=round_.state == Round.State.OPEN,
@@ -76,9 +103,9 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
 
 def why_collecting(round_: Round) -> Reason:
     """What an open round waits for."""
-    live = Assignment.objects.filter(round=round_, state__in=Assignment.LIVE)
     stages = {
-        stage or "invited": count for stage, count in live.order_by().values_list("stage").annotate(count=Count("id"))
+        stage or "invited": count
+        for stage, count in live_parts(round_).values_list("stage").annotate(count=Count("id"))
     }
     return reasons.collecting(
         wanted=round_.parsed_plan().pace.updates_wanted(),
@@ -91,5 +118,10 @@ def active_federation_ids() -> list[UUID]:
     """Federations in which something may be due."""
     active = Round.objects.filter(federation=OuterRef("pk"), state__in=Round.ACTIVE)
     rolling = active_rollouts().filter(federation=OuterRef("pk"))
-    due = Federation.objects.filter(Q(state=Federation.State.RUNNING) | Exists(active) | Exists(rolling))
+    carried = Assignment.objects.filter(
+        round__federation=OuterRef("pk"), state__in=Assignment.UNENDED, round__carries_on=True
+    )
+    due = Federation.objects.filter(
+        Q(state=Federation.State.RUNNING) | Exists(active) | Exists(rolling) | Exists(carried)
+    )
     return list(due.values_list("pk", flat=True))

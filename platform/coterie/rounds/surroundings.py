@@ -11,7 +11,7 @@ from django.db.models import Q
 from coterie.federations.models import Federation
 from coterie.federations.selectors import federations_by_device, lineages_of
 from coterie.fleet.models import Device
-from coterie.registry.models import BASE, Role
+from coterie.registry.models import Role
 from coterie.registry.selectors import champions
 from coterie.rollouts.models import Trial
 from coterie.rollouts.selectors import trials_of
@@ -28,7 +28,7 @@ class Surroundings:
     rounds: Mapping[UUID, Round]
     """Rounds that are planned or under way, by federation."""
     parts: Mapping[int, Assignment]
-    """The device's part in each of those that it had one in, whatever became of it."""
+    """The device's part in each of those that asked it or took its update, whatever became of it."""
     assignment: Assignment | None
     """The one that it should work on now, with its round and that one's federation."""
     trial: Trial | None
@@ -61,12 +61,12 @@ def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID
     for device in devices:
         federation = followed.get(device.pk)
         trial = None if federation is None else trials.get((device.pk, federation.pk))
-        champion = None if federation is None else in_use.get((federation.pair_id, lineages.get(device.pk, BASE)))
+        champion = None if federation is None else in_use.get((federation.pair_id, lineages[device.pk]))
         own = parts[device.pk]
         found[device.pk] = Surroundings(
             federations=federations[device.pk],
             rounds=rounds,
-            parts={part.round_id: part for part in own},
+            parts=_by_round(own, rounds),
             assignment=next((part for part in own if _is_to_be_done(part)), None),
             trial=trial,
             wanted=_wanted(device, trial, champion),
@@ -94,8 +94,9 @@ def _parts(
 ) -> Mapping[UUID, Sequence[Assignment]]:
     """The devices' parts in `rounds`, and those that they should work on in others."""
     by_key = {round_.pk: round_ for round_ in rounds.values()}
-    unfinished = Q(state__in=(*Assignment.LIVE, Assignment.State.DROPPED))
-    parts = list(Assignment.objects.filter(Q(round__in=by_key) | unfinished, device__in=devices).order_by())
+    unfinished = Q(state__in=Assignment.UNENDED) | Q(state=Assignment.State.DELIVERED, taken_by=None)
+    concern = Q(round__in=by_key) | Q(taken_by__in=by_key) | unfinished
+    parts = list(Assignment.objects.filter(concern, device__in=devices).order_by())
     # Of a federation that the device has left meanwhile: it finishes the assignment that it has begun.
     elsewhere = {part.round_id for part in parts} - by_key.keys()
     if elsewhere:
@@ -103,14 +104,27 @@ def _parts(
     found: defaultdict[UUID, list[Assignment]] = defaultdict(list)
     for part in parts:
         part.round = by_key[part.round_id]
-        if part.state == Assignment.State.DROPPED and part.round.state == Round.State.OPEN:
+        if part.state == Assignment.State.DROPPED and part.has_time():
             revive(assignment=part, now=now)
         found[part.device_id].append(part)
     return found
 
 
+def _by_round(own: Sequence[Assignment], rounds: Mapping[UUID, Round]) -> Mapping[int, Assignment]:
+    """By the round that asked for the part, and by the one that took its update, or is to take it."""
+    found: dict[int, Assignment] = {}
+    for part in own:
+        found[part.round_id] = part
+        taken_by = part.taken_by_id
+        if taken_by is None and part.state == Assignment.State.DELIVERED and part.round.federation_id in rounds:
+            taken_by = rounds[part.round.federation_id].pk
+        if taken_by is not None:
+            found[taken_by] = part
+    return found
+
+
 def _is_to_be_done(part: Assignment) -> bool:
-    return part.state in Assignment.LIVE and part.round.state == Round.State.OPEN
+    return part.state in Assignment.LIVE and part.has_time()
 
 
 def _lineages(followed: Mapping[UUID, Federation], all_followed: Mapping[UUID, Federation]) -> Mapping[UUID, str]:

@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
+from coterie.core.file_removal import removal
 from coterie.rounds import advancing, retention, tidying
 
 
@@ -16,9 +17,11 @@ def sweep() -> None:
 
 @shared_task(name="coterie.rounds.tasks.tidy")
 def tidy() -> None:
-    """Remove what nobody needs; runs now and then."""
-    tidying.tidy(now=timezone.now())
-    retention.collect_blobs(now=timezone.now())
+    """Remove what nobody needs; runs now and then, but not beside a backup."""
+    with removal() as allowed:
+        if allowed:
+            tidying.tidy(now=timezone.now())
+            retention.collect_blobs(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.advance_federation")

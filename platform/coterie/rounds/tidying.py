@@ -2,9 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef, Q
+
 from coterie.merging.files import updates_of
 from coterie.rounds.files import UPLOADS
-from coterie.rounds.models import Round, RoundEvent, Upload
+from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 
 RETENTION = timedelta(days=7)
 """How long after a round's end its updates are kept, so that they can be merged again."""
@@ -16,8 +18,11 @@ EVENTS_AT_ONCE = 5_000
 
 def tidy(*, now: datetime) -> None:
     """Remove what is older than the retention; what is broken off half-way is finished the next time."""
-    ended = Round.objects.filter(finished_at__lt=now - RETENTION, tidied_at=None)[:ROUNDS_AT_ONCE]
-    for round_ in ended:
+    # Of an asynchronous round, later ones may have taken updates.
+    waits = Q(taken_by=None) | Q(taken_by__finished_at=None) | Q(taken_by__finished_at__gte=now - RETENTION)
+    needed = Assignment.objects.filter(waits, round=OuterRef("pk"), state=Assignment.State.DELIVERED)
+    ended = Round.objects.filter(~Exists(needed), finished_at__lt=now - RETENTION, tidied_at=None)
+    for round_ in ended[:ROUNDS_AT_ONCE]:
         updates_of(round_.pk).clear()
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
@@ -29,6 +34,7 @@ def _forget_lost_uploads() -> None:
     """What was offered or sent in the moment in which its round closed, or its assignment ended, or a worker died."""
     # Files first: one that comes while we look belongs to an upload that we still see.
     sent = UPLOADS.keys()
-    Upload.objects.exclude(assignment__round__state=Round.State.OPEN).delete()
+    carried = Q(assignment__round__carries_on=True, assignment__state__in=Assignment.UNENDED)
+    Upload.objects.exclude(Q(assignment__round__state=Round.State.OPEN) | carried).delete()
     for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
         UPLOADS.discard(assignment_id)

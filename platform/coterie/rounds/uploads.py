@@ -11,6 +11,7 @@ from coterie.fleet.models import Device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Update, UpdateFacts
 from coterie.rounds.assigning import own_assignment, revive
+from coterie.rounds.carrying import taking_round
 from coterie.rounds.ending import close_if_full
 from coterie.rounds.errors import (
     AlreadyDelivered,
@@ -20,7 +21,9 @@ from coterie.rounds.errors import (
     UpdateTooLarge,
 )
 from coterie.rounds.files import UPLOADS
+from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
+from coterie.rounds.selectors import active_round
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
 from coterie_learning.update_files import Contents
@@ -30,7 +33,6 @@ from coterie_wire.errors import WireError
 from coterie_wire.messages import OfferUpdate, UploadState
 from coterie_wire.tensor_files import OpenFile
 
-TAKES_UPDATES = (*Assignment.LIVE, Assignment.State.DROPPED)
 TENSOR_OVERHEAD_BYTES = 512
 """At most, for a tensor's name, shape and scales in an encoded update."""
 FIXED_OVERHEAD_BYTES = 4096
@@ -131,23 +133,40 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
         received_at=now,
         **facts,
     )
+    taken_by = taking_round(assignment)
     Assignment.objects.filter(pk=assignment.pk).update(
-        state=Assignment.State.DELIVERED, update=update, reason_code="", reason_sentence="", changed_at=now
+        state=Assignment.State.DELIVERED,
+        update=update,
+        taken_by=taken_by,
+        reason_code="",
+        reason_sentence="",
+        changed_at=now,
     )
-    round_ = assignment.round
-    round_.updates_in += 1  # its row is locked
-    round_.save(update_fields=["updates_in"])
-    tell(assignment.round_id, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
+    teller = assignment.round if taken_by is None else taken_by
+    tell(teller.pk, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
     upload.delete()
     transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
-    close_if_full(round_=round_, now=now)
+    if taken_by is not None:
+        taken_by.updates_in += 1  # its row is locked
+        taken_by.save(update_fields=["updates_in"])
+        close_if_full(round_=taken_by, now=now)
+        if taken_by.carries_on:  # another device may begin
+            ADVANCE.send(federation=str(taken_by.federation_id))
     return UploadState(offset=upload.size_bytes, accepted=True)
 
 
 def _held(assignment: Assignment) -> Assignment:
-    """The assignment as it is now, with its round's row locked: no round is closed and no update counted meanwhile."""
-    Round.objects.select_for_update().get(pk=assignment.round_id)
-    return Assignment.objects.select_related("round").get(pk=assignment.pk)
+    """The assignment as it is now, with the row locked of the round that takes its update.
+
+    No round is closed, no assignment carried over and no update counted meanwhile.
+    """
+    assignments = Assignment.objects.select_related("round__federation")
+    if assignment.round.carries_on:
+        active_round(assignment.round.federation, lock=True)
+        assignments = assignments.select_for_update(of=("self",))  # there may be no round now
+    else:
+        Round.objects.select_for_update().get(pk=assignment.round_id)
+    return assignments.get(pk=assignment.pk)
 
 
 def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
@@ -175,10 +194,10 @@ def _counted(assignment: Assignment, sha256: str | None = None) -> UploadState:
 
 
 def _check_takes_updates(assignment: Assignment) -> None:
-    if assignment.state not in TAKES_UPDATES:
+    if assignment.state not in Assignment.UNENDED:
         state = assignment.reason_sentence or assignment.state
         raise AssignmentClosed(assignment=str(assignment.pk), state=state)
-    if assignment.round.state != Round.State.OPEN:
+    if not assignment.has_time():
         raise AssignmentClosed(assignment=str(assignment.pk), state=f"its round is {assignment.round.state}")
 
 

@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from coterie.rounds.device_views import DeparturesView, DeviceActionsView, PauseView, PinView, ResumeView, WhyView
 from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
+from coterie.rounds.participation_views import ParticipationView
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
 from coterie.rounds.version_views import ComparisonView
 
@@ -15,6 +16,7 @@ urlpatterns = [
     *router.urls,
     path("plan-check/", PlanCheckView.as_view(), name="plan-check"),
     path("federations/<uuid:pk>/plan-preview/", PlanPreviewView.as_view(), name="plan-preview"),
+    path("federations/<uuid:pk>/participation/", ParticipationView.as_view(), name="participation"),
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),
     path("devices/<uuid:pk>/why/", WhyView.as_view(), name="device-why"),

@@ -2,25 +2,45 @@
 
 from coterie.offline.check import Checked
 from coterie.sdk.checking import check
-from coterie.sdk.errors import JobFailed, Refused, Rejected, SdkError, Unreachable
+from coterie.sdk.errors import (
+    InvalidPlan,
+    JobFailed,
+    NoVersion,
+    OtherModule,
+    Refused,
+    Rejected,
+    SdkError,
+    Unreachable,
+)
 from coterie.sdk.federation import Federation
+from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
-from coterie.sdk.records import Dataset, Pair, Round
+from coterie.sdk.records import Dataset, Pair, Round, Version
+from coterie.sdk.simulating import simulate
+from coterie.sdk.table import Table
 from coterie_wire.length import Length
 
 __all__ = [
     "Checked",
     "Dataset",
     "Federation",
+    "InvalidPlan",
     "JobFailed",
     "Length",
+    "NoVersion",
+    "OtherModule",
     "Pair",
     "Platform",
     "Refused",
     "Rejected",
     "Round",
     "SdkError",
+    "Table",
     "Unreachable",
+    "Version",
     "check",
     "connect",
+    "plan",
+    "presets",
+    "simulate",
 ]

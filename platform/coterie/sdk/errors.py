@@ -49,6 +49,27 @@ class JobFailed(SdkError):
     """A bootstrap, or the distillation after it, failed or was cancelled."""
 
 
+class InvalidPlan(SdkError):
+    """A plan with a name or a number that no plan has; the sentence names what there is."""
+
+
+class OtherModule(SdkError):
+    """The parameters of a version have no place in a module: it is not built as the one that was published."""
+
+    def __init__(self, name: str, shape: list[int], known: str) -> None:
+        has = f"The version has a parameter {name!r} of shape {shape}, the module has {known}"
+        super().__init__("sdk.other_module", f"{has}: give the module as it was published.", {"name": name})
+
+
+class NoVersion(SdkError):
+    """A model that has no version yet."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "sdk.no_version", f"{what} has no version yet: bootstrap the pair, or use its uploaded weights."
+        )
+
+
 class Unreachable(SdkError):
     """The platform does not answer."""
 

@@ -1,10 +1,14 @@
 """A federation, as a script or a notebook sees it."""
 
 import msgspec
+from torch import nn
 
 from coterie.offline.progress import ProgressLine
-from coterie.sdk.records import Round
+from coterie.sdk.downloading import download
+from coterie.sdk.records import Role, Round
 from coterie.sdk.rest import Rest
+from coterie.sdk.state_dict import StateDict
+from coterie.sdk.table import Row, Table
 
 
 class FederationRecord(msgspec.Struct, frozen=True):
@@ -12,8 +16,11 @@ class FederationRecord(msgspec.Struct, frozen=True):
 
     id: str
     name: str
+    pair: str
     state: str
     members: int
+    lineage: str = ""
+    """Of its versions; blank: the pair's."""
 
 
 class Federation:
@@ -49,6 +56,25 @@ class Federation:
         """The newest 500, the first one first."""
         return self._rest.page("rounds/", Round, federation=self.id, sort="number")
 
+    def metrics(self) -> Table:
+        """A row for each of the newest 500 rounds: its number, state and reason, and every figure of its version.
+
+        ``accuracy`` is that on the held-out data, ``accuracy_before`` the version's before it.
+        """
+        return Table.of([row_of(round_) for round_ in self.rounds()])
+
+    def download(self, module: nn.Module, *, role: Role = "device") -> StateDict:
+        """The version in use as a state dict: ``module.load_state_dict(federation.download(module))`` takes all of it.
+
+        `module` is built as the one that was published; it is left alone. It predicts then as devices do. Raises
+        OtherModule or NoVersion.
+        """
+        return download(self._rest, pair=self._record.pair, lineage=self._record.lineage, role=role, module=module)
+
+    def adopt(self) -> None:
+        """Make its own versions the pair's, as those of the winner of an A/B trial."""
+        self._move("adopt")
+
     def wait_for_round(self, number: int = 1, *, progress: bool = True) -> Round:
         """Round `number`, once it is published or abandoned; until then the line says what it waits for."""
         with ProgressLine.wanted(progress) as line:
@@ -61,3 +87,13 @@ class Federation:
 
     def _move(self, action: str) -> None:
         self._record = self._rest.post(f"federations/{self.id}/{action}/", FederationRecord, {})
+
+
+def row_of(round_: Round) -> Row:
+    """A round as a row of a table; figures of several numbers, as those by class, are left out."""
+    figures = {
+        name: value
+        for name, value in (round_.metrics or {}).items()
+        if isinstance(value, (int, float, str)) or value is None
+    }
+    return {"round": round_.number, "state": round_.state, "reason": round_.reason_sentence or None, **figures}

@@ -1,25 +1,25 @@
 """A platform, as a script or a notebook sees it."""
 
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
-import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 from rich.filesize import decimal
 from torch import Tensor, nn
 
 from coterie.offline.progress import ProgressLine
+from coterie.sdk.arrays import write_arrays
+from coterie.sdk.downloading import download
 from coterie.sdk.errors import JobFailed, Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie.sdk.federation import Federation, FederationRecord
-from coterie.sdk.records import Dataset, Job, Pair
+from coterie.sdk.records import Dataset, Job, Pair, Role, Version
 from coterie.sdk.rest import Rest
+from coterie.sdk.state_dict import StateDict
 from coterie_wire.length import Length
 
 ENDED = ("succeeded", "failed", "cancelled")
@@ -101,13 +101,44 @@ class Platform:
         """The pair of that identifier, as it stands now."""
         return self._rest.get(f"pairs/{pair}/", Pair)
 
+    def versions(self, pair: Pair) -> list[Version]:
+        """The newest 500 of both models, the newest first."""
+        return self._rest.page("versions/", Version, pair=pair.id, sort="-created_at")
+
+    def download(
+        self, pair: Pair, module: nn.Module, *, role: Role = "device", version: Version | None = None
+    ) -> StateDict:
+        """A version of one of the pair's models, by default the one in use, as a state dict.
+
+        ``module.load_state_dict(platform.download(pair, module))`` takes all of it, where `module` is built as the one
+        that was published; it is left alone. Raises OtherModule or NoVersion.
+        """
+        if version is not None:
+            role = version.role
+        identifier = "" if version is None else version.id
+        return download(self._rest, pair=pair.id, lineage="", role=role, module=module, version=identifier)
+
+    def use_uploaded_weights(self, pair: Pair, *, models: Sequence[Role] = ("cloud", "device")) -> Pair:
+        """Begin with the weights with which the `models` were published, as when they are trained; no bootstrap then.
+
+        Where the cloud model alone is trained, name it alone, and `distill` the device model from it.
+        """
+        self._rest.post(f"pairs/{pair.id}/uploaded-weights/", list[Version], {"models": list(models)})
+        return self.pair(pair.id)
+
+    def distill(self, pair: Pair, dataset: Dataset, *, progress: bool = True, **options: float) -> Pair:
+        """Distil the next device version from the cloud model in use; gives the pair as it is then.
+
+        `options` are fields of the request, as ``distil_epochs=20``. Raises JobFailed.
+        """
+        with ProgressLine.wanted(progress) as line:
+            self._follow(self._rest.post(f"pairs/{pair.id}/distill/", Job, {"dataset": dataset.id, **options}), line)
+        return self.pair(pair.id)
+
     def add_dataset(self, name: str, **arrays: ArrayLike) -> Dataset:
         """Upload samples, by default `x` and `y`: float32 or int64 [rows, ...]; classes and tokens are int64."""
         with tempfile.TemporaryFile(suffix=".npz") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for array_name, array in arrays.items():
-                    with archive.open(f"{array_name}.npy", "w", force_zip64=True) as member:
-                        npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            write_arrays(file, arrays)
             file.seek(0)
             return self._rest.upload("datasets/", Dataset, {"name": name}, {"file": file})
 
@@ -134,12 +165,15 @@ class Platform:
         cloud_data: Dataset | None = None,
         tolerance: float = 0.02,
         rounds: int | None = None,
+        own_versions: bool = False,
     ) -> Federation:
         """A federation of the devices with `device_tag` (blank: all), which waits to be started.
 
-        `plan` has a kind in each slot (`docs/reference/kinds.md`); what it leaves out has its default. A candidate is
-        judged on `held_out`, where its accuracy may be less by `tolerance`; `cloud_data` are for plans that distil;
-        after `rounds` it ends.
+        `plan` is what `coterie.sdk.plan` gives, or has a kind in each slot (`docs/reference/kinds.md`); what it leaves
+        out has its default. A candidate is judged on `held_out`, where its accuracy may be less by `tolerance`;
+        `cloud_data` are for plans that distil; after `rounds` it ends. With `own_versions` it leaves the pair's
+        versions as they are and moves its own, so that several can hold rounds at once (an A/B trial); `adopt` makes
+        those of one the pair's.
         """
         body = {
             "name": name,
@@ -150,6 +184,7 @@ class Platform:
             "cloud_data": None if cloud_data is None else cloud_data.id,
             "tolerance": tolerance,
             "rounds_wanted": rounds,
+            "own_versions": own_versions,
         }
         return Federation(self._rest, self._rest.post("federations/", FederationRecord, body))
 

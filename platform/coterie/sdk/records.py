@@ -1,6 +1,6 @@
 """What a platform tells of pairs, data sets, jobs and rounds, as far as the SDK uses it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -28,6 +28,8 @@ class Pair(msgspec.Struct, frozen=True):
     reason_code: str
     reason_sentence: str
     reason_fields: dict[str, Field]
+    recipe: dict[str, object]
+    """How the device model is trained, every setting written out."""
     stored_report: msgspec.Raw = msgspec.field(name="report")
 
     @property
@@ -39,6 +41,24 @@ class Pair(msgspec.Struct, frozen=True):
         if self.state != "ready" or self.spec is None:
             return f"{self.name} is {self.state}: {self.reason_sentence}".removesuffix(": ")
         return f"{self.name} is ready\n{plain_text(describe(self.spec, self.report))}"
+
+
+Role = Literal["device", "cloud"]
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One set of a model's parameters."""
+
+    id: str
+    role: Role
+    number: int
+    lineage: str
+    """The federation or group that it serves; blank: the pair itself."""
+    origin: str
+    """``bootstrap``, ``upload``, ``distillation``, ``merge``, ``split`` or ``copy``."""
+    champion: bool
+    """Whether it is the one in use in its lineage."""
+    metrics: dict[str, object]
 
 
 class Dataset(msgspec.Struct, frozen=True):

@@ -79,6 +79,18 @@ class Rest:
         page = self.get(path, _Page, page_size=str(PAGE), **query)
         return from_json(page.results, list[struct])  # type: ignore[valid-type] # a type made at run time
 
+    def download(self, path: str, file: IO[bytes]) -> None:
+        """Write what is there to `file`, a piece at a time."""
+        try:
+            with self._http.stream("GET", path) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _refusal(answer)
+                for piece in answer.iter_bytes():
+                    file.write(piece)
+        except httpx.TransportError as error:
+            raise Unreachable(self.url, str(error) or type(error).__name__) from error
+
     def post(self, path: str, struct: type[T], body: Mapping[str, object]) -> T:
         """Make or do something, once."""
         return self._post(path, struct, json=body)
@@ -104,10 +116,14 @@ class Rest:
 def _decoded(answer: httpx.Response, struct: type[T]) -> T:
     if answer.is_success:
         return from_json(answer.content, struct)
+    raise _refusal(answer)
+
+
+def _refusal(answer: httpx.Response) -> Refused:
     try:
         problem = from_json(answer.content, _Problem)
     except msgspec.DecodeError as error:
         asked = f"{answer.request.method} {answer.request.url}"
         sentence = f"{asked} was answered with status {answer.status_code}, but not by a platform."
         raise Refused("sdk.unexpected_answer", sentence) from error
-    raise Refused(problem.code, problem.detail, problem.fields)
+    return Refused(problem.code, problem.detail, problem.fields)

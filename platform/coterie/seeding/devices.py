@@ -1,4 +1,4 @@
-"""Devices in shops, workshops and greenhouses, each where it stands by the hour, and their last two weeks."""
+"""Devices in shops, workshops and greenhouses, with their conditions by the hour and their last two weeks."""
 
 import math
 import uuid
@@ -17,7 +17,7 @@ from coterie_agent.policy import judge
 from coterie_wire.conditions import Conditions, Network, Reason, Requirements
 
 PRESENT_FOR = timedelta(days=1)
-"""Seeded devices do not check in; so long they count as if they did."""
+"""Seeded devices do not check in; for so long they count as present all the same."""
 HISTORY_DAYS = 14
 PLAN = Requirements(idle=True, max_temperature_c=60.0)
 OWNER = Requirements()

@@ -41,12 +41,13 @@ class Task:
 
 PEERS = {"help": {"kind": "cartel"}}
 CANARY = {"rollout": {"kind": "canary", "share": 0.02, "within_s": 86_400.0}}
+TUNED: Mapping[str, Mapping[str, object]] = {**CANARY, "personal": {"kind": "fine_tuned"}}
 COLLA = {"local": {"kind": "distill"}, "merge": {"kind": "distill"}, "groups": {"kind": "affinity"}}
 TASKS = (
     Task("Handwritten digits", tuple("0123456789"), 64, 48, "kiosk", 96, 0.71, 0.962, PEERS),
     Task("Shelf gaps", ("full", "gap", "misplaced", "hidden"), 128, 64, "shelf-camera", 60, 0.64, 0.913, COLLA),
     Task("Wake word", ("other", "hello", "stop"), 40, 32, "handheld", 24, 0.83, 0.948, CANARY),
-    Task("Plant health", ("healthy", "mildew", "rust", "aphids"), 96, 40, "greenhouse", 36, 0.68, 0.902, CANARY),
+    Task("Plant health", ("healthy", "mildew", "rust", "aphids"), 96, 40, "greenhouse", 36, 0.68, 0.902, TUNED),
 )
 
 

@@ -1,4 +1,4 @@
-"""Who runs the seeded fleet: one person of each role, their tokens, and what the audit log has of them."""
+"""The operators of the seeded fleet: one person of each role, their tokens, and their entries in the audit log."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -60,7 +60,7 @@ def make_tokens(people: dict[Operator, str], *, now: datetime) -> dict[str, Enro
 
 
 def _spend_tokens(*, now: datetime) -> None:
-    """Enrolment tokens that let nobody in any more: used up, expired, withdrawn."""
+    """Enrolment tokens that are no longer valid: used up, expired, withdrawn."""
     for label, uses, expires_in_days, withdrawn in (
         ("pilot in Lyon", 20, 30, False),
         ("trade fair", 7, -25, False),
@@ -79,7 +79,7 @@ def _spend_tokens(*, now: datetime) -> None:
 
 
 def make_webhooks(*, random: Random, now: datetime) -> None:
-    """Two programs that are told what happens, and the log of what they were told."""
+    """Two webhooks, and the log of their deliveries."""
     for name, events, failing in (
         ("on-call channel", [Event.JOB_FAILED, Event.DEVICE_DRIFTED], 0.04),
         ("model catalogue", [Event.ROUND_PUBLISHED, Event.ROLLOUT_ENDED], 0.3),

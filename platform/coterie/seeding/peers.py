@@ -1,4 +1,4 @@
-"""What devices told one another: their data in counts, who asked whom for help, and the groups that splits made."""
+"""Profiles of devices' data, help requests between devices, and the groups that splits made."""
 
 import uuid
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ from coterie.rounds.models import Round
 from coterie.seeding.inserting import AT_ONCE
 from coterie.seeding.lineages import parameters
 from coterie.transfer import reasons
-from coterie.transfer.models import DeviceProfile, HelpRequest, ReportedDay, Transfer
+from coterie.transfer.models import DeviceProfile, HelpRequest, PersonalFigures, ReportedDay, Transfer
 from coterie.transfer.neighbourhood import prior_of
 from coterie_learning.profile import jensen_shannon
+from coterie_learning.unmatched import Unfit, nobody_qualifies
 from coterie_wire.helping import Profile
 
 TOLD_DAYS = 21
@@ -37,12 +38,14 @@ def add_help_between(federation: Federation, members: Sequence[Device], *, rando
     if plan.help.rules() is not None:
         _tell_profiles(federation, members, random)
         _help_one_another(federation, members[:ASKING], random, now)
+    if plan.personal.rules(plan.local) is not None:
+        _tell_personal_figures(federation, members, random)
     if plan.groups.divides:
         _divide(federation, members, random)
 
 
 def _tell_profiles(federation: Federation, members: Sequence[Device], random: Random) -> None:
-    """Each member tells what its data are like."""
+    """The profile of each member's data."""
     rows, days = [], []
     for place, device in enumerate(members):
         profile = _profile(device, random, len(federation.pair.labels))
@@ -74,6 +77,30 @@ def _tell_profiles(federation: Federation, members: Sequence[Device], random: Ra
             )
     DeviceProfile.objects.bulk_create(rows, batch_size=AT_ONCE)
     ReportedDay.objects.bulk_create(days, batch_size=AT_ONCE)
+
+
+def _tell_personal_figures(federation: Federation, members: Sequence[Device], random: Random) -> None:
+    """Most members' personal models do better than the version, and the others answer with that."""
+    version = str(Alias.objects.get(pair=federation.pair, role=Role.DEVICE).version_id)
+    rows = []
+    for device in members:
+        assert device.last_seen_at is not None
+        samples = random.randint(4, 60)
+        by_version = random.betavariate(6, 3)
+        by_own = max(by_version, random.betavariate(14, 2))
+        rows.append(
+            PersonalFigures(
+                federation=federation,
+                device=device,
+                version=version,
+                answers=by_own > by_version,
+                samples=samples,
+                version_accuracy=round(by_version * samples) / samples,
+                own_accuracy=round(by_own * samples) / samples,
+                updated_at=device.last_seen_at,
+            )
+        )
+    PersonalFigures.objects.bulk_create(rows, batch_size=AT_ONCE)
 
 
 def _help_one_another(federation: Federation, members: Sequence[Device], random: Random, now: datetime) -> None:
@@ -116,7 +143,7 @@ def _divide(federation: Federation, members: Sequence[Device], random: Random) -
 
 
 def spread(count: int, size: int) -> Sequence[int]:
-    """So many places among `size`, which are at least as many: no two the same, at equal distances."""
+    """So many of `size` places (at least as many), at equal distances, no two the same."""
     return [number * size // (count + 1) for number in range(1, count + 1)]
 
 
@@ -147,12 +174,13 @@ def _helped(
     asked_at: datetime,
 ) -> None:
     asked = profiles[target.pk]
+    classes = sorted(random.sample(asked.classes, min(len(asked.classes), random.choice((1, 1, 2)))))
     matched, kept = random.choices([(True, True), (True, False), (False, False)], [7, 2, 1])[0]
     before = random.uniform(0.42, 0.7)
     after = min(0.97, before + random.uniform(0.1, 0.3)) if kept else before - random.uniform(0.01, 0.05)
     reason = reasons.verdict(kept=kept, before=before, after=after)
     if not matched:
-        reason = reasons.none_found(known=known, tried=0)
+        reason = nobody_qualifies(Unfit(known, 0, 0, 0, 0, 0), classes, tried=0)
     ended_at = asked_at + timedelta(seconds=random.uniform(20, 110))
     request = HelpRequest.objects.create(
         id=uuid.UUID(int=random.getrandbits(128), version=4),
@@ -165,7 +193,7 @@ def _helped(
         due_at=ended_at + timedelta(minutes=1),
         plan=federation.plan,
         plan_digest=f"{random.getrandbits(256):064x}",
-        classes=sorted(random.sample(asked.classes, min(len(asked.classes), random.choice((1, 1, 2))))),
+        classes=classes,
         profile=msgspec.to_builtins(msgspec.structs.replace(asked, drifting=True)),
         asked_at=asked_at,
         finished_at=ended_at,

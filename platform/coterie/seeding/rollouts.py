@@ -17,7 +17,7 @@ from coterie_wire.conditions import Reason
 EARLIER = 4
 """Roll-outs that ended well before the latest one."""
 TOLD = 0.6
-"""Share of a group that has told how a candidate does while it is being tried."""
+"""Share of a group that has reported on a candidate while it is being tried."""
 GAIN, LOSS = 0.006, -0.051
 """By how much more often a candidate is right than the champion: one that is promoted, and one that is taken back."""
 
@@ -87,7 +87,7 @@ def _roll_out(
 
 
 def _trial(device: Device, champion: ModelVersion, gain: float, begun_at: datetime, random: Random) -> Trial:
-    """How a device that has told found both versions."""
+    """The report of a device on both versions."""
     before = min(0.99, max(0.4, champion.metrics.get("accuracy", 0.8) + random.gauss(-0.02, 0.03)))
     after = min(0.995, before + gain + random.gauss(0, 0.006))
     return Trial(

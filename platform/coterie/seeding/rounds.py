@@ -39,7 +39,7 @@ PROCESS_BYTES = 61_000_000
 """What an agent takes while it trains."""
 PLAN = {
     "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.05},
-    # Seeded devices do not speak: nobody gives them up while people look at them.
+    # Seeded devices send nothing: they are not dropped while people look at them.
     "pace": {
         "kind": "sync",
         "target_updates": WANTED,
@@ -153,6 +153,7 @@ def _ended_round(
         seed=random.getrandbits(40),
         base_version=base,
         state=Round.State.ABANDONED,
+        updates_in=len(delivering),
     )
     version = None
     if fate != "published":
@@ -212,7 +213,7 @@ def _merge(round_: Round, version: ModelVersion | None, metrics: dict[str, float
 
 
 def _asked(members: list[Device], random: Random) -> list[Device]:
-    """Some of those who are there more often than others, and others."""
+    """The devices that were invited; some are present more often than others."""
     regulars, others = members[:REGULARS], members[REGULARS:]
     wanted = random.sample(regulars, min(OF_REGULARS, len(regulars)))
     return wanted + random.sample(others, min(ASKED - len(wanted), len(others)))
@@ -246,7 +247,7 @@ def _parts(
         if device in delivering:
             part.state = Assignment.State.DELIVERED
             part.changed_at = round_.opened_at + (closed_at - round_.opened_at) * random.uniform(0.2, 1)
-            part.update = _update(part, device, base, random)
+            part.update, part.taken_by = _update(part, device, base, random), round_
             updates.append(part.update)
             continue
         part.state, why = random.choices(
@@ -321,6 +322,7 @@ def _open_round(
         update.cohort = round_.pk
     Update.objects.bulk_create(updates)
     Assignment.objects.bulk_create(parts)
+    Round.objects.filter(pk=round_.pk).update(updates_in=len(updates))
     _tell_story(round_, parts, {update.pk: update for update in updates}, random)
 
 

@@ -68,10 +68,23 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
 
 
 def test_the_command_prints_a_link_that_signs_in(ada: NewOperator) -> None:
-    call_command("sign_in_link", "ada", stdout=(out := StringIO()))
+    call_command("sign_in_link", "ada", stdout=(out := StringIO()), stderr=(told := StringIO()))
+    link = out.getvalue().strip()
+    assert link.startswith("http://127.0.0.1:8000/sign-in/")
+    assert "--url" in told.getvalue()
     client = APIClient()
-    assert client.post(out.getvalue().strip()).status_code == 302
+    assert client.post(link.removeprefix("http://127.0.0.1:8000")).status_code == 302
     assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("by", ["option", "setting"])
+def test_the_commands_link_has_the_platforms_address(ada: NewOperator, settings: Settings, by: str) -> None:
+    address = "https://fleet.example"
+    options = {"url": f"{address}/"} if by == "option" else {}
+    settings.PUBLIC_URL = "" if by == "option" else address
+    call_command("sign_in_link", "ada", **options, stdout=(out := StringIO()), stderr=(told := StringIO()))
+    assert out.getvalue().startswith(f"{address}/sign-in/")
+    assert told.getvalue() == ""
 
 
 def test_who_guesses_passwords_has_to_wait(ada: NewOperator) -> None:

@@ -18,7 +18,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
-from coterie.federations.services import create_federation
+from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.services import create_enrolment_token, pause_device
 from coterie.merging.models import Merge
 from coterie.registry.models import ModelPair, ModelVersion, Role
@@ -71,6 +71,15 @@ def enrolment() -> int:
 
 def draft() -> str:
     return str(create_federation(name="digits", pair=make_pair(), plan={}, now=START).pk)
+
+
+def after_a_trial() -> str:
+    """A federation with versions of its own, of which the pair has not the newest."""
+    pair = make_version(make_pair()).pair
+    federation = create_federation(name="trial", pair=pair, plan={}, own_versions=True, now=START)
+    start_federation(federation=federation, now=START)
+    make_version(pair, seed=1)
+    return str(federation.pk)
 
 
 def two_versions() -> str:
@@ -240,6 +249,17 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "cloud_training.bootstrap_pair",
         f"/api/pairs/{make_pair().pk}/bootstrap/",
         {"dataset": str(make_dataset().pk)},
+    ),
+    ("post", "/api/pairs/{id}/distill/"): lambda _: Write(
+        "cloud_training.distill_pair",
+        f"/api/pairs/{make_version(make_pair(), role=Role.CLOUD).pair_id}/distill/",
+        {"dataset": str(make_dataset().pk)},
+    ),
+    ("post", "/api/pairs/{id}/uploaded-weights/"): lambda _: Write(
+        "registry.use_uploaded_weights", f"/api/pairs/{make_pair().pk}/uploaded-weights/", {"models": ["device"]}
+    ),
+    ("post", "/api/federations/{id}/adopt/"): lambda _: Write(
+        "federations.adopt_versions", f"/api/federations/{after_a_trial()}/adopt/"
     ),
     ("post", "/api/rollouts/"): lambda _: Write(
         "rollouts.start_rollout", "/api/rollouts/", {"version": str(unused_version().pk), "terms": {"share": 0.2}}

@@ -192,7 +192,8 @@ def test_parameters_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         merge_stored(wanted, ignore)
 
 
-def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(tmp_path: Path) -> None:
+@pytest.mark.parametrize("merge", ["fed_avg", "krum"])
+def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(merge: str, tmp_path: Path) -> None:
     """Where nothing is measured, for which models are loaded."""
 
     def peak_bytes(rows: int, count: int) -> int:
@@ -204,6 +205,7 @@ def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(
             arguments(tmp_path, *(update,) * count),
             model=model,
             base=stored_blob(store(tmp_path, "base", encode_tensors(base))),
+            merge={"kind": merge},
         )
         del base
         tracemalloc.start()

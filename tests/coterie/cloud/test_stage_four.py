@@ -138,6 +138,27 @@ def test_a_kill_at_any_moment_and_another_order_change_no_bit(pair: Path, tmp_pa
     assert again.judged == whole.judged[::-1]
 
 
+def test_checkpoints_that_the_disk_has_damaged_change_no_bit(pair: Path, tmp_path: Path) -> None:
+    whole = merge(pair, place_in(tmp_path, "whole"), models := trained(pair, tmp_path, [GOOD] * 3))
+    broken = place_in(tmp_path, "broken")
+    left = [6]
+
+    def die(_progress: Progress) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        merge_by_distillation(arguments(pair, broken, models), die)
+    kept = sorted(path for path in (broken / "checkpoints").iterdir() if path.is_file())
+    assert [path.name for path in kept] == ["base.cloud", "outputs", "outputs.json"]
+    for path in kept:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1 << 6
+        path.write_bytes(content)
+    assert merge(pair, broken, models) == whole
+
+
 def test_with_all_weight_on_the_labels_devices_do_not_matter(pair: Path, tmp_path: Path) -> None:
     labels = {**MERGE, "lambda_c": 1}
     good = merge(pair, place_in(tmp_path, "good"), trained(pair, tmp_path, [GOOD]), merge=labels)

@@ -3,15 +3,29 @@ import uuid
 import pytest
 
 from coterie.child.job import Progress, Unconfined
-from coterie.cloud_training.errors import DatasetDoesNotFit, JobHasEnded, JobHasNotFailed, PairBusy, PairNotReady
+from coterie.cloud_training.errors import (
+    DatasetDoesNotFit,
+    JobHasEnded,
+    JobHasNotFailed,
+    NoCloudModel,
+    PairBusy,
+    PairNotReady,
+)
 from coterie.cloud_training.leasing import fail, hold_job, record_progress, record_unconfined, succeed, take_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.running import run_job
-from coterie.cloud_training.services import bootstrap_pair, cancel_job, check_pair, retry_job, sweep
-from coterie.registry.models import ModelPair
+from coterie.cloud_training.services import (
+    bootstrap_pair,
+    cancel_job,
+    check_pair,
+    distill_pair,
+    retry_job,
+    sweep,
+)
+from coterie.registry.models import ModelPair, Role
 from coterie_wire.conditions import Reason
-from tests.coterie.world import later, make_dataset, make_pair
+from tests.coterie.world import later, make_dataset, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 REASON = Reason("training.diverged", "it diverged")
@@ -51,6 +65,22 @@ class TestBootstrap:
     def test_is_one_at_a_time(self, job: TrainingJob) -> None:
         with pytest.raises(PairBusy):
             bootstrap_pair(pair=job.pair, dataset=job.dataset, options=TrainingOptions(), now=later(1))
+
+
+class TestDistillation:
+    def test_is_from_the_cloud_model_in_use(self) -> None:
+        pair, dataset = make_version(make_pair(), role=Role.CLOUD).pair, make_dataset()
+        job = distill_pair(pair=pair, dataset=dataset, options=TrainingOptions(), now=later(0))
+        assert (job.kind, job.state, job.dataset) == ("distill", "queued", dataset)
+
+    def test_needs_one(self) -> None:
+        with pytest.raises(NoCloudModel):
+            distill_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=later(0))
+
+    def test_needs_data_that_fit(self) -> None:
+        pair = make_version(make_pair(), role=Role.CLOUD).pair
+        with pytest.raises(DatasetDoesNotFit):
+            distill_pair(pair=pair, dataset=make_dataset(classes=4), options=TrainingOptions(), now=later(0))
 
 
 class TestLease:

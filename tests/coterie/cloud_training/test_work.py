@@ -17,7 +17,7 @@ from coterie.compile.pair_report import PairReport
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie_wire.bundle import BlobRef
-from tests.coterie.world import MODEL, later, make_dataset, make_pair
+from tests.coterie.world import MODEL, START, later, make_dataset, make_pair
 
 REPORT = PairReport(
     device_parameters=15,
@@ -51,7 +51,7 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
     )
     check_pair(pair_id=pair.pk, now=later(0))
     job = TrainingJob.objects.get(kind="preflight")
-    arguments = work.preflight_arguments(job, tmp_path)
+    arguments = work.preflight_arguments(job, tmp_path, START)
     result = PreflightResult(
         model=MODEL,
         train_step=written(arguments.train_step),
@@ -60,6 +60,7 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
         frozen=None,
         teacher=None,
         report=REPORT,
+        cloud_parameters=written(str(arguments.cloud_parameters)),
     )
     finish = work.accept(job, arguments, result, later(1))
     pair.refresh_from_db()
@@ -69,6 +70,8 @@ def test_a_pair_that_passed_is_ready_with_its_graphs(tmp_path: Path) -> None:
     assert (pair.state, pair.model_spec()) == ("ready", MODEL)
     assert (pair.train_step_id, pair.predict_id) == (result.train_step.sha256, result.predict.sha256)
     assert pair.initial_parameters_id == result.parameters.sha256
+    assert result.cloud_parameters is not None
+    assert pair.initial_cloud_parameters_id == result.cloud_parameters.sha256
     assert msgspec.convert(pair.report, PairReport) == REPORT
 
 
@@ -76,7 +79,7 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     pair = make_pair()
     options = TrainingOptions(epochs=3, distil_epochs=4, seed=7)
     job = bootstrap_pair(pair=pair, dataset=make_dataset(), options=options, now=later(0))
-    train = work.bootstrap_arguments(job, tmp_path)
+    train = work.bootstrap_arguments(job, tmp_path, START)
     assert (train.epochs, train.seed) == (3, 7)
     trained = BootstrapResult(
         written(train.output),
@@ -99,7 +102,7 @@ def test_a_cloud_model_is_published_and_then_distilled(tmp_path: Path) -> None:
     assert told == "right on 90% of 12 samples held back, 95% of the others: 12 samples were held back, too few"
 
     job = TrainingJob.objects.get(kind="distill")
-    distil = work.distill_arguments(job, tmp_path)
+    distil = work.distill_arguments(job, tmp_path, START)
     assert (distil.epochs, distil.seed) == (4, 7)
     assert Path(distil.cloud_parameters).read_bytes() == train.output.encode()
     distilled = DistillResult(

@@ -15,7 +15,7 @@ from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.ctc import ctc_loss
 from coterie.compile.errors import LossMismatch, UnsafeUpload, UnsupportedLoss, UnsupportedOperator
 from coterie.compile.loss_program import LossProgram, criterion
-from coterie.compile.losses import judge
+from coterie.compile.losses import loss_and_gradient
 from coterie.compile.program import export_loss, export_module
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
@@ -90,7 +90,7 @@ def utterances(rng: np.random.Generator, count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A loss with the task of its model, and targets and a teacher's word for `n` samples."""
+    """A loss with the task of its model, and targets and a teacher's output for `n` samples."""
 
     kind: Custom
     function: Callable[[Tensor, Tensor], Tensor]
@@ -257,9 +257,9 @@ def test_a_sample_that_is_padded_has_no_part_in_the_gradient() -> None:
     """The norm of nothing has no gradient, and what is padded is nothing."""
     program = export_loss(lambda o, t: torch.log(o.square().sum(dim=1)) + 0 * t, torch.ones(2, 3), torch.ones(2))
     output, target = torch.tensor([[1.0, 2, 3], [0, 0, 0]]), torch.zeros(2)
-    judged = judge(criterion(Custom(), program), output, target, torch.tensor([1.0, 0]), None)
-    assert judged.loss == torch.log(torch.tensor(14.0))
-    torch.testing.assert_close(judged.gradient, torch.tensor([[1 / 7, 2 / 7, 3 / 7], [0, 0, 0]]))
+    found = loss_and_gradient(criterion(Custom(), program), output, target, torch.tensor([1.0, 0]), None)
+    assert found.loss == torch.log(torch.tensor(14.0))
+    torch.testing.assert_close(found.gradient, torch.tensor([[1 / 7, 2 / 7, 3 / 7], [0, 0, 0]]))
 
 
 def means(output: Tensor, target: Tensor) -> Tensor:

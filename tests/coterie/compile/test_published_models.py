@@ -1,4 +1,4 @@
-"""Published models compile at first try, from their files, pass the trial on made-up samples, and follow PyTorch."""
+"""Published models compile at first try, from their files, pass the trial on synthetic samples, and follow PyTorch."""
 
 import warnings
 

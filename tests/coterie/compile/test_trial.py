@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from coterie.cloud.trial import try_cloud
 from coterie.compile.compiled import compile_model
 from coterie.compile.errors import NotTrainable
-from coterie.compile.made_up import made_up_batch
 from coterie.compile.program import export_module
 from coterie.compile.ranges import ranges_of
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
+from coterie.compile.synthetic import synthetic_batch
 from coterie.compile.trial import try_training
 
 WORDS, CLASSES = 20, 3
@@ -40,7 +40,7 @@ def test_whole_numbers_are_those_that_tables_have_rows_for() -> None:
     program = export_module(Tables(), example)
     assert ranges_of(program) == {"words": (0, WORDS - 1), "user": (-2, 4), "day": (1, 5)}
     compiled = compile_model(program, batch_size=200)
-    inputs = made_up_batch(compiled.spec, compiled.ranges).dataset.inputs
+    inputs = synthetic_batch(compiled.spec, compiled.ranges).dataset.inputs
     assert set(np.unique(inputs["user"])) == {-2, -1, 1, 2, 3, 4}
     assert set(np.unique(inputs["day"])) == {1, 2, 3, 4, 5}
     assert set(np.unique(inputs["words"][::2])) == set(range(1, WORDS))

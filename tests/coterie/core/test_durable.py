@@ -24,7 +24,7 @@ def merge() -> Merge:
     federation = make_federation(pair)
     updates = Update.objects.none()
     return ask_for_merge(
-        federation=federation, number=1, plan={}, seed=1, base_version=version, updates=updates, now=START
+        federation=federation, number=1, plan={}, seed=1, base_version=version, updates=updates, fleet=0, now=START
     )
 
 

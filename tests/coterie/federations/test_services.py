@@ -73,14 +73,15 @@ def test_a_plan_changes_to_a_valid_one_only() -> None:
 
 def test_it_starts_pauses_goes_on_and_finishes() -> None:
     federation = make()
-    start_federation(federation=federation)
+    start_federation(federation=federation, now=START)
     pause_federation(federation=federation)
-    start_federation(federation=federation)
+    start_federation(federation=federation, now=START)
     finish_federation(federation=federation)
     assert federation.state == "finished"
-    for step in (start_federation, pause_federation):
-        with pytest.raises(WrongState):
-            step(federation=federation)
+    with pytest.raises(WrongState):
+        start_federation(federation=federation, now=START)
+    with pytest.raises(WrongState):
+        pause_federation(federation=federation)
 
 
 def test_a_draft_cannot_be_paused() -> None:
@@ -90,12 +91,12 @@ def test_a_draft_cannot_be_paused() -> None:
 
 def test_a_pair_serves_one_active_federation() -> None:
     first, second = make("first", pair=make_pair()), None
-    start_federation(federation=first)
+    start_federation(federation=first, now=START)
     second = make("second", pair=first.pair)
     with pytest.raises(PairInUse), transaction.atomic():
-        start_federation(federation=second)
+        start_federation(federation=second, now=START)
     finish_federation(federation=first)
-    start_federation(federation=second)
+    start_federation(federation=second, now=START)
 
 
 def test_the_database_itself_refuses_what_cannot_be() -> None:
@@ -112,6 +113,6 @@ def test_members_carry_its_tag() -> None:
     assert set(members(everyone)) == {kiosk, phone}
     assert set(members(kiosks)) == {kiosk}
     for federation in (everyone, kiosks):
-        start_federation(federation=federation)
+        start_federation(federation=federation, now=START)
     assert set(federations_of(kiosk)) == {everyone, kiosks}
     assert set(federations_of(phone)) == {everyone}

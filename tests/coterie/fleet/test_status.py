@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import ready_devices, why_not_ready
+from coterie.fleet.selectors import present_devices, ready_devices, why_not_ready
 from coterie.fleet.status import DeviceStatus, status_of, totals_by_status, with_status
 from tests.coterie.world import START, make_device
 
@@ -48,3 +48,14 @@ def test_totals_count_each_device_once(fleet: None) -> None:
     assert totals[DeviceStatus.WAITING, "conditions.on_battery"] == 1
     assert totals[DeviceStatus.NEVER_SEEN, ""] == 2
     assert all(count == 1 for (status, _), count in totals.items() if status is not DeviceStatus.NEVER_SEEN)
+
+
+def test_a_clock_that_is_set_back_makes_nobody_present_for_long() -> None:
+    device = make_device("hall")
+    Device.objects.update(present_until=START + timedelta(minutes=1), last_seen_at=START)
+    device.refresh_from_db()
+    for now, present in ((START, True), (START - timedelta(hours=1), True), (START - timedelta(days=2), False)):
+        assert device.is_present(now) is present_devices(now=now).exists() is present
+        status = DeviceStatus.READY if present else DeviceStatus.ABSENT
+        assert status_of(device, now=now) == status
+        assert with_status(Device.objects.all(), status, now=now).exists()

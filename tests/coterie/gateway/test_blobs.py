@@ -1,8 +1,12 @@
 import hashlib
+from pathlib import Path
 
 import httpx
 import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
 
+from coterie.registry.content import BLOBS
 from tests.coterie.world import make_device, make_pair
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,6 +51,17 @@ async def test_head_tells_the_size(http: httpx.AsyncClient) -> None:
 async def test_what_devices_may_not_see_is_not_there(sha256: str, http: httpx.AsyncClient) -> None:
     answer = await http.get(f"blobs/{sha256}", headers=BEARER)
     assert answer.status_code == 404
+
+
+async def test_damaged_files_are_not_sent_and_devices_are_told_to_come_again(http: httpx.AsyncClient) -> None:
+    graph = b"a graph that the disk has damaged"
+    await sync_to_async(make_pair)("damaged", predict=graph)
+    sha256 = hashlib.sha256(graph).hexdigest()
+    (Path(settings.STATE) / BLOBS.place(sha256)).write_bytes(graph.replace(b"disk", b"desk"))
+    for _ in range(2):
+        answer = await http.get(f"blobs/{sha256}", headers=BEARER)
+        assert (answer.status_code, answer.json()["code"]) == (503, "registry.blob_damaged")
+    BLOBS.delete(sha256)
 
 
 async def test_strangers_are_refused(http: httpx.AsyncClient) -> None:

@@ -25,6 +25,7 @@ from coterie.registry.models import ModelVersion, TeacherWeights
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
 from coterie.transfer.advancing import sweep
+from coterie.transfer.models import PersonalFigures
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import create_webhook, try_webhook
 from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
@@ -131,10 +132,20 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     version = ModelVersion.objects.all()[0]
     TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
     ask_for_merge(
-        federation=federation, number=1, plan={}, seed=1, base_version=version, updates=Update.objects.all(), now=now
+        federation=federation,
+        number=1,
+        plan={},
+        seed=1,
+        base_version=version,
+        updates=Update.objects.all(),
+        fleet=1,
+        now=now,
     )
     rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
     Trial.objects.create(rollout=rollout, device=delivering.row)
+    PersonalFigures.objects.create(
+        federation=federation, device=delivering.row, version="v", answers=True, samples=20, updated_at=now
+    )
     make_peers()
     asking, helping = Member("asking"), Member("helping")
     for member in (asking, helping):

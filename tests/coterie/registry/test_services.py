@@ -9,11 +9,18 @@ from coterie.registry.errors import (
     NameTaken,
     NothingToRollBackTo,
     NotReady,
+    NoUploadedWeights,
     UnknownVersion,
 )
 from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import ancestry, champion, device_blob, signed_manifest, withdrawn_versions
-from coterie.registry.services import move_champion, publish_version, roll_back, submit_pair
+from coterie.registry.services import (
+    move_champion,
+    publish_version,
+    roll_back,
+    submit_pair,
+    use_uploaded_weights,
+)
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.errors import WireError
 from tests.coterie.world import MODEL, START, keep, make_pair, make_version
@@ -59,6 +66,38 @@ class TestVersions:
         first = make_version(make_pair())
         second = child_of(first, b"second")
         assert ancestry(child_of(second, b"third"))[1:] == [second, first]
+
+
+class TestUploadedWeights:
+    def test_are_the_first_versions(self) -> None:
+        pair = make_pair()
+        pair.initial_cloud_parameters = keep(b"of the cloud model")
+        pair.save()
+        cloud, device = (use_uploaded_weights(pair=pair, role=role, now=START) for role in (Role.CLOUD, Role.DEVICE))
+        assert [(version.role, version.number, version.origin) for version in (cloud, device)] == [
+            ("cloud", 1, "upload"),
+            ("device", 1, "upload"),
+        ]
+        assert (cloud.parameters, device.parameters) == (pair.initial_cloud_parameters, pair.initial_parameters)
+        assert (champion(pair.pk, Role.CLOUD), champion(pair.pk, Role.DEVICE)) == (cloud, device)
+        assert verify_manifest(signed_manifest(device.pk), verify_key()).parameters.sha256 == pair.initial_parameters_id
+
+    def test_follow_what_was_in_use_and_are_used_once(self) -> None:
+        before = make_version(make_pair(), seed=1)
+        for _ in range(2):
+            version = use_uploaded_weights(pair=before.pair, role=Role.DEVICE, now=START)
+            assert (version.number, version.parent) == (2, before)
+
+    def test_of_a_cloud_model_are_known_since_pairs_are_checked_for_them(self) -> None:
+        pair = make_pair()
+        with pytest.raises(NoUploadedWeights, match="cloud"):
+            use_uploaded_weights(pair=pair, role=Role.CLOUD, now=START)
+
+    def test_need_a_pair_that_passed_its_preflight(self) -> None:
+        pair = make_pair()
+        pair.state = ModelPair.State.REJECTED
+        with pytest.raises(NotReady):
+            use_uploaded_weights(pair=pair, role=Role.DEVICE, now=START)
 
 
 class TestChampion:

@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from coterie.federations.models import Federation
-from coterie.registry.models import ModelVersion, Role
+from coterie.registry.models import BASE, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import publish_version
 from coterie.rollouts import device_api
@@ -52,7 +52,7 @@ class World:
         return champion(self.pair.pk, Role.DEVICE)
 
 
-def another_version(parent: ModelVersion, content: str) -> ModelVersion:
+def another_version(parent: ModelVersion, content: str, *, lineage: str = BASE) -> ModelVersion:
     """A version that is not in use."""
     return publish_version(
         pair_id=parent.pair_id,
@@ -62,6 +62,7 @@ def another_version(parent: ModelVersion, content: str) -> ModelVersion:
         parameters=keep(content.encode()),
         metrics={},
         now=START,
+        lineage=lineage,
         in_use=False,
     )
 

@@ -1,6 +1,9 @@
 """What an operator is told about a device, and what they can do to it: rounds follow the decision at once."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from coterie.fleet.models import Device
@@ -69,14 +72,14 @@ def test_why_says_what_the_device_is_told(api: APIClient, at_work: tuple[Scripte
         assert told["training"] == (not told["reasons"])
         return [reason["code"] for reason in told["reasons"]]
 
-    Device.objects.update(present_until="2100-01-01T00:00Z")
+    Device.objects.update(present_until=timezone.now() + timedelta(hours=1))
     assert why(at_work[0]) == []
     idle = ScriptedDevice(make_device("idle"))
     idle.check_in(later(0))
-    Device.objects.update(present_until="2100-01-01T00:00Z")
+    Device.objects.update(present_until=timezone.now() + timedelta(hours=1))
     assert why(idle) == ["rounds.full"]
     idle.check_in(later(1), blockers=(ON_BATTERY,))
-    Device.objects.update(present_until="2100-01-01T00:00Z")
+    Device.objects.update(present_until=timezone.now() + timedelta(hours=1))
     assert why(idle) == ["conditions.on_battery"]
 
 

@@ -198,7 +198,7 @@ def test_a_federation_that_fails_holds_up_no_other() -> None:
     for slug in ("broken", "sound"):
         pair = make_pair(slug)
         make_version(pair)
-        start_federation(federation=create_federation(name=slug, pair=pair, plan={}, now=later(0)))
+        start_federation(federation=create_federation(name=slug, pair=pair, plan={}, now=later(0)), now=later(0))
     Federation.objects.filter(slug="broken").update(plan={"merge": {"kind": "of a newer platform"}})
     with pytest.raises(ExceptionGroup, match="rounds could not go on"):
         sweep(now=later(1))

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.rounds.directives import check_in, why_not_training
 from coterie.rounds.models import Assignment, Round
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.conditions import Conditions
-from coterie_wire.messages import Capabilities, CheckIn, Directive, decode
+from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive, decode
 from coterie_wire.version import PROTOCOL
 from tests.contract.golden import GOLDEN, RELEASES
 from tests.coterie.world import fleet_of, later, make_device, make_federation, make_pair, make_version
@@ -79,6 +80,28 @@ def test_what_holds_between_rounds_is_not_told_to_who_cannot_do_it() -> None:
     start(plan={"pace": {"kind": "alone"}, "help": {"kind": "cartel", "portion": "head"}})
     assert not say(make_device("unable"), capabilities(help="cartel"), 0).stands
     assert say(make_device("able"), capabilities(), 1).stands
+
+
+def test_a_detector_inside_the_plans_help_is_asked_for_too() -> None:
+    help_ = {"kind": "cartel", "portion": "head", "detector": {"kind": "adwin"}}
+    start(plan={"help": help_})
+    unable, able = make_device("unable"), make_device("able")
+    told = say(unable, capabilities(drift="adwin"), 0)
+    assert told.wait is not None
+    assert (told.wait.code, told.wait.sentence) == ("rounds.lacks_kinds", "needs agent 0.1 for drift adwin")
+    assert not told.stands
+    assert say(able, capabilities(), 1).stands
+
+
+def test_operators_see_that_a_device_has_less_than_a_batch_to_train_on_between_rounds() -> None:
+    start(plan={"pace": {"kind": "alone"}})
+    size = Federation.objects.get().pair.model_spec().batch_size
+    for samples, waits in ((size - 1, True), (size, False)):
+        device = make_device(f"kiosk-{samples}")
+        message = CheckIn(PROTOCOL, Conditions(), capabilities=capabilities(), metadata=DataMetadata(samples=samples))
+        check_in(device=device, message=message, now=later(0))
+        codes = [reason.code for reason in why_not_training(device, now=later(1))]
+        assert ("data.less_than_a_batch" in codes) is waits
 
 
 def test_a_device_that_learns_a_kind_is_asked() -> None:

@@ -1,11 +1,14 @@
 """A plan is judged as it is typed, and compared with the one that runs, and nothing is written."""
 
+import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
 from coterie.audit.models import Entry
 from coterie.federations.models import Federation
 from coterie.rounds.models import Round
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_wire.tensors import encoded_bytes
 from tests.coterie.world import fleet_of, later, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +49,29 @@ def test_what_a_preset_asks_of_a_small_fleet_is_told_beforehand(api: APIClient) 
         make_device(f"device-{number}", tags=("kiosk",))
     small = {**colla, "pace": {**colla["pace"], "pause_s": 60}}
     assert api.post("/api/plan-check/", {"plan": small, "device_tag": "kiosk"}).json()["notes"] == []
+
+
+def test_what_a_plan_makes_devices_send_is_told_beforehand(api: APIClient) -> None:
+    pair = make_pair()
+    pace = {"kind": "sync", "target_updates": 5, "deadline_s": 3600, "pause_s": 82_800}
+
+    def traffic(codec: object, **extra: object) -> dict[str, float]:
+        plan = {"codec": codec, "pace": pace, **extra}
+        return api.post("/api/plan-check/", {"plan": plan, "pair": str(pair.pk)}).json()["traffic"]
+
+    plain = traffic({"kind": "float32"})
+    model = pair.model_spec()
+    update = {spec.name: np.zeros(spec.shape, np.float32) for spec in model.parameters}
+    assert plain["update_bytes"] == len(Float32Codec().encode(update, seed=0).payload)
+    assert plain["least_update_bytes"] == plain["update_bytes"] == plain["most_update_bytes"]
+    assert plain["version_bytes"] == encoded_bytes(model.version)
+    assert plain["round_up_bytes"] == 5 * plain["update_bytes"]
+    assert plain["rounds_a_month"] == 30
+    assert plain["month_down_bytes"] == 30 * 5 * plain["version_bytes"]
+    coarse = traffic({"kind": "sparse_levels"})
+    assert coarse["least_update_bytes"] < coarse["update_bytes"] < coarse["most_update_bytes"]
+    assert traffic({"kind": "int8"}, pace={"kind": "alone"}) is None
+    assert api.post("/api/plan-check/", {"plan": {}}).json()["traffic"] is None
 
 
 def test_a_change_is_told_with_what_it_does(api: APIClient) -> None:

@@ -11,10 +11,11 @@ from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from coterie.fleet.models import Device
-from coterie.registry.collecting import GRACE, Collected, Retention, collect, references
+from coterie.registry.collecting import GRACE, Collected, Retention, collect
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import VersionRemoved
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
+from coterie.registry.selectors import references
 from coterie.registry.services import keep_file, roll_back
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.models import Round

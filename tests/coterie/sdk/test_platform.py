@@ -1,6 +1,7 @@
 """What the SDK sends, follows and raises; the notebook's test has a real platform."""
 
 import io
+import zipfile
 from email import message_from_bytes
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from coterie.sdk.errors import JobFailed, Refused, Rejected, Unreachable
-from coterie.sdk.records import Dataset, Pair
+from coterie.sdk.errors import JobFailed, NoVersion, Refused, Rejected, Unreachable
+from coterie.sdk.federation import Federation
+from coterie.sdk.records import Dataset, Pair, Version
 from coterie.sdk.rest import PATIENCE_S
+from coterie_wire.tensors import encode_tensors
 from tests.coterie.offline.test_description import REPORT
 from tests.coterie.sdk.scripted_platform import ScriptedPlatform
 from tests.coterie.world import MODEL
@@ -34,6 +37,7 @@ def pair(state: str, **more: object) -> Json:
         "reason_code": "",
         "reason_sentence": "",
         "reason_fields": {},
+        "recipe": {},
         **more,
     }
 
@@ -170,6 +174,21 @@ class TestBootstrap:
         assert (caught.value.code, caught.value.sentence) == (code, sentence)
 
 
+class TestUploadedWeights:
+    def test_become_the_first_versions(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST pairs/p/uploaded-weights/", [])
+        scripted.answers("GET pairs/p/", pair("ready", cloud_champion="c"))
+        assert scripted.platform.use_uploaded_weights(READY, models=["cloud"]).cloud_champion == "c"
+        assert scripted.json("POST pairs/p/uploaded-weights/") == {"models": ["cloud"]}
+
+    def test_of_the_cloud_model_are_distilled(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST pairs/p/distill/", job("distill", "succeeded"), status=201)
+        scripted.answers("GET pairs/p/", pair("ready", device_champion="d"))
+        found = scripted.platform.distill(READY, DATASET, distil_epochs=3, progress=False)
+        assert found.device_champion == "d"
+        assert scripted.json("POST pairs/p/distill/") == {"dataset": "d", "distil_epochs": 3}
+
+
 class TestFederation:
     def test_from_its_making_to_a_published_round(
         self, scripted: ScriptedPlatform, capsys: pytest.CaptureFixture[str]
@@ -178,7 +197,7 @@ class TestFederation:
             told = {"reason_code": "rounds.needs_devices" if reason else "", "reason_sentence": reason, "metrics": None}
             return {"results": [{"id": 1, "number": 1, "state": state, **told}]}
 
-        record = {"id": "f", "name": "kiosks", "state": "draft", "members": 0}
+        record = {"id": "f", "name": "kiosks", "pair": "p", "state": "draft", "members": 0}
         scripted.answers("POST federations/", record, status=201)
         scripted.answers("POST federations/f/start/", {**record, "state": "running"})
         scripted.answers("GET federations/f/", {**record, "state": "running"})
@@ -196,11 +215,70 @@ class TestFederation:
             "cloud_data": None,
             "tolerance": 0.02,
             "rounds_wanted": 5,
+            "own_versions": False,
         }
         federation.start()
         assert federation.state == "running"
         assert federation.wait_for_round(1).state == "published"
         assert "round 1 is planned: needs 3 devices, 1 eligible" in capsys.readouterr().err
+
+    @pytest.fixture
+    def federation(self, scripted: ScriptedPlatform) -> Federation:
+        record = {"id": "f", "name": "a", "pair": "p", "lineage": "a/base", "state": "running", "members": 0}
+        scripted.answers("POST federations/", record, status=201)
+        scripted.answers("POST federations/f/adopt/", record)
+        return scripted.platform.federation("a", READY, own_versions=True)
+
+    def test_metrics_are_a_table(self, scripted: ScriptedPlatform, federation: Federation) -> None:
+        waiting = {"id": 2, "number": 2, "state": "planned", "reason_code": "x.y", "reason_sentence": "needs 3 devices"}
+        figures = {"accuracy": 0.5, "updates": 3, "class_accuracy": [0.5, None]}
+        held = {
+            "id": 1,
+            "number": 1,
+            "state": "published",
+            "reason_code": "",
+            "reason_sentence": "",
+            "metrics": figures,
+        }
+        scripted.answers("GET rounds/", {"results": [held, {**waiting, "metrics": None}]})
+        table = federation.metrics()
+        assert table.columns == ("round", "state", "reason", "accuracy", "updates")
+        assert table.column("accuracy") == [0.5, None]
+        assert table.column("reason") == [None, "needs 3 devices"]
+
+    def test_its_own_version_in_use_is_downloaded(self, scripted: ScriptedPlatform, federation: Federation) -> None:
+        def version(identifier: str, *, champion: bool) -> Json:
+            facts = {"role": "device", "number": 1, "lineage": "a/base", "origin": "merge", "metrics": {}}
+            return {"id": identifier, "champion": champion, **facts}
+
+        module = nn.Linear(4, 3)
+        learned = {"weight": np.full((3, 4), 2.0, np.float32), "bias": np.zeros(3, np.float32)}
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("parameters.safetensors", encode_tensors(learned))
+        scripted.answers("GET pairs/p/", pair("ready", device_champion="v0"))
+        scripted.answers("GET versions/", {"results": [version("v2", champion=False), version("v1", champion=True)]})
+        for identifier in ("v0", "v1"):
+            name = f"GET versions/{identifier}/archive/"
+            scripted.answers(name, httpx.Response(200, content=content.getvalue()))
+        module.load_state_dict(federation.download(module), strict=True)
+        np.testing.assert_array_equal(module.weight.detach().numpy(), learned["weight"])
+        assert scripted.asked[-1] == "GET versions/v1/archive/"
+        assert scripted.platform.download(READY, module)["bias"].tolist() == [0, 0, 0]
+        assert scripted.asked[-1] == "GET versions/v0/archive/", "the pair's"
+        scripted.refuses("GET versions/v9/archive/", "registry.version_removed", "its parameters are gone", status=410)
+        gone = Version("v9", "device", 9, "", "merge", False, {})
+        with pytest.raises(Refused, match="are gone"):
+            scripted.platform.download(READY, module, version=gone)
+
+    def test_a_model_without_a_version_cannot_be_downloaded(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET pairs/p/", pair("ready"))
+        with pytest.raises(NoVersion, match="cloud model of digits has no version"):
+            scripted.platform.download(READY, nn.Linear(4, 3), role="cloud")
+
+    def test_the_pair_takes_over_its_versions(self, scripted: ScriptedPlatform, federation: Federation) -> None:
+        federation.adopt()
+        assert scripted.asked[-1] == "POST federations/f/adopt/"
 
     def test_devices_get_a_secret(self, scripted: ScriptedPlatform) -> None:
         scripted.answers("POST enrolment-tokens/", {"secret": "s3cret"}, status=201)

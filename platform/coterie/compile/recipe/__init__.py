@@ -14,6 +14,7 @@ from coterie.compile.recipe.optimiser.sgd import Sgd
 from coterie.compile.recipe.trains import Trains
 from coterie.compile.recipe.trains.whole import Whole
 from coterie_learning.kinds import Registry
+from coterie_learning.unknown_names import check_names
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -47,6 +48,7 @@ def parse_recipe(raw: object) -> Recipe:
     Raises WireError ``recipe.invalid``.
     """
     try:
+        check_names(raw, _Choices, of="recipe")
         given = from_values(raw, _Choices)
         return Recipe(
             loss=LOSS.parse(given.loss),

@@ -35,7 +35,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
 
 class StatusCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many devices stand so."""
+    """How many devices have a status."""
 
     status: str
     reason: str
@@ -222,7 +222,7 @@ class ServerFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
 
 
 class Snapshot(ServerFrame, frozen=True, tag="snapshot"):
-    """Everything; what was known before is forgotten."""
+    """The whole state, in place of any former one."""
 
     epoch: str
     """Numbers mean something within one epoch."""
@@ -236,14 +236,14 @@ class Changed(ServerFrame, frozen=True, tag="changed"):
 
 
 class Gone(ServerFrame, frozen=True, tag="gone"):
-    """A document is no more."""
+    """A document has been removed."""
 
     kind: str
     id: str
 
 
 class Tick(ServerFrame, frozen=True, tag="tick"):
-    """All is as told; sent every few seconds, so that a console whose line is dead says that it is stale."""
+    """Nothing has changed; sent every few seconds, so that a console with a dead connection can say so."""
 
     at: datetime
 
@@ -257,7 +257,7 @@ Watched = Annotated[
 
 
 class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="frame", tag="hello"):
-    """Console to platform, first: what it knows already, and the devices that it shows."""
+    """Console to platform, first: what it has already, and the devices that it shows."""
 
     epoch: Annotated[str, Meta(max_length=64)] = ""
     number: Annotated[int, Meta(ge=0)] = 0
@@ -275,7 +275,7 @@ Documents = dict[Key, AnyDocument]
 
 
 def apply(documents: Documents, frame: AnyServerFrame) -> Documents:
-    """What a console knows after `frame`."""
+    """The console's state after `frame`."""
     match frame:
         case Snapshot():
             return {document.key: document for document in frame.documents}

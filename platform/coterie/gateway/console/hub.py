@@ -1,4 +1,4 @@
-"""Keeps the consoles of one process up to date: hears hints, reads what they touch, tells the differences.
+"""Keeps the consoles of one process up to date: on a hint it reads what has changed and sends the differences.
 
 A hint may be lost, and some things change by time alone; so everything is read again every few seconds.
 """
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 
 REFRESH_S = 5.0
 GATHER_S = 0.1
-"""Hints that come together are answered together."""
+"""Seconds in which hints are collected before they are answered."""
 IDLE_TIMES = 4
 """Between two looks at the database so many times their length passes: consoles take a fifth of a core at most."""
 MAX_BEHIND = 4_000
-"""Frames that a console may be behind before it is told to come again."""
+"""Frames that a console may be behind before it must connect again."""
 
 
 class Listener:
@@ -68,14 +68,14 @@ class Hub:
             self._task = asyncio.create_task(self._run())
         await self._refresh(KINDS)
         missed = self._mirror.since(hello.epoch, hello.number)
-        while not listener.frames.empty():  # what it was told while it waited is in what follows
+        while not listener.frames.empty():  # what was queued meanwhile is part of what follows
             listener.frames.get_nowait()
         for frame in [self._snapshot_for(listener)] if missed is None else missed:
             listener.tell(frame)
         return listener
 
     async def watch(self, listener: Listener, devices: Iterable[str]) -> None:
-        """Let a console follow other devices; it is told of each as it is now."""
+        """Let a console follow other devices; it receives the present state of each."""
         listener.devices = frozenset(devices)
         await self._refresh(("device",))
         for document in list(self._mirror.documents.values()):
@@ -119,7 +119,7 @@ class Hub:
         await self._refresh(kinds_touched(apps))
 
     async def _refresh(self, kinds: Collection[str]) -> None:
-        async with self._reading:  # what is read later is told later
+        async with self._reading:  # what is read later is sent later
             watched = frozenset().union(*(listener.devices for listener in self._listeners))
             started = perf_counter()
             try:

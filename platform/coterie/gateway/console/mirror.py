@@ -10,7 +10,7 @@ KEPT = 2_000
 
 
 class Mirror:
-    """Compares what the database says with what was told, and numbers the differences."""
+    """Compares what the database says with what was sent, and numbers the differences."""
 
     def __init__(self, epoch: str) -> None:
         self.epoch = epoch
@@ -19,7 +19,7 @@ class Mirror:
         self._past: deque[Event] = deque(maxlen=KEPT)
 
     def take(self, kinds: Collection[str], fresh: Iterable[AnyDocument]) -> list[Event]:
-        """Know `fresh` as all documents of `kinds` that there are; the events that tell the difference."""
+        """Take `fresh` as all documents of `kinds`; returns the events that lead from the former ones to them."""
         found = {document.key: document for document in fresh}
         events: list[Event] = []
         for key in [key for key in self.documents if key.kind in kinds and key not in found]:
@@ -33,7 +33,7 @@ class Mirror:
         return events
 
     def snapshot(self) -> Snapshot:
-        """Everything, as it is known now."""
+        """The present state, whole."""
         return Snapshot(number=self.number, epoch=self.epoch, documents=tuple(self.documents.values()))
 
     def since(self, epoch: str, number: int) -> list[Event] | None:

@@ -109,9 +109,7 @@ def _live_and_latest(rows: QuerySet[M], live: Collection[str], *, begun: Sequenc
 
 
 def _rounds(_now: datetime) -> Iterable[AnyDocument]:
-    rounds = Round.objects.select_related("federation", "merge").annotate(
-        devices=Count("assignments"), updates=Count("assignments", filter=Q(assignments__state="delivered"))
-    )
+    rounds = Round.objects.select_related("federation", "merge").annotate(devices=Count("assignments"))
     return [
         RoundDocument(
             id=str(round_.pk),
@@ -126,7 +124,7 @@ def _rounds(_now: datetime) -> Iterable[AnyDocument]:
             finished_at=round_.finished_at,
             result_version=_result_of(round_),
             devices=getattr(round_, "devices"),  # noqa: B009 - annotated above
-            updates=getattr(round_, "updates"),  # noqa: B009
+            updates=round_.updates_in,
             metrics={name: value for name, value in round_.metrics.items() if isinstance(value, int | float)},
         )
         for round_ in _live_and_latest(rounds, Round.ACTIVE, begun=("pk",), ended="-finished_at")
@@ -159,7 +157,12 @@ def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
 
 
 def _parts(_now: datetime) -> Iterable[AnyDocument]:
-    parts = Assignment.objects.filter(round__state__in=Round.ACTIVE).select_related("device").order_by("offered_at")
+    carried = Q(round__carries_on=True, state__in=Assignment.LIVE)
+    parts = (
+        Assignment.objects.filter(Q(round__state__in=Round.ACTIVE) | carried)
+        .select_related("device")
+        .order_by("offered_at")
+    )
     return [
         PartDocument(
             id=str(part.pk),

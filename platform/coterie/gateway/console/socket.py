@@ -1,4 +1,4 @@
-"""One console's socket: who it is, what it knows already, and then frames until it goes."""
+"""One console's socket: who it is, what it has already, then frames until it disconnects."""
 
 import asyncio
 from typing import Final
@@ -26,7 +26,7 @@ POLICY: Final = 1008
 BAD_FRAME: Final = 1007
 TRY_AGAIN: Final = 1013
 HELLO_S: Final = 10.0
-"""A console says at once what it knows."""
+"""Seconds within which a console must say what it has."""
 ASK_AGAIN_S: Final = 10.0
 """How soon a socket ends after its session or token."""
 
@@ -67,7 +67,7 @@ async def serve_console(scope: AsgiScope, receive: Receive, send: Send) -> None:
     except UNANSWERED as error:
         await send({"type": "websocket.close", "code": TRY_AGAIN, "reason": problem_of(error).code})
     except (OSError, _Hung):
-        pass  # it went; it comes back and says what it knows
+        pass  # it disconnected; when it connects again it says what it has
     finally:
         if listener is not None:
             await hub().leave(listener)
@@ -90,7 +90,7 @@ def _check_origin(headers: "dict[str, str]") -> None:
 
 
 class _Hung(Exception):
-    """The console has hung up."""
+    """The console has closed the connection."""
 
 
 async def _frame(receive: Receive) -> ClientFrame:

@@ -1,1 +1,1 @@
-"""The front door: what strangers may cost, bounded before anything of Django or of the database is asked."""
+"""The front door: bounds on what any client can cost, applied before Django or the database is reached."""

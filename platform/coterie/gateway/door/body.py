@@ -1,4 +1,4 @@
-"""A body as it arrives: neither slower than is patient, nor longer than its sender may send."""
+"""A request's body as it arrives, bounded in time and size."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ Receive = Callable[[], Awaitable[Event]]
 
 
 class BodyStalled(CoterieError):
-    """The body does not go on."""
+    """The body has stopped arriving."""
 
     code = "gateway.body_stalled"
     kind = ErrorKind.UNAVAILABLE
@@ -21,7 +21,7 @@ class BodyStalled(CoterieError):
 
 
 class BodySlow(CoterieError):
-    """The body goes on, but would never end."""
+    """The body arrives too slowly."""
 
     code = "gateway.body_slow"
     kind = ErrorKind.UNAVAILABLE

@@ -8,7 +8,7 @@ from coterie.gateway.door.limits import Limits
 
 
 def raise_descriptor_limit() -> int:
-    """Let this process open as many files as the system lets it; that number."""
+    """Raise this process's limit of open files to the system's maximum; returns it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -39,7 +39,7 @@ class Connections:
         return Ticket(self, address)
 
     def known(self, address: str) -> None:
-        """One connection of `address` less that nobody knows."""
+        """A connection of `address` has authenticated, and no longer counts as unknown."""
         self._strangers[address] -= 1
         if not self._strangers[address]:
             del self._strangers[address]
@@ -55,7 +55,7 @@ class Connections:
 
 
 class Ticket:
-    """One connection's place."""
+    """One connection's place among those that are counted."""
 
     def __init__(self, connections: Connections, address: str) -> None:
         self._connections = connections
@@ -63,7 +63,7 @@ class Ticket:
         self._stranger = self._inside = True
 
     def prove(self) -> None:
-        """The connection's other side has shown a credential: it no longer counts against its address."""
+        """The client has shown a valid credential: its connection no longer counts against its address."""
         if self._stranger:
             self._stranger = False
             self._connections.known(self._address)

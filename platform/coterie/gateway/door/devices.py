@@ -1,4 +1,4 @@
-"""What one device, and one address that guesses credentials, may ask of the platform."""
+"""Limits for one device, and for an address that guesses credentials."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -25,7 +25,7 @@ class TooManySockets(CoterieError):
 
 
 class DeviceGate:
-    """Lets devices through. Used on one event loop."""
+    """Applies the limits to devices. Used on one event loop."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._limits = limits
@@ -36,7 +36,7 @@ class DeviceGate:
 
     @contextmanager
     def guessing(self, address: str) -> Iterator[None]:
-        """Try a secret, which counts against the address when it is none. Raises TooManyRequests."""
+        """Run a block that checks a secret; a wrong one counts against the address. Raises TooManyRequests."""
         who, limit = f"address {address}", self._limits.guesses_per_minute
         if self._rates.spent(who, per_minute=limit):
             OFFENCES.tell(address, "gateway.too_many_requests")
@@ -60,13 +60,13 @@ class DeviceGate:
 
     @asynccontextmanager
     async def turn(self, credential: str) -> AsyncIterator[None]:
-        """Answer some requests of a device at once, and the others after them."""
+        """Answer at most so many requests of a device at the same time; the others wait."""
         async with self._turns.turn(hash_secret(credential)):
             yield
 
     @asynccontextmanager
     async def admitted(self, credential: str, address: str, *, body_bytes: int | None) -> AsyncIterator[None]:
-        """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it does not say.
+        """Answer a request of a device, in its turn, in the block; `body_bytes` is None where it is not declared.
 
         A credential that was good a moment ago is not looked up before the answer does, nor for a body that anybody may
         send. Raises TooManyRequests and what `device_of_credential` raises.

@@ -1,4 +1,4 @@
-"""The door to Django: who comes, how often, with how much, and whose turn it is."""
+"""The bounds in front of Django: authentication, rate, body size and turns."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, closing
@@ -25,7 +25,7 @@ from coterie.gateway.outage import check_database
 from coterie.gateway.threads import in_thread
 
 ADDRESS_TIMES = 4
-"""Several people and programs may share an address."""
+"""Requests a minute of an address, which several people and programs may share."""
 UPLOAD_BYTES = (3 << 30) + (1 << 20)
 """Two programs of the largest size and a loss, and the form around them."""
 MESSAGE_BYTES = 2 << 20
@@ -98,7 +98,7 @@ class Entrance:
                 await self._site(scope, body, send)
 
     async def _turn(self, address: str, headers: Mapping[bytes, bytes]) -> AbstractAsyncContextManager[None]:
-        """The turn of an operator or program that is known, or else of the address."""
+        """The turn of an authenticated operator or program, else of the address."""
         secret = _secret(headers)
         if secret and secret not in self._known:
             try:
@@ -120,7 +120,7 @@ def _texts(headers: Mapping[bytes, bytes]) -> Mapping[str, str]:
 
 
 def _secret(headers: Mapping[bytes, bytes]) -> str:
-    """What may show who sends a request; blank: nothing does, or a password, which only Django looks at."""
+    """What may authenticate a request; blank: nothing, or a password, which only Django checks."""
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if authorization:
         return authorization if authorization.lower().startswith("bearer ") else ""

@@ -1,4 +1,4 @@
-"""What a connection is sent, and whether its other side takes it; one that does not is cut off."""
+"""Writes to a connection, and cuts off a client that does not read."""
 
 import asyncio
 import fcntl
@@ -33,7 +33,7 @@ class WatchedTransport:
         self._timer: TimerHandle | None = None
 
     def write(self, data: bytes) -> None:
-        """Send `data` when the other side takes it."""
+        """Send `data` when the client reads."""
         self._written_bytes += len(data)
         self._transport.write(data)
 
@@ -46,12 +46,12 @@ class WatchedTransport:
         self._hang_up()
 
     def watch(self) -> None:
-        """Look from now on; a watch that is on goes on."""
+        """Start watching, unless a watch is running."""
         if self._timer is None:
             self._timer = self._loop.call_later(self._patience_s, self._look, self._taken_bytes())
 
     def relax(self) -> None:
-        """Everything has been taken, or nobody is there any more."""
+        """Everything has been sent, or the client has gone."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -65,10 +65,10 @@ class WatchedTransport:
             self._timer = self._loop.call_later(self._patience_s, self._look, taken)
 
     def _taken_bytes(self) -> int:
-        """Without what the transport holds, and the system's own buffer: that one takes in large steps."""
+        """Without what the transport and the system's own buffer hold; the latter drains in large steps."""
         queued = 0
         socket = self._transport.get_extra_info("socket")
         if socket is not None:
-            with suppress(OSError, ValueError):  # closed, or a system that does not tell
+            with suppress(OSError, ValueError):  # closed, or the system does not say
                 queued = struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0]
         return self._written_bytes - self._transport.get_write_buffer_size() - queued

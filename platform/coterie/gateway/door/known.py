@@ -1,4 +1,4 @@
-"""Secrets that were good a moment ago, in bounded memory."""
+"""Secrets that were valid a moment ago, in bounded memory."""
 
 import time
 from collections import OrderedDict
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coterie.core.credentials import hash_secret
 
 KNOWN_S = 60.0
-"""For so long a secret that was good counts as known; whoever answers a request looks it up in any case."""
+"""Seconds for which a secret that was valid counts as known; the answer to a request looks it up in any case."""
 REMEMBERED = 65_536
 
 
@@ -25,7 +25,7 @@ class Known:
         return len(self._until)
 
     def add(self, secret: str) -> None:
-        """It was good just now."""
+        """It was valid just now."""
         key = hash_secret(secret)
         self._until.pop(key, None)
         self._until[key] = self._clock() + KNOWN_S

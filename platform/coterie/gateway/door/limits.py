@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one server process. They are no settings: who needs others runs a proxy in front or more processes."""
+    """Bounds of one server process; not settings: for others, run a proxy in front or more processes."""
 
     head_bytes: int = 32 << 10
     """Request line and headers together; also of what a chunked body has beside its content."""
@@ -16,7 +16,7 @@ class Limits:
     pipelined: int = 16
     """Requests that may wait behind one that is being answered; browsers, proxies and agents send none."""
     body_bytes: int = 64 << 10
-    """Of a body whose sender has not proved who it is."""
+    """Of a body whose sender has not authenticated."""
     body_silence_s: float = 20.0
     """Longest gap in a body: a device that lost its network leaves a connection that never ends by itself."""
     least_bytes_per_s: int = 1024
@@ -26,7 +26,7 @@ class Limits:
     """How long the rest of a refused body is read and dropped, so that its sender gets to read the refusal."""
     linger_bytes: int = 8 << 20
     connections_per_address: int = 256
-    """Connections of an address that have not proved who they are: all but the sockets of devices and consoles."""
+    """Unauthenticated connections of an address: all but the sockets of devices and consoles."""
     reserved_descriptors: int = 256
     """For files, databases and children, or half of all where there are few; every other may be a connection."""
     socket_frames: int = 64
@@ -38,7 +38,7 @@ class Limits:
     site_each: int = 8
     """Of these, for one of them."""
     strangers_at_once: int = 6
-    """The same of those who show nothing that is good, beside the others: nobody who is known waits behind them."""
+    """The same for requests without valid credentials, counted apart: authenticated requests never wait behind them."""
     strangers_each: int = 4
     """Of these, for one address."""
     site_wait_s: float = 10.0

@@ -1,4 +1,4 @@
-"""Who breaks a bound is told of in the log: once in ten minutes, with how often, and not a million times."""
+"""Logs who exceeds a limit: once in ten minutes, with a count, instead of a million times."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 600.0
 REMEMBERED = 4096
-"""Offenders; the longest silent is forgotten first, so memory is bounded whoever comes."""
+"""Offenders remembered; the one whose latest offence is oldest is forgotten first, so memory is bounded."""
 
 
 @dataclass

@@ -44,7 +44,7 @@ Given: TypeAlias = Any
 
 
 def guarded(connections: Connections, limits: Limits) -> "Callable[..., GuardedHttp]":
-    """What uvicorn takes for its HTTP protocol."""
+    """The HTTP protocol class for uvicorn."""
     return partial(GuardedHttp, connections=connections, limits=limits)
 
 
@@ -76,7 +76,7 @@ class GuardedHttp(HttpToolsProtocol):
     # Connection
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Count it, and refuse what is too much."""
+        """Count it, or refuse it where there are too many."""
         super().connection_made(transport)
         self._exit = WatchedTransport(self.loop, transport, self._limits, self._hang_up)
         remote = get_remote_addr(transport)
@@ -85,14 +85,14 @@ class GuardedHttp(HttpToolsProtocol):
         self._ticket = self._all.enter(self._address)
         if refusal is not None:
             self._refuse(refusal)
-            transport.close()  # nothing was read yet, and room is what is missing
+            transport.close()  # nothing was read yet, and there is no room
         else:
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()  # uvicorn leaves the timer of a connection that broke
+        self._unset_keepalive_if_required()  # uvicorn leaves the timer of a broken connection running
         self._stop_head_timer()
         self._exit.relax()
         self.pipeline.clear()
@@ -100,12 +100,12 @@ class GuardedHttp(HttpToolsProtocol):
             self._ticket.give_back()
 
     def pause_writing(self) -> None:
-        """The other side does not take what it is sent."""
+        """The client does not read what it is sent."""
         super().pause_writing()
         self._exit.watch()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """It reads again."""
         super().resume_writing()
         if not self._leaving:
             self._exit.relax()
@@ -113,7 +113,7 @@ class GuardedHttp(HttpToolsProtocol):
     # Bytes
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came; refuse what breaks a bound."""
+        """Parse what arrived; refuse what exceeds a limit."""
         if self._leaving:
             self._dropped_bytes += len(data)
             if self._dropped_bytes > self._limits.linger_bytes:
@@ -202,10 +202,10 @@ class GuardedHttp(HttpToolsProtocol):
             return
         if self.pipeline or not self.cycle.response_complete:
             self.flow.pause_reading()
-        elif self.cycle.more_body:  # the rest of what is answered already is of no use
+        elif self.cycle.more_body:  # the rest of a request that is answered already is of no use
             self._hang_up()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words are not the platform's
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's sentence is not the platform's
         """Refuse what uvicorn could not read."""
         self._refuse("gateway.malformed_request")
 
@@ -218,7 +218,7 @@ class GuardedHttp(HttpToolsProtocol):
         raise _Refusal
 
     def _refuse(self, code: str) -> None:
-        """Say why, where nothing is being answered, and end the connection."""
+        """Send the refusal, unless an answer is being sent, and end the connection."""
         OFFENCES.tell(self._address, code)
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()

@@ -1,4 +1,4 @@
-"""Whose word counts on where a request comes from: that of the proxies which the operator names, and of nobody else."""
+"""Where a request comes from: only the proxies that the operator names may say so for others."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ class Proxies:
     def __init__(self, networks: Sequence[str] = (), *, https_outside: bool = False) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(network) for network in networks)
         self._https_outside = https_outside
-        """Proxies that do not tell speak https to the outside."""
+        """Proxies that send no scheme are taken to speak https to the outside."""
         self._warned = False
 
     def __contains__(self, address: object) -> bool:
         return _is_within(str(address), self._networks)
 
     def origin(self, peer: str, scheme: str, headers: Mapping[bytes, bytes]) -> Origin:
-        """Of a connection from `peer`: what a trusted proxy tells of it, or the connection itself."""
+        """Of a connection from `peer`: what a trusted proxy says of it, else that of the connection itself."""
         if peer not in self:
             if FORWARDED_FOR in headers and not self._warned:
                 self._warned = True
@@ -43,7 +43,7 @@ class Proxies:
                 )
             return Origin(peer, scheme)
         address = peer
-        # Each proxy adds at the right who came to it; what stands left of the first stranger, anybody may have written.
+        # Each proxy adds its client at the right; whatever is left of the first untrusted address may be forged.
         for hop in reversed(headers.get(FORWARDED_FOR, b"").decode("latin-1").split(",")):
             if not _is_address(hop.strip()):
                 break

@@ -1,4 +1,4 @@
-"""How often somebody may do something: counted in this process, in bounded memory, without a server to ask."""
+"""Rate limits, counted in this process, in bounded memory."""
 
 import time
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 WINDOW_S = 60.0
 REMEMBERED = 65_536
-"""Those who asked last; who is forgotten has not asked for long, or begins anew among very many."""
+"""Latest clients remembered; a forgotten one has not asked for long, or starts anew among very many."""
 
 
 class TooManyRequests(CoterieError):

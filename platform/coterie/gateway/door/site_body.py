@@ -1,4 +1,4 @@
-"""The body of a request to Django: a small one from anybody, a large one from who may send it, into a quota."""
+"""The body of a request to Django: a small one from anybody, a large one from authorised clients, within a quota."""
 
 import asyncio
 import tempfile
@@ -26,7 +26,7 @@ class BodyTooLong(CoterieError):
 
 
 class SiteBody:
-    """One request's body: read whole, then handed to Django, which hears through it when the client goes.
+    """One request's body: read whole, then handed to Django, which learns through it when the client disconnects.
 
     `allow` tells how many bytes its sender may send; it is asked, once, when more come than anybody may send.
     """
@@ -75,7 +75,7 @@ class SiteBody:
         return await self._receive()
 
     def close(self) -> None:
-        """Drop the body and give its room back."""
+        """Drop the body and release its room."""
         self.file.close()
         self._quota.give_back(self._taken)
         self._taken = 0

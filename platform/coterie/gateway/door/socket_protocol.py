@@ -1,4 +1,4 @@
-"""Uvicorn's WebSocket protocol within bounds: what waits to be answered, and who does not read."""
+"""Uvicorn's WebSocket protocol within bounds: messages that wait to be answered, and clients that do not read."""
 
 from asyncio import BaseTransport
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from coterie.gateway.door.protocol import Given
 
 
 def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., GuardedSocket]":
-    """What uvicorn takes for its WebSocket protocol."""
+    """The WebSocket protocol class for uvicorn."""
     return partial(GuardedSocket, connections=connections, limits=limits)
 
 
@@ -46,12 +46,12 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             self._ticket.prove()
         elif message["type"] == "websocket.http.response.body":
             self.handshake_complete = True  # uvicorn takes a refused handshake for a forgotten one, and logs it
-        elif self.close_timer is not None:  # a close would wait for who reads nothing
+        elif self.close_timer is not None:  # a close would wait for a client that reads nothing
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def pause_writing(self) -> None:
-        """Read nothing of who does not read: each ping is answered, and answers would pile up."""
+        """Stop reading from a client that does not read: each ping is answered, and answers would pile up."""
         super().pause_writing()
         self.transport.pause_reading()
 
@@ -89,6 +89,6 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self.transport.abort()
 
     def keepalive_timeout(self) -> None:
-        """Who answers no ping takes nothing either: what was still to be sent is dropped."""
+        """A client that answers no ping reads nothing either: what was still to be sent is dropped."""
         super().keepalive_timeout()
         self.transport.abort()

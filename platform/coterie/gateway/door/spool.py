@@ -1,4 +1,4 @@
-"""Where large bodies lie while they come: apart from the platform's state, within a quota, gone with the process."""
+"""Temporary files for large bodies: apart from the platform's state, within a quota, removed with the process."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ KEEP_FREE_BYTES = 256 << 20
 
 
 class SpoolFull(CoterieError):
-    """What is being uploaded at once fills the room that there is for it."""
+    """Concurrent uploads fill the room that there is for them."""
 
     code = "gateway.spool_full"
     kind = ErrorKind.UNAVAILABLE
@@ -67,14 +67,14 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is somebody's
+        pass  # it belongs to a running process
     return True
 
 
 def remove_directory(directory: Path) -> None:
     """With the process that has ended."""
     shutil.rmtree(directory, ignore_errors=True)
-    with suppress(OSError):  # other processes' are there
+    with suppress(OSError):  # directories of other processes are in it
         directory.parent.rmdir()
 
 

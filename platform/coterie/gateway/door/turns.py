@@ -1,4 +1,4 @@
-"""Who is answered now, and who waits: nobody's requests take all threads."""
+"""Who is answered now and who waits, so that nobody's requests take all threads."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,14 +18,14 @@ class Busy(CoterieError):
 
 @dataclass
 class _Queue:
-    """Those of one asker: a semaphore that is forgotten with the last of them."""
+    """The requests of one client: a semaphore that is dropped with the last of them."""
 
     turns: asyncio.Semaphore
     users: int = field(default=0)
 
 
 class Turns:
-    """Lets so many of each asker through at once, and so many of all. Used on one event loop."""
+    """Admits so many requests of each client at once, and so many of all. Used on one event loop."""
 
     def __init__(self, *, each: int, all_at_once: int | None = None, wait_s: float | None = None) -> None:
         self._each = each

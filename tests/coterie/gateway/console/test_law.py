@@ -199,7 +199,7 @@ def test_holds_for_each_step_of_a_help_request(keeps_law) -> None:
 
 def test_holds_for_each_step_of_a_roll_out(keeps_law) -> None:
     world = World(devices=2)
-    Device.objects.update(present_until=timezone.now() + timedelta(days=1))
+    Device.objects.update(present_until=later(3600))
     rollout = start_rollout(version=world.candidate, terms=TERMS, now=START)
     with keeps_law():
         advance_federation(federation_id=world.federation.pk, now=later(1))

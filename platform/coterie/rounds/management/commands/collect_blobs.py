@@ -1,8 +1,9 @@
 """``coterie collect-blobs``: remove the parameters of versions that nobody needs, or say how many there are."""
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from coterie.core.file_removal import removal
 from coterie.rounds.retention import collect_blobs
 
 
@@ -20,6 +21,9 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, dry_run: bool, **_options: object) -> None:
         """Remove them, and say how many."""
-        collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
+        with removal() as allowed:
+            if not allowed and not dry_run:
+                raise CommandError("a backup is being made, which needs every file; try again when it has ended")
+            collected = collect_blobs(now=timezone.now(), at_once=None, dry_run=dry_run)
         verb = "would be removed" if dry_run else "removed"
         self.stdout.write(f"{collected.blobs} blobs {verb}: {collected.size_bytes / 1e6:.1f} MB")

@@ -18,7 +18,7 @@ OF_A_BYTE = (0, 255)
 OF_EVERY_TABLE = (0, 1)
 
 
-def made_up_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended: bool = True) -> Batch:
+def synthetic_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended: bool = True) -> Batch:
     """As real as can be known: whole numbers that have a meaning, numbers between 0 and 1, and an undecided teacher.
 
     Every other sample is filled up in its last third, unless nothing is to be `ended`; what has no room for that is
@@ -27,7 +27,7 @@ def made_up_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended:
     generator = np.random.default_rng(0)
     count = model.batch_size
     inputs = {
-        spec.name: made_up(spec, count, generator, ranges, filled=filler(spec, model), flag=flag, ended=ended)
+        spec.name: synthetic_array(spec, count, generator, ranges, filled=filler(spec, model), flag=flag, ended=ended)
         for spec in model.inputs
     }
     if model.classes:
@@ -35,12 +35,12 @@ def made_up_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ended:
     else:
         known = {model.target.name: (0, model.output.shape[-1] - 1)} if model.task == "tokens" else ranges
         fills = model.padding or 0
-        targets = made_up(model.target, count, generator, known, filled=fills, flag=flag, ended=ended)
+        targets = synthetic_array(model.target, count, generator, known, filled=fills, flag=flag, ended=ended)
     teacher = np.full((count, *model.output.shape), 1 / model.output.shape[-1], np.float32)
     return Batch(Dataset(inputs, cast(Targets, targets)), teacher)
 
 
-def made_up(
+def synthetic_array(
     spec: TensorSpec,
     count: int,
     generator: np.random.Generator,
@@ -76,7 +76,7 @@ def tell_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> str:
     return ", ".join(_told(spec, ranges) for spec in inputs)
 
 
-def made_up_weights(model: ModelSpec) -> StepScalars:
+def synthetic_scalars(model: ModelSpec) -> StepScalars:
     """Those of the train step's scalars that a plan sets, each in use."""
     tried = {"momentum": 0.9, "weight_decay": 0.01, "clip_norm": 1.0, "distillation_weight": 0.5}
     return StepScalars(

@@ -1,0 +1,166 @@
+"""Blobs are hashed before they are used, and from time to time: a damaged one is replaced by a copy, or never served.
+
+Copies are backups that the operator names: their files lie as those of the state directory do.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+
+from coterie.core.events import tell_consoles
+from coterie.registry.content import BLOBS
+from coterie.registry.errors import BlobDamaged
+from coterie.registry.models import Blob
+from coterie_wire.bundle import BlobRef
+
+logger = logging.getLogger(__name__)
+
+FRESH_S = 3600.0
+"""A blob that this process has hashed so recently is sent without another look; devices hash it themselves."""
+FRESH_KEPT = 1024
+CHUNK_BYTES = 1 << 20
+EVERY = timedelta(days=7)
+"""How often each blob is read."""
+DAMAGED_EVERY = timedelta(minutes=10)
+"""How often a damaged one is looked at again: its operator may have put it right."""
+BYTES_AT_ONCE = 64 << 20
+"""Read in one turn of scrubbing, or one blob if that is larger: a mebibyte a second, as there is a turn each minute."""
+
+
+class Scrubbed(NamedTuple):
+    """What was read."""
+
+    blobs: int
+    size_bytes: int
+    repaired: tuple[str, ...]
+    """Hashes of blobs that were damaged, and are replaced by a copy."""
+    damaged: tuple[str, ...]
+    """Of those for which there is no copy."""
+
+
+class _Fresh:
+    """When this process has found which blobs sound."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found_at: OrderedDict[str, float] = OrderedDict()
+
+    def has(self, sha256: str) -> bool:
+        with self._lock:
+            return time.monotonic() - self._found_at.get(sha256, float("-inf")) < FRESH_S
+
+    def add(self, sha256: str) -> None:
+        with self._lock:
+            self._found_at[sha256] = time.monotonic()
+            self._found_at.move_to_end(sha256)
+            while len(self._found_at) > FRESH_KEPT:
+                self._found_at.popitem(last=False)
+
+    def remove(self, sha256: str) -> None:
+        with self._lock:
+            self._found_at.pop(sha256, None)
+
+
+_FRESH = _Fresh()
+
+
+def open_blob(sha256: str, *, now: datetime) -> BinaryIO:
+    """A blob's bytes, which this process has hashed within the hour. Raises BlobDamaged."""
+    if not _FRESH.has(sha256):
+        _check(sha256, now)
+    try:
+        return BLOBS.open(sha256)
+    except FileNotFoundError:
+        _check(sha256, now)  # which finds a copy, or says what is wrong
+        return BLOBS.open(sha256)
+
+
+def sound_path(sha256: str, directory: Path, *, now: datetime) -> Path:
+    """Where this machine can read a blob's bytes, hashed now: `ContentStore.local_path`. Raises BlobDamaged."""
+    _check(sha256, now)
+    return BLOBS.local_path(sha256, directory)
+
+
+def scrub(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -> Scrubbed:
+    """Read the blobs that were read longest ago, so many bytes of them; None: all there are."""
+    wanted = Blob.objects.filter(removed_at=None)
+    if bytes_at_once is not None:
+        due = Q(verified_at=None) | Q(verified_at__lt=now - EVERY) | Q(verified_at__gt=now + EVERY)
+        wanted = wanted.filter(due | Q(damaged_at__isnull=False, verified_at__lt=now - DAMAGED_EVERY))
+    repaired, damaged, blobs, size_bytes = [], [], 0, 0
+    for blob in wanted.order_by(F("verified_at").asc(nulls_first=True), "pk").iterator(chunk_size=100):
+        if bytes_at_once is not None and blobs and size_bytes + blob.size_bytes > bytes_at_once:
+            break
+        blobs, size_bytes = blobs + 1, size_bytes + blob.size_bytes
+        try:
+            if _check(blob.pk, now):
+                repaired.append(blob.pk)
+        except BlobDamaged:
+            damaged.append(blob.pk)
+        Blob.objects.filter(pk=blob.pk).update(verified_at=now)
+    return Scrubbed(blobs, size_bytes, tuple(repaired), tuple(damaged))
+
+
+def _check(sha256: str, now: datetime) -> bool:
+    """Return if a blob is sound by now; whether it was replaced by a copy. Raises BlobDamaged."""
+    replaced = False
+    if not _is_sound(sha256):
+        replaced = _replace(sha256)
+        if not replaced:
+            _FRESH.remove(sha256)
+            _mark(sha256, now)
+            raise BlobDamaged(sha256=sha256)
+    _FRESH.add(sha256)
+    if Blob.objects.filter(pk=sha256, damaged_at__isnull=False).update(damaged_at=None, verified_at=now) or replaced:
+        tell_consoles("registry")
+        logger.warning("blob %s was damaged and is sound again", sha256)
+    return replaced
+
+
+def _is_sound(sha256: str) -> bool:
+    try:
+        with BLOBS.open(sha256) as file:
+            return sha256_of(file) == sha256
+    except OSError:  # it is gone, or the disk cannot read it
+        return False
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Of what is left to read."""
+    digest = hashlib.sha256()
+    while chunk := file.read(CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+@transaction.atomic
+def _mark(sha256: str, now: datetime) -> None:
+    """Record that it is damaged, unless it was removed meanwhile because nothing needs it."""
+    if Blob.objects.filter(pk=sha256, removed_at=None, damaged_at=None).update(damaged_at=now, verified_at=now):
+        tell_consoles("registry")
+        logger.error("blob %s is lost or damaged, and no copy of it was found", sha256)
+
+
+def _replace(sha256: str) -> bool:
+    """Whether a copy was found and put in its place."""
+    for directory in settings.COPIES:
+        copy = Path(directory) / BLOBS.place(sha256)
+        try:
+            with copy.open("rb") as file:
+                if sha256_of(file) != sha256:
+                    continue
+                file.seek(0)
+                BLOBS.replace(BlobRef(sha256, copy.stat().st_size), file)
+        except OSError:
+            continue
+        return _is_sound(sha256)
+    return False

@@ -1,0 +1,51 @@
+"""What a plan makes devices send and fetch, before it is given."""
+
+from dataclasses import dataclass
+
+from coterie_learning.plan import Plan
+from coterie_learning.update_sizes import update_bytes
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import encoded_bytes
+
+MONTH_S = 30 * 86_400.0
+
+
+@dataclass(frozen=True)
+class ExpectedTraffic:
+    """Bytes by how much each device, each round and each month takes."""
+
+    update_bytes: int
+    """What a device sends in a round, usually; exact where it lies between equal bounds."""
+    least_update_bytes: int
+    most_update_bytes: int
+    version_bytes: int
+    """What a device fetches before a round: the version's tensors."""
+    round_up_bytes: int
+    """What all devices of a round send, if as many updates come as are wanted."""
+    round_down_bytes: int
+    rounds_a_month: float
+    """If each round lasts until its deadline; those that close sooner come more often."""
+    month_up_bytes: int
+    """What the rounds of thirty days send."""
+    month_down_bytes: int
+
+
+def expected_traffic(plan: Plan, model: ModelSpec) -> ExpectedTraffic | None:
+    """None where the plan holds no rounds. Raises WireError ``plan.no_head``."""
+    pace = plan.pace
+    if not pace.holds_rounds():
+        return None
+    update, version = update_bytes(plan.local, plan.codec, model), encoded_bytes(model.version)
+    up, down = pace.updates_wanted() * update.usual, pace.updates_wanted() * version
+    rounds = MONTH_S / (pace.deadline_after_s() + pace.pause_after_s())
+    return ExpectedTraffic(
+        update_bytes=update.usual,
+        least_update_bytes=update.least,
+        most_update_bytes=update.most,
+        version_bytes=version,
+        round_up_bytes=up,
+        round_down_bytes=down,
+        rounds_a_month=rounds,
+        month_up_bytes=round(rounds * up),
+        month_down_bytes=round(rounds * down),
+    )

@@ -1,0 +1,145 @@
+"""A stored file that the disk has changed is never used: it comes back from a copy, or its operator is told."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import settings as platform_settings
+from django.core.management import CommandError, call_command
+
+from coterie.registry import verifying
+from coterie.registry.archive import archive
+from coterie.registry.content import BLOBS
+from coterie.registry.errors import BlobDamaged
+from coterie.registry.models import Blob
+from coterie.registry.services import keep_file
+from coterie.registry.verifying import EVERY, open_blob, scrub, sound_path
+from coterie.repairs.faults import find_faults
+from tests.coterie.world import START, keep, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+LATER = START + timedelta(minutes=11)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blobs are shared by the tests of a process."""
+    monkeypatch.setattr(verifying, "_FRESH", verifying._Fresh())
+
+
+def path_of(sha256: str) -> Path:
+    return Path(platform_settings.STATE) / BLOBS.place(sha256)
+
+
+def flip(sha256: str) -> None:
+    content = bytearray(path_of(sha256).read_bytes())
+    content[len(content) // 2] ^= 1
+    path_of(sha256).write_bytes(content)
+
+
+@pytest.fixture
+def blob() -> Iterator[Blob]:
+    """Of a prediction graph, sound at the beginning and at the end."""
+    blob = make_pair(predict=b"a graph that a disk will damage").predict
+    assert blob is not None
+    sound = path_of(blob.pk).read_bytes()
+    yield blob
+    path_of(blob.pk).write_bytes(sound)
+
+
+@pytest.fixture
+def copy(settings, blob: Blob, tmp_path: Path) -> Path:
+    """Of the blob, in a backup that the settings name behind one that has none."""
+    settings.COPIES = (tmp_path / "empty", tmp_path / "backup")
+    copy = tmp_path / "backup" / BLOBS.place(blob.pk)
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(path_of(blob.pk).read_bytes())
+    return copy
+
+
+def test_scrubbing_finds_one_flipped_bit_and_its_operator_learns_what_is_affected(blob: Blob) -> None:
+    flip(blob.pk)
+    assert scrub(now=START).damaged == (blob.pk,)
+    (found,) = find_faults(now=START)
+    assert (found.key, found.code) == (f"blob_damaged:{blob.pk}", "registry.blob_damaged")
+    assert "model pair pair would need it" in found.sentence
+    assert found.remedies[0].title == "See the versions of pair"
+
+
+def test_a_blob_that_was_lost_is_damaged_too(blob: Blob) -> None:
+    path_of(blob.pk).unlink()
+    assert scrub(now=START).damaged == (blob.pk,)
+
+
+def test_a_copy_replaces_what_is_damaged(blob: Blob, copy: Path) -> None:
+    flip(blob.pk)
+    found = scrub(now=START)
+    assert (found.repaired, found.damaged) == ((blob.pk,), ())
+    assert path_of(blob.pk).read_bytes() == copy.read_bytes()
+    assert find_faults(now=START) == []
+
+
+def test_a_damaged_copy_replaces_nothing(blob: Blob, copy: Path) -> None:
+    flip(blob.pk)
+    copy.write_bytes(path_of(blob.pk).read_bytes())
+    assert scrub(now=START).damaged == (blob.pk,)
+
+
+def test_what_was_put_right_is_noticed_within_minutes(blob: Blob) -> None:
+    flip(blob.pk)
+    scrub(now=START)
+    flip(blob.pk)
+    assert scrub(now=START + timedelta(minutes=1)).blobs == 0
+    scrub(now=LATER)
+    blob.refresh_from_db()
+    assert blob.damaged_at is None
+    open_blob(blob.pk, now=LATER).close()
+
+
+def test_the_same_bytes_given_again_repair(blob: Blob, tmp_path: Path) -> None:
+    (tmp_path / "again").write_bytes(path_of(blob.pk).read_bytes())
+    flip(blob.pk)
+    scrub(now=START)
+    keep_file(path=tmp_path / "again", now=LATER)
+    assert scrub(now=LATER, bytes_at_once=None).damaged == ()
+
+
+def test_a_turn_reads_so_many_bytes_and_the_next_goes_on() -> None:
+    blobs = [keep(b"x" * 1000 + bytes([number])) for number in range(5)]
+    turns = [scrub(now=START + timedelta(minutes=turn), bytes_at_once=2002).blobs for turn in range(4)]
+    assert turns == [2, 2, 1, 0]
+    assert scrub(now=START + timedelta(minutes=5), bytes_at_once=1).blobs == 0
+    assert scrub(now=START + EVERY + timedelta(seconds=1), bytes_at_once=1).blobs == 1, "one, however large"
+    assert Blob.objects.filter(pk__in=[blob.pk for blob in blobs], verified_at=None).count() == 0
+
+
+def test_a_clock_that_was_set_back_stops_no_scrubbing(blob: Blob) -> None:
+    scrub(now=START, bytes_at_once=None)
+    assert scrub(now=START - timedelta(days=400)).blobs > 0
+
+
+def test_jobs_and_people_get_no_damaged_file(tmp_path: Path) -> None:
+    version = make_version(make_pair("other"), seed=77)
+    sound = path_of(version.parameters_id).read_bytes()
+    flip(version.parameters_id)
+    try:
+        with pytest.raises(BlobDamaged):
+            sound_path(version.parameters_id, tmp_path, now=START)
+        with pytest.raises(BlobDamaged):
+            archive(version, now=START)
+    finally:
+        path_of(version.parameters_id).write_bytes(sound)
+
+
+def test_the_command_says_what_is_damaged_and_fails(blob: Blob) -> None:
+    flip(blob.pk)
+    told = StringIO()
+    with pytest.raises(CommandError, match="COTERIE_COPIES"):
+        call_command("scrub", "--json", stdout=told)
+    assert json.loads(told.getvalue())["damaged"] == {blob.pk: ["model pair pair"]}
+    flip(blob.pk)
+    call_command("scrub", stdout=told)
+    assert told.getvalue().endswith("0 replaced by a copy, 0 damaged\n")
