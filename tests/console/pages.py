@@ -13,6 +13,8 @@ class Keys(NamedTuple):
     """One that has helped another, and has been asked in many rounds."""
     federation: str
     """One that asks devices for updates now."""
+    served: str
+    """A federation whose devices have personal models."""
     divided: str
     """A federation whose devices are in groups."""
     round: int
@@ -45,6 +47,7 @@ PAGES: Mapping[str, ConsolePage] = {
     "federations": ConsolePage("/federations", "No federation yet"),
     "new-federation": ConsolePage("/federations/new", "No pair is ready yet"),
     "federation": ConsolePage("/federations/{federation}", "No round yet"),
+    "personal-models": ConsolePage("/federations/{served}?tab=personal", "No personal model yet"),
     "groups": ConsolePage("/federations/{divided}?tab=groups", "Not divided yet"),
     "plan": ConsolePage("/federations/{federation}?tab=plan", None),
     "round": ConsolePage("/federations/{divided}/rounds/{round}", "No device has been asked yet."),
@@ -69,7 +72,9 @@ def keys_of(operator: OperatorClient) -> Keys:
     divided = operator.list("/groups/")[0]["federation"]
     pair = operator.get(f"/federations/{divided}/")["pair"]
     first, second = operator.list("/versions/", pair=pair, role="device", lineage="", page_size=2)
+    served = next(one for one in operator.list("/federations/") if one["plan"]["personal"]["kind"] != "none")
     return Keys(
+        served=served["id"],
         device=_busiest(operator),
         federation=operator.list("/rounds/", state="open")[0]["federation"],
         divided=divided,

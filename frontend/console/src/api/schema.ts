@@ -265,7 +265,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What the device told whenever something changed, youngest first, a page at a time; the last two weeks. */
+        /** @description What the device reported whenever something changed, newest first, a page at a time; the last two weeks. */
         get: operations["devices_timeline"];
         put?: never;
         post?: never;
@@ -380,6 +380,23 @@ export interface paths {
         patch: operations["federations_partial_update"];
         trace?: never;
     };
+    "/api/federations/{id}/adopt/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Make its own versions the pair's, as those of the winner of an A/B trial. */
+        post: operations["federations_adopt_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/federations/{id}/finish/": {
         parameters: {
             query?: never;
@@ -397,6 +414,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/federations/{id}/participation/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Rounds since each device that is ready and able was asked. */
+        get: operations["federations_participation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/federations/{id}/pause/": {
         parameters: {
             query?: never;
@@ -408,6 +442,23 @@ export interface paths {
         put?: never;
         /** @description Open no further round until it is started again; the one that is open comes to its end. */
         post: operations["federations_pause_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federations/{id}/personal-models/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Personal models against the version, over the federation's devices. */
+        get: operations["federations_personal_models"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -489,7 +540,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Groups; the models of one are the versions of its pair whose lineage has its name. */
+        /** @description Groups; the models of one are the versions of its lineage. */
         get: operations["groups_retrieve"];
         put?: never;
         post?: never;
@@ -591,7 +642,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What it tells about itself, oldest first, a page at a time. */
+        /** @description Its log, oldest line first, a page at a time. */
         get: operations["jobs_log"];
         put?: never;
         post?: never;
@@ -610,7 +661,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Do once more what failed or was cancelled, as a new job; a rejected pair is submitted anew instead. */
+        /** @description Run what failed or was cancelled again, as a new job; a rejected pair is submitted anew instead. */
         post: operations["jobs_retry_create"];
         delete?: never;
         options?: never;
@@ -827,6 +878,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/pairs/{id}/distill/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Distil the next device model from the cloud model in use, as from one that was uploaded trained. */
+        post: operations["pairs_distill_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/pairs/{id}/graph/": {
         parameters: {
             query?: never;
@@ -838,6 +906,23 @@ export interface paths {
         get: operations["pairs_graph_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pairs/{id}/uploaded-weights/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Use the weights with which the models were uploaded, as when they were trained before. */
+        post: operations["pairs_uploaded_weights_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1503,6 +1588,21 @@ export interface components {
          * @enum {string}
          */
         ActorKindEnum: "person" | "token" | "system";
+        /** @description Updates of one staleness. */
+        Age: {
+            /**
+             * @description of these, those that the merge left out
+             * @example 1
+             */
+            left_out: number;
+            /**
+             * @description by how many versions their base was older than the merge's
+             * @example 2
+             */
+            staleness: number;
+            /** @example 10 */
+            updates: number;
+        };
         /** @description A token without its secret. */
         ApiToken: {
             /** Format: date-time */
@@ -1555,6 +1655,8 @@ export interface components {
             readonly steps_done: number;
             /** @example 60 */
             readonly steps_total: number;
+            /** @example 12 */
+            readonly taken_by: number | null;
             /** Format: uuid */
             readonly teacher: string | null;
         };
@@ -1674,6 +1776,8 @@ export interface components {
             } | null;
             /** @description empty: it can */
             problems: components["schemas"]["PlanProblem"][];
+            /** @description null: the plan is refused or holds no rounds, or the model is not known */
+            traffic: components["schemas"]["ExpectedTraffic"] | null;
         };
         /** @description What a device last told of its data. */
         ClassShares: {
@@ -1894,6 +1998,8 @@ export interface components {
             readonly pinned_version: string;
             /** @description Whether it checks in as it should. */
             readonly present: boolean;
+            /** @example 3 of its latest 10 merged updates were left out */
+            readonly quarantine: string;
             /** @description Whether it would train now. */
             readonly ready: boolean;
             /** @description why it would not train now; empty: it is ready */
@@ -1980,6 +2086,37 @@ export interface components {
          * @enum {string}
          */
         DeviceState: "enrolled" | "revoked" | "left";
+        /** @description What to distil a pair's device model with, and how. */
+        DistillRequest: {
+            /** Format: uuid */
+            dataset: string;
+            /**
+             * @description most passes, for the device model
+             * @default 60
+             * @example 20
+             */
+            distil_epochs: number;
+            /**
+             * Format: double
+             * @description step size of the device model
+             * @default 0.05
+             * @example 0.05
+             */
+            distil_learning_rate: number;
+            /**
+             * Format: double
+             * @description weight of the labels for the device model; the rest is the cloud model's
+             * @default 0.5
+             * @example 0.2
+             */
+            label_weight: number;
+            /**
+             * Format: int64
+             * @default 0
+             * @example 0
+             */
+            seed: number;
+        };
         /** @description How many devices were acted on. */
         Done: {
             /** @example 13 */
@@ -2105,6 +2242,49 @@ export interface components {
          * @enum {string}
          */
         EventsEnum: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed";
+        /** @description What a plan makes devices send and fetch, in bytes. */
+        ExpectedTraffic: {
+            /** @example 3120 */
+            least_update_bytes: number;
+            /**
+             * @description that they fetch
+             * @example 66142000
+             */
+            month_down_bytes: number;
+            /**
+             * @description that the rounds of thirty days send
+             * @example 19650000
+             */
+            month_up_bytes: number;
+            /** @example 5480 */
+            most_update_bytes: number;
+            /**
+             * @description that these devices fetch
+             * @example 1537840
+             */
+            round_down_bytes: number;
+            /**
+             * @description that a round's devices send, if all updates come
+             * @example 45600
+             */
+            round_up_bytes: number;
+            /**
+             * Format: double
+             * @description if each lasts until its deadline; others come more often
+             * @example 43
+             */
+            rounds_a_month: number;
+            /**
+             * @description that a device sends in a round, usually; exact where it lies between equal bounds
+             * @example 123456
+             */
+            update_bytes: number;
+            /**
+             * @description that a device fetches before a round
+             * @example 153784
+             */
+            version_bytes: number;
+        };
         /** @description A federation. */
         Federation: {
             /**
@@ -2126,12 +2306,22 @@ export interface components {
             /** @example 2 */
             readonly kept_back: number;
             /**
+             * @description of its versions; blank: the pair's own
+             * @example group-1
+             */
+            readonly lineage: string;
+            /**
              * @description enrolled devices that belong to it
              * @example 24
              */
             readonly members: number;
             /** @example kiosk-0017 */
             name: string;
+            /**
+             * @description versions of its own, which begin with the pair's: several such federations of a pair hold rounds at once
+             * @default false
+             */
+            own_versions: boolean;
             /** Format: uuid */
             pair: string;
             /**
@@ -2195,6 +2385,11 @@ export interface components {
             held_out?: string | null;
             /** @example kiosk-0017 */
             name: string;
+            /**
+             * @description versions of its own, which begin with the pair's: several such federations of a pair hold rounds at once
+             * @default false
+             */
+            own_versions: boolean;
             /** Format: uuid */
             pair: string;
             /**
@@ -2275,6 +2470,11 @@ export interface components {
             /** @example 42 */
             readonly id: number;
             /**
+             * @description of its versions
+             * @example group-1
+             */
+            readonly lineage: string;
+            /**
              * @description devices that are in it now
              * @example 24
              */
@@ -2338,6 +2538,16 @@ export interface components {
          * @enum {string}
          */
         HelpRequestState: "asked" | "matched" | "requested" | "delivered" | "merged" | "judged" | "unmatched" | "abandoned";
+        /** @description Devices that were asked equally long ago. */
+        Idle: {
+            /** @example 13 */
+            devices: number;
+            /**
+             * @description since they were asked; 0: the newest round asked them
+             * @example 3
+             */
+            rounds: number;
+        };
         /** @description Whom to let in. */
         InvitedOperatorRequest: {
             /**
@@ -2470,7 +2680,7 @@ export interface components {
         /** @description Where the champion goes. */
         MovedChampionRequest: {
             /**
-             * @description a group's name; blank: base
+             * @description a federation's or a group's; blank: the pair's
              * @default
              * @example group-1
              */
@@ -2577,7 +2787,7 @@ export interface components {
              */
             url: string;
         };
-        /** @description What a device told when something had changed. */
+        /** @description What a device reported when something had changed. */
         Observation: {
             /** Format: date-time */
             readonly at: string;
@@ -2638,12 +2848,14 @@ export interface components {
         OperatorRole: "viewer" | "operator" | "administrator";
         /**
          * @description * `bootstrap` - Bootstrap
+         *     * `upload` - Upload
          *     * `distillation` - Distillation
          *     * `merge` - Merge
          *     * `split` - Split
+         *     * `copy` - Copy
          * @enum {string}
          */
-        OriginEnum: "bootstrap" | "distillation" | "merge" | "split";
+        OriginEnum: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
         /** @description The platform at one moment. */
         Overview: {
             active_jobs: components["schemas"]["TrainingJob"][];
@@ -3177,8 +3389,34 @@ export interface components {
             readonly steps_done: number;
             /** @example 60 */
             readonly steps_total: number;
+            /** @example 12 */
+            readonly taken_by: number | null;
             /** Format: uuid */
             readonly teacher: string | null;
+        };
+        /** @description For how many rounds the devices that are ready and able have not been asked. */
+        Participation: {
+            by_rounds: components["schemas"]["Idle"][];
+            /**
+             * @description the same of the one that has waited longest
+             * @example 9
+             */
+            longest: number | null;
+            /**
+             * @description rounds since a device was asked; null: none was
+             * @example 2
+             */
+            median: number | null;
+            /**
+             * @description devices that none of the latest 200 rounds asked
+             * @example 2
+             */
+            never: number;
+            /**
+             * @description of the newest round; 0: there was none
+             * @example 12
+             */
+            round_number: number;
         };
         /** @description Another plan, other terms, or both; what is left out stays. */
         PatchedChangedFederationRequest: {
@@ -3250,6 +3488,26 @@ export interface components {
             is_active?: boolean;
             role?: components["schemas"]["OperatorRole"];
         };
+        /** @description What devices tell of their personal models: figures on samples that they hold out. */
+        PersonalModels: {
+            /**
+             * @description devices whose personal model answers
+             * @example 14
+             */
+            answering: number;
+            /** @description of what answers; null: nobody tells accuracies */
+            answers: components["schemas"]["Spread"] | null;
+            /**
+             * @description devices that have told
+             * @example 1
+             */
+            count: number;
+            /**
+             * @description of the version, on the same devices and samples
+             * @example 0.1.0
+             */
+            version: components["schemas"]["Spread"] | null;
+        };
         /** @description Which version a device is kept on. */
         PinRequest: {
             /**
@@ -3305,6 +3563,8 @@ export interface components {
             } | null;
             /** @description empty: it can */
             problems: components["schemas"]["PlanProblem"][];
+            /** @description null: the plan is refused or holds no rounds, or the model is not known */
+            traffic: components["schemas"]["ExpectedTraffic"] | null;
         };
         /** @description What is wrong with one slot. */
         PlanProblem: {
@@ -3544,6 +3804,8 @@ export interface components {
         RolloutState: "planned" | "measuring" | "promoted" | "rolled_back" | "cancelled";
         /** @description A round. */
         Round: {
+            /** @description assignments go on after its end, and updates into later rounds */
+            readonly asynchronous: boolean;
             /** Format: uuid */
             readonly base_version: string | null;
             /** Format: date-time */
@@ -3586,7 +3848,7 @@ export interface components {
             /** @default planned */
             readonly state: components["schemas"]["RoundState"];
             /**
-             * @description updates that count
+             * @description updates that came in
              * @example 10
              */
             readonly updates: number;
@@ -3594,6 +3856,8 @@ export interface components {
         /** @description A round with everybody's part in it. */
         RoundDetail: {
             readonly assignments: components["schemas"]["Assignment"][];
+            /** @description assignments go on after its end, and updates into later rounds */
+            readonly asynchronous: boolean;
             /** Format: uuid */
             readonly base_version: string | null;
             /** Format: date-time */
@@ -3649,10 +3913,12 @@ export interface components {
             /** @default planned */
             readonly state: components["schemas"]["RoundState"];
             /**
-             * @description updates that count
+             * @description updates that came in
              * @example 10
              */
             readonly updates: number;
+            /** @description of merged updates, the freshest first */
+            readonly updates_by_age: components["schemas"]["Age"][];
         };
         /** @description What happened in a round. */
         RoundEvent: {
@@ -3835,6 +4101,36 @@ export interface components {
             readonly silhouettes: {
                 [key: string]: number;
             };
+        };
+        /** @description Accuracies over devices, each counted once. */
+        Spread: {
+            /**
+             * Format: double
+             * @example 0.87
+             */
+            median: number;
+            /**
+             * @description devices with an accuracy of 0 to 0.1, 0.1 to 0.2, … 0.9 to 1
+             * @example [
+             *       0,
+             *       0,
+             *       0,
+             *       0,
+             *       1,
+             *       0,
+             *       2,
+             *       3,
+             *       9,
+             *       5
+             *     ]
+             */
+            tenths: number[];
+            /**
+             * Format: double
+             * @description mean of the worst tenth of devices
+             * @example 0.61
+             */
+            worst_decile: number;
         };
         /**
          * @description * `accepted` - Accepted
@@ -4159,6 +4455,11 @@ export interface components {
              */
             device_tag: string;
             /**
+             * Format: uuid
+             * @description whose device model it is for
+             */
+            pair?: string | null;
+            /**
              * @example {
              *       "local": {
              *         "kind": "sgd",
@@ -4203,6 +4504,16 @@ export interface components {
              * @example 0.52
              */
             readonly loss_before: number;
+            /**
+             * Format: double
+             * @example 0.41
+             */
+            readonly merge_distance: number | null;
+            /**
+             * Format: double
+             * @example 1.25
+             */
+            readonly merge_weight: number | null;
             /** Format: date-time */
             readonly received_at: string;
             /** @example 120 */
@@ -4211,6 +4522,8 @@ export interface components {
             readonly sha256: string;
             /** @example 15312 */
             readonly size_bytes: number;
+            /** @example 2 */
+            readonly staleness: number;
             /** @example 48 */
             readonly steps_done: number;
             /** @example 60 */
@@ -4222,6 +4535,17 @@ export interface components {
              * @example 3.4
              */
             readonly train_s: number;
+        };
+        /** @description Of which models. */
+        UploadedWeightsRequest: {
+            /**
+             * @description whose weights; by default of both models
+             * @default [
+             *       "device",
+             *       "cloud"
+             *     ]
+             */
+            models: components["schemas"]["ModelRole"][];
         };
         /** @description One version of a model. */
         Version: {
@@ -4514,7 +4838,9 @@ export interface operations {
                  *     * `accounts.sign_out` - accounts.sign_out
                  *     * `cloud_training.bootstrap_pair` - cloud_training.bootstrap_pair
                  *     * `cloud_training.cancel_job` - cloud_training.cancel_job
+                 *     * `cloud_training.distill_pair` - cloud_training.distill_pair
                  *     * `cloud_training.retry_job` - cloud_training.retry_job
+                 *     * `federations.adopt_versions` - federations.adopt_versions
                  *     * `federations.change_plan` - federations.change_plan
                  *     * `federations.change_terms` - federations.change_terms
                  *     * `federations.create_federation` - federations.create_federation
@@ -4525,12 +4851,14 @@ export interface operations {
                  *     * `fleet.create_enrolment_token` - fleet.create_enrolment_token
                  *     * `fleet.pause_device` - fleet.pause_device
                  *     * `fleet.pin_device` - fleet.pin_device
+                 *     * `fleet.quarantine_device` - fleet.quarantine_device
                  *     * `fleet.resume_device` - fleet.resume_device
                  *     * `fleet.revoke_device` - fleet.revoke_device
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
                  *     * `registry.add_dataset` - registry.add_dataset
                  *     * `registry.roll_back` - registry.roll_back
                  *     * `registry.submit_pair` - registry.submit_pair
+                 *     * `registry.use_uploaded_weights` - registry.use_uploaded_weights
                  *     * `repairs.mute_repair` - repairs.mute_repair
                  *     * `repairs.restore_repair` - repairs.restore_repair
                  *     * `rollouts.cancel_rollout` - rollouts.cancel_rollout
@@ -4543,7 +4871,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.retry_job" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -5465,6 +5793,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    federations_adopt_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this federation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Federation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_finish_create: {
         parameters: {
             query?: never;
@@ -5498,6 +5859,38 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    federations_participation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Participation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_pause_create: {
         parameters: {
             query?: never;
@@ -5516,6 +5909,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Federation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_personal_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonalModels"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6593,6 +7018,42 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    pairs_distill_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DistillRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingJob"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     pairs_graph_retrieve: {
         parameters: {
             query?: never;
@@ -6611,6 +7072,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_uploaded_weights_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model pair. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UploadedWeightsRequest"];
+                "multipart/form-data": components["schemas"]["UploadedWeightsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"][];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -7798,11 +8297,13 @@ export interface operations {
                 lineage?: string;
                 /**
                  * @description * `bootstrap` - Bootstrap
+                 *     * `upload` - Upload
                  *     * `distillation` - Distillation
                  *     * `merge` - Merge
                  *     * `split` - Split
+                 *     * `copy` - Copy
                  */
-                origin?: "bootstrap" | "distillation" | "merge" | "split";
+                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */

@@ -1,8 +1,9 @@
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { PAIRS, VERSIONS } from "../models/queries";
 import { FEDERATIONS, type Federation, ROUNDS } from "./queries";
 
-/** Start, pause, finish. */
+/** Start, pause, finish, and for one with versions of its own: make them the pair's. */
 export function FederationActions({ federation }: { federation: Federation }) {
   const path = { id: federation.id };
   const changes = [FEDERATIONS, ROUNDS];
@@ -26,6 +27,17 @@ export function FederationActions({ federation }: { federation: Federation }) {
           done="It holds rounds from now on."
           changes={changes}
           call={(via) => api.POST("/api/federations/{id}/start/", { params: { path }, ...via })}
+        />
+      )}
+      {federation.own_versions && (
+        <Action
+          action="federations.adopt_versions"
+          label="Make its versions the pair's"
+          blocked={state === "draft" ? "It has none before it is started." : undefined}
+          confirm="Whoever follows the pair gets what this federation has come to, as the pair's next version."
+          done="The pair's next version is this federation's."
+          changes={[...changes, PAIRS, VERSIONS]}
+          call={(via) => api.POST("/api/federations/{id}/adopt/", { params: { path }, ...via })}
         />
       )}
       <Action

@@ -109,7 +109,7 @@ function NoSplit({ federation }: { federation: Federation }) {
 /** One group and its lineage. */
 function Card({ group, versions, onMembers }: { group: Group; versions: readonly Version[]; onMembers: () => void }) {
   const used = (role: Version["role"]) => {
-    const version = versions.find((one) => one.role === role && one.lineage === group.name && one.champion);
+    const version = versions.find((one) => one.role === role && one.lineage === group.lineage && one.champion);
     return version === undefined ? (
       "–"
     ) : (

@@ -25,13 +25,14 @@ beforeEach(() => {
 
 async function typeUpdates(text: string) {
   await show(<PlanEditor federation={FEDERATION} />);
-  fireEvent.click(await screen.findByText(/when does a round close/));
+  fireEvent.click(await screen.findByText(/when are updates merged/));
   fireEvent.change(await screen.findByLabelText("min updates"), { target: { value: text } });
   return screen.getByText("Change the plan").closest("button") as Element;
 }
 
 it("says what a change will do before it is made", async () => {
-  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects: ["Round 12 keeps its plan."], notes: [] });
+  const effects = ["Round 12 keeps its plan."];
+  answers("post", PREVIEW, { problems: [], plan: {}, changes: [], effects, notes: [], traffic: null });
   const change = await typeUpdates("7");
   expect(await screen.findByText("Round 12 keeps its plan.")).toBeDefined();
   await waitFor(() => expect(change.getAttribute("aria-disabled")).toBe("false"));
@@ -39,7 +40,7 @@ it("says what a change will do before it is made", async () => {
 
 it("says as one types what does not fit together, and offers no change then", async () => {
   const problem = { slot: "", field: "", code: "wire.plan", sentence: "min_updates 70 exceeds target_updates 20" };
-  answers("post", PREVIEW, { problems: [problem], plan: null, changes: [], effects: [], notes: [] });
+  answers("post", PREVIEW, { problems: [problem], plan: null, changes: [], effects: [], notes: [], traffic: null });
   const change = await typeUpdates("70");
   expect(await screen.findByText("min_updates 70 exceeds target_updates 20")).toBeDefined();
   expect(change.getAttribute("aria-disabled")).toBe("true");

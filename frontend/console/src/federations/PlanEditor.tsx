@@ -10,6 +10,7 @@ import { differences } from "../plan/difference";
 import { Misfit } from "../plan/Misfit";
 import { PlanDifference } from "../plan/PlanDifference";
 import { PlanForm } from "../plan/PlanForm";
+import { Traffic } from "../plan/Traffic";
 import { FEDERATIONS, type Federation, type Plan, planPreviewQuery, planSchemaQuery, refusalOf } from "./queries";
 
 const TYPING_MS = 300;
@@ -21,7 +22,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
   const plan = changed ?? running;
   const same = differences(running, plan).length === 0;
   const [typed] = useDebouncedValue(plan, TYPING_MS);
-  const { data: preview } = useQuery({ ...planPreviewQuery(federation.id, typed), enabled: !same && typed === plan });
+  const { data: preview } = useQuery({ ...planPreviewQuery(federation.id, typed), enabled: typed === plan });
   const refusal = same ? undefined : refusalOf(preview?.problems);
   return (
     <Panel title="The plan">
@@ -29,6 +30,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
         <Answer of={useQuery(planSchemaQuery)} height={320}>
           {(schema) => <PlanForm schema={schema} plan={plan} onChange={setChanged} />}
         </Answer>
+        {preview?.traffic && <Traffic of={preview.traffic} />}
         <PlanDifference before={running} after={plan} />
         {!same && preview !== undefined && <Preview refusal={refusal} effects={preview.effects} />}
         <Group gap="xs" justify="flex-end">

@@ -6,6 +6,7 @@ import { asked, LIST } from "../table/rows";
 import type { TableSearch } from "../table/search";
 
 export type Federation = components["schemas"]["Federation"];
+export type PersonalModels = components["schemas"]["PersonalModels"];
 export type Round = components["schemas"]["Round"];
 export type RoundDetail = components["schemas"]["RoundDetail"];
 export type RoundEvent = components["schemas"]["RoundEvent"];
@@ -30,6 +31,14 @@ export function federationQuery(id: string) {
   return queryOptions({
     queryKey: [...FEDERATIONS, id],
     queryFn: async ({ signal }) => (await api.GET("/api/federations/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function personalModelsQuery(id: string) {
+  return queryOptions({
+    queryKey: [...FEDERATIONS, id, "personal-models"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/personal-models/", { params: { path: { id } }, signal })).data,
   });
 }
 
@@ -68,6 +77,14 @@ export function roundQuery(id: number) {
   });
 }
 
+export function participationQuery(federation: string) {
+  return queryOptions({
+    queryKey: [...ROUNDS, "participation", federation],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/participation/", { params: { path: { id: federation } }, signal })).data,
+  });
+}
+
 const EVENTS_AT_ONCE = 500;
 
 export function eventsQuery(id: number) {
@@ -98,11 +115,12 @@ export const presetsQuery = queryOptions({
 
 type PlanProblem = components["schemas"]["PlanProblem"];
 
-/** What is wrong with a plan that is typed, and what the devices with a tag lack for it. */
-export function planCheckQuery(plan: Plan, device_tag: string) {
+/** What is wrong with a plan that is typed, what the devices with a tag lack for it, and what a pair's model sends. */
+export function planCheckQuery(plan: Plan, device_tag: string, pair: string | null) {
   return queryOptions({
-    queryKey: ["plan-check", plan, device_tag],
-    queryFn: async ({ signal }) => (await api.POST("/api/plan-check/", { body: { plan, device_tag }, signal })).data,
+    queryKey: ["plan-check", plan, device_tag, pair],
+    queryFn: async ({ signal }) =>
+      (await api.POST("/api/plan-check/", { body: { plan, device_tag, pair }, signal })).data,
     ...LIST,
   });
 }

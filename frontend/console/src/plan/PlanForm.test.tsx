@@ -50,7 +50,7 @@ it("starts another kind of a slot with its defaults, and leaves the others alone
 it("takes a value while one types, and says at once where it does not fit", async () => {
   const seen = vi.fn();
   await show(<Form seen={seen} />);
-  await userEvent.click(screen.getByRole("button", { name: /when does a round close/ }));
+  await userEvent.click(screen.getByRole("button", { name: /when are updates merged/ }));
   const field = await screen.findByLabelText("min updates");
   await userEvent.clear(field);
   await userEvent.type(field, "0");

@@ -15,6 +15,8 @@ import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
 import { FederationActions } from "../federations/FederationActions";
 import { Groups, type GroupsSearch } from "../federations/Groups";
+import { Participation } from "../federations/Participation";
+import { PersonalModels } from "../federations/PersonalModels";
 import { PlanEditor } from "../federations/PlanEditor";
 import {
   federationQuery,
@@ -28,7 +30,7 @@ import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
 import { choice, tableSearch } from "../table/search";
 
-const TABS = ["rounds", "groups", "plan"] as const;
+const TABS = ["rounds", "personal", "groups", "plan"] as const;
 type Tab = (typeof TABS)[number];
 
 interface FederationSearch extends RoundsSearch, GroupsSearch {
@@ -93,15 +95,22 @@ function FederationPage() {
         >
           <Tabs.List mb="md">
             <Tabs.Tab value="rounds">Rounds</Tabs.Tab>
+            <Tabs.Tab value="personal">Personal models</Tabs.Tab>
             <Tabs.Tab value="groups">Groups</Tabs.Tab>
             <Tabs.Tab value="plan">Plan</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="rounds">
-            <RoundsTable
-              federation={id}
-              search={search}
-              onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
-            />
+            <Stack gap="lg">
+              <RoundsTable
+                federation={id}
+                search={search}
+                onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
+              />
+              <Participation federation={id} />
+            </Stack>
+          </Tabs.Panel>
+          <Tabs.Panel value="personal">
+            <PersonalModels federation={federation} />
           </Tabs.Panel>
           <Tabs.Panel value="groups">
             <Groups
@@ -122,6 +131,7 @@ function FederationPage() {
                     of={[
                       ["Worse candidates in a row", String(federation.kept_back)],
                       ["Rounds wanted", federation.rounds_wanted?.toLocaleString() ?? "no end"],
+                      ["Versions", federation.lineage === "" ? "the pair's" : `its own, ${federation.lineage}`],
                       ["Seed", String(federation.seed)],
                       ["Made", <When key="made" at={federation.created_at} />],
                     ]}

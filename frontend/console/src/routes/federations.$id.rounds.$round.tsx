@@ -10,8 +10,10 @@ import { State } from "../components/State";
 import { bytes, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
+import { ComparedUpdates } from "../federations/ComparedUpdates";
 import { eventsQuery, metric, roundQuery } from "../federations/queries";
 import { Replay } from "../federations/Replay";
+import { UpdatesByAge } from "../federations/UpdatesByAge";
 
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
   component: RoundPage,
@@ -45,22 +47,25 @@ function RoundPage() {
       </PageHead>
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, md: 4 }}>
-          <Panel title="The round">
-            <Facts
-              of={[
-                ["Opened", <When key="opened" at={round.opened_at} />],
-                round.finished_at === null
-                  ? ["Deadline", <When key="deadline" at={round.deadline_at} />]
-                  : ["Ended", <When key="ended" at={round.finished_at} />],
-                ["Updates", `${round.updates} of ${round.devices}`],
-                ["Samples", figure("samples", (count) => count.toLocaleString())],
-                ["Uploaded", figure("update_bytes", bytes)],
-                ["Accuracy before", figure("accuracy_before", percent)],
-                ["Accuracy", figure("accuracy", percent)],
-                ["Merged in", figure("merge_s", (seconds) => `${(1000 * seconds).toFixed(0)} ms`)],
-              ]}
-            />
-          </Panel>
+          <Stack gap="lg">
+            <Panel title="The round">
+              <Facts
+                of={[
+                  ["Opened", <When key="opened" at={round.opened_at} />],
+                  round.finished_at === null
+                    ? ["Deadline", <When key="deadline" at={round.deadline_at} />]
+                    : ["Ended", <When key="ended" at={round.finished_at} />],
+                  ["Updates", round.asynchronous ? round.updates : `${round.updates} of ${round.devices}`],
+                  ["Samples", figure("samples", (count) => count.toLocaleString())],
+                  ["Uploaded", figure("update_bytes", bytes)],
+                  ["Accuracy before", figure("accuracy_before", percent)],
+                  ["Accuracy", figure("accuracy", percent)],
+                  ["Merged in", figure("merge_s", (seconds) => `${(1000 * seconds).toFixed(0)} ms`)],
+                ]}
+              />
+            </Panel>
+            {round.asynchronous && round.updates_by_age.length > 0 && <UpdatesByAge ages={round.updates_by_age} />}
+          </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Panel title="How it went">
@@ -77,6 +82,9 @@ function RoundPage() {
               )}
             </Answer>
           </Panel>
+        </Grid.Col>
+        <Grid.Col span={12}>
+          <ComparedUpdates of={round} />
         </Grid.Col>
       </Grid>
     </>

@@ -1,4 +1,4 @@
-import { Alert, Button, Grid, Group, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Grid, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDebouncedValue } from "@mantine/hooks";
 import { queryOptions, useQuery } from "@tanstack/react-query";
@@ -22,10 +22,13 @@ import { TermsFields } from "../federations/TermsFields";
 import { datasetsQuery } from "../models/queries";
 import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
+import { Traffic } from "../plan/Traffic";
 
 export const Route = createFileRoute("/federations/new")({ component: NewFederation });
 
 const MANY = 500;
+/** What a new federation's plan begins with: people differ. */
+const FIRST_PRESET = "fedavg+fine_tuned";
 const TYPING_MS = 300;
 const pairsQuery = queryOptions({
   queryKey: ["pairs", "ready"],
@@ -40,7 +43,7 @@ function NewFederation() {
   const { data: pairs } = useQuery(pairsQuery);
   const { data: datasets } = useQuery(datasetsQuery);
   const [changed, setPlan] = useState<Plan>();
-  const plan = changed ?? presets.data?.fedavg;
+  const plan = changed ?? presets.data?.[FIRST_PRESET];
   const form = useForm({
     initialValues: {
       name: "",
@@ -51,12 +54,16 @@ function NewFederation() {
       patience: "" as number | "",
       attempts: 5,
       rounds_wanted: "" as number | "",
+      own_versions: false,
     },
   });
-  const { name, pair, device_tag, held_out, tolerance, patience, attempts, rounds_wanted } = form.values;
+  const { name, pair, device_tag, held_out, tolerance, patience, attempts, rounds_wanted, own_versions } = form.values;
   const [typed] = useDebouncedValue(plan, TYPING_MS);
   const [tag] = useDebouncedValue(device_tag, TYPING_MS);
-  const { data: checked } = useQuery({ ...planCheckQuery(typed ?? {}, tag), enabled: typed !== undefined });
+  const { data: checked } = useQuery({
+    ...planCheckQuery(typed ?? {}, tag, pair || null),
+    enabled: typed !== undefined,
+  });
   const refusal = changed === undefined ? undefined : refusalOf(checked?.problems);
   const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
@@ -84,6 +91,7 @@ function NewFederation() {
                 attempts,
                 rounds_wanted: rounds_wanted === "" ? null : rounds_wanted,
                 plan: plan ?? {},
+                own_versions,
                 seed: 0,
               },
               ...via,
@@ -125,6 +133,11 @@ function NewFederation() {
                 min={1}
                 {...form.getInputProps("rounds_wanted")}
               />
+              <Switch
+                label="Versions of its own"
+                description="for an A/B trial: it begins with the pair's version, and leaves that as it is"
+                {...form.getInputProps("own_versions", { type: "checkbox" })}
+              />
             </Stack>
           </Panel>
         </Grid.Col>
@@ -148,6 +161,7 @@ function NewFederation() {
               <Answer of={useQuery(planSchemaQuery)} height={320}>
                 {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
               </Answer>
+              {checked?.traffic && <Traffic of={checked.traffic} />}
               {refusal !== undefined && <Misfit sentence={refusal} />}
               {checked !== undefined && checked.notes.length > 0 && (
                 <Alert variant="light" color="yellow" title="Before you create it">

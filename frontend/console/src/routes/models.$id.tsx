@@ -22,6 +22,7 @@ import { transfersMeanwhile } from "../models/meanwhile";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
 import { StartRollout } from "../models/StartRollout";
+import { UseUploadedWeights } from "../models/UseUploadedWeights";
 import { ExportCsv } from "../table/ExportCsv";
 
 const Lineage = lazy(() => import("../models/Lineage"));
@@ -106,9 +107,13 @@ function PairPage() {
               graph.versions.length === 0 ? (
                 <Stack gap="sm" align="flex-start">
                   <Text size="sm" c="var(--quiet)">
-                    No version yet: the cloud trains both models with a data set first.
+                    No version yet: the cloud trains both models with a data set first, or they begin with the weights
+                    with which they were uploaded.
                   </Text>
-                  <Bootstrap pair={pair} />
+                  <Group gap="sm">
+                    <Bootstrap pair={pair} />
+                    <UseUploadedWeights pair={pair} />
+                  </Group>
                 </Stack>
               ) : (
                 <Suspense fallback={<Loading height={320} />}>

@@ -1,0 +1,54 @@
+import { Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { components } from "../api/schema";
+import { BarChart } from "../chart/BarChart";
+import { Answer } from "../components/Answer";
+import { Panel } from "../components/Panel";
+import { participationQuery } from "./queries";
+
+type Told = components["schemas"]["Participation"];
+
+/** For how many rounds devices have not been asked: whether a selection forgets some. */
+export function Participation({ federation }: { federation: string }) {
+  const told = useQuery(participationQuery(federation));
+  return (
+    <Panel title="Is every device asked?">
+      <Answer of={told} height={200}>
+        {(found) => <Shown told={found} />}
+      </Answer>
+    </Panel>
+  );
+}
+
+function Shown({ told }: { told: Told }) {
+  const { names, series } = useMemo(
+    () => ({
+      names: told.by_rounds.map((row) => String(row.rounds)),
+      series: [{ label: "devices", values: told.by_rounds.map((row) => row.devices) }],
+    }),
+    [told],
+  );
+  return (
+    <>
+      {names.length > 0 && (
+        <BarChart title="Rounds since devices were asked" names={names} series={series} height={160} />
+      )}
+      <Text size="sm" c="var(--quiet)" mt="xs">
+        {sentenceOf(told)}
+      </Text>
+    </>
+  );
+}
+
+/** The same in words. */
+export function sentenceOf({ longest, median, never }: Pick<Told, "longest" | "median" | "never">): string {
+  const others = never === 0 ? "" : ` ${never.toLocaleString()} that are ready have not been asked in 200 rounds.`;
+  if (longest === null || median === null) return `No device that is ready has been asked yet.${others}`;
+  return `Of the devices that are ready, half were asked ${ago(median)} or later, and all ${ago(longest)} or later.${others}`;
+}
+
+function ago(rounds: number): string {
+  if (rounds === 0) return "in this round";
+  return rounds === 1 ? "a round ago" : `${rounds} rounds ago`;
+}
