@@ -6,6 +6,7 @@ Every simulation runs through the engine of ``coterie simulate``; the settings s
 from collections.abc import Mapping, Sequence
 
 from coterie.simulation.outcome import Outcome
+from tests.benchmarks.cartel.activities import PLANS, activity_arms, activity_figures
 from tests.benchmarks.cartel.arms import Arm, run_arms
 from tests.benchmarks.cartel.detectors import alarm_figures
 from tests.benchmarks.cartel.judging import byte_figures, guard_figures, recovery_figures
@@ -21,7 +22,13 @@ def measure() -> Sequence[Figure]:
     """Five minutes of two cores, most of them for the forests."""
     settings = read_settings()
     found = _run(settings)
-    return [*_claims(settings, found), *_controls(settings, found), *_cases(settings, found), *search_figures()]
+    return [
+        *_claims(settings, found),
+        *_controls(settings, found),
+        *_cases(settings, found),
+        *_activities(settings, found),
+        *search_figures(),
+    ]
 
 
 def _run(settings: Settings) -> Outcomes:
@@ -42,6 +49,7 @@ def _run(settings: Settings) -> Outcomes:
                 Arm(plan, settings.workloads[0], seed, case.learner, local=case.local, help=help_)
                 for seed in settings.seeds
             ]
+    arms |= activity_arms(settings)
     outcomes = iter(run_arms([arm for group in arms.values() for arm in group]))
     return {key: [next(outcomes) for _ in group] for key, group in arms.items()}
 
@@ -68,6 +76,14 @@ def _controls(settings: Settings, found: Outcomes) -> list[Figure]:
         changed = found[name, settings.workloads[0], "isolated"]
         figures += alarm_figures(name, settings, still[0], changed)
     return figures
+
+
+def _activities(settings: Settings, found: Outcomes) -> list[Figure]:
+    return [
+        figure
+        for case in settings.activities.scenarios
+        for figure in activity_figures(case, settings, *(found[case, plan] for plan in PLANS))
+    ]
 
 
 def _cases(settings: Settings, found: Outcomes) -> list[Figure]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from coterie_learning.drift.choice import AnyDetector
+from coterie.simulation.scenario import read_toml, shipped_scenarios
+from coterie_learning.detectors import AnyDetector
 
 Document = dict[str, object]
 
@@ -42,6 +43,15 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     profiles: list[Document]
 
 
+class Activities(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """People who take up an activity."""
+
+    seeds: tuple[int, ...]
+    scenarios: tuple[str, ...]
+    after_batches: int
+    """From the change on, in which it is judged."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -56,6 +66,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variants: tuple[Case, ...]
     traps: tuple[Case, ...]
     """Regimes in which Cartel gains little."""
+    activities: Activities
+
+
+def learner_of(scenario: str) -> Document:
+    """The learner of a scenario that is shipped."""
+    return msgspec.convert(msgspec.convert(read_toml(shipped_scenarios()[scenario]), Document)["learner"], Document)
 
 
 def read_settings() -> Settings:

@@ -18,7 +18,7 @@ MOMENTUM = 0.9
 
 
 def eager_step(entry: Entry, module: nn.Module, batch: int) -> Callable[[], None]:
-    """One step of stochastic gradient descent on made-up samples; the module may be a compiled one."""
+    """One step of stochastic gradient descent on synthetic samples; the module may be a compiled one."""
     samples, labels = entry.samples(batch, 1), torch.arange(batch) % entry.classes
     optimiser = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie_agent.training.graph import Graph, value
+from coterie_agent.training.graph import Graph
 from coterie_agent.training.steps import Steps as BoundSteps
 from coterie_wire.tensors import Array
 from tests.benchmarks.processes.memory import peak_bytes
@@ -25,7 +25,7 @@ class Steps:
         # As the agent does, what belongs to one step is handed over with it; anchors and frozen tensors are not.
         fixed = {name for name in feeds if name.startswith(("anchor.", "frozen."))}
         state = {name: feeds[name].astype(np.float32) for name in carried}
-        self._steps = BoundSteps(graph, state, {name: value(feeds[name]) for name in fixed})
+        self._steps = BoundSteps(graph, state, {name: feeds[name] for name in fixed})
         self._given = {name: array for name, array in feeds.items() if name not in carried | fixed}
 
     def step(self) -> float:
