@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie_learning.detectors import DRIFT
 from coterie_learning.plan import SLOTS
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +19,9 @@ MODULES = {
     for path in sorted(source.rglob("*.py"))
     if "migrations" not in path.parts
 }
-KINDS = {kind.__module__ for registry in SLOTS.values() for kind in registry.kinds.values()}
-NAMES = {name for registry in SLOTS.values() for name in registry.kinds}
+REGISTRIES = (*SLOTS.values(), DRIFT)
+KINDS = {kind.__module__ for registry in REGISTRIES for kind in registry.kinds.values()}
+NAMES = {name for registry in REGISTRIES for name in registry.kinds}
 DISTILLATION = "coterie_learning.merge.distill"
 OTHER_HALVES: Mapping[str, str] = {
     "coterie.cloud.stage_four": DISTILLATION,

@@ -225,7 +225,8 @@ def _assigned(node: ast.ClassDef | ast.Module) -> Iterator[tuple[str, ast.expr]]
     for statement in node.body:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                yield _last_name(target), statement.value
+                if isinstance(target, ast.Name | ast.Attribute):  # not several at once
+                    yield _last_name(target), statement.value
 
 
 def _text(node: ast.expr) -> str:

@@ -13,6 +13,9 @@ import msgspec
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.codec.one_bit import OneBit
+from coterie_learning.codec.sparse_levels import SparseLevels
+from coterie_learning.codec.top_k import TopK
 from coterie_learning.random import derive_seed, permutation, random_bytes, step_seed
 from coterie_learning.selection import choose
 from tests.contract.samples import (
@@ -42,6 +45,12 @@ CODECS: Mapping[str, Codec] = {
     "update.int8-channel.safetensors": Int8(granularity="channel"),
     "update.int8-tensor.safetensors": Int8(granularity="tensor"),
 }
+CODECS_SINCE: Mapping[str, Codec] = {
+    "update.one_bit.safetensors": OneBit(),
+    "update.sparse_levels.safetensors": SparseLevels(),
+    "update.top_k.safetensors": TopK(),
+}
+"""Those that no release of old knows."""
 
 
 def golden_bytes() -> Mapping[str, bytes]:
@@ -52,7 +61,11 @@ def golden_bytes() -> Mapping[str, bytes]:
         "manifest.json": SIGNED_MANIFEST.manifest,
         "manifest.signature": SIGNED_MANIFEST.signature,
         "teacher.json": SIGNED_TEACHER.manifest,
-        **{name: codec.encode(UPDATE, seed=SEED).payload for name, codec in CODECS.items()},
+        **{
+            name: codec.encode(UPDATE, seed=SEED).payload
+            for codecs in (CODECS, CODECS_SINCE)
+            for name, codec in codecs.items()
+        },
         "random.json": _random_numbers(),
     }
 

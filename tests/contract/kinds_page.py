@@ -7,7 +7,7 @@ from typing import TypedDict, get_args
 import msgspec
 
 from coterie.compile.recipe import LOSS, OPTIMISER, TRAINS
-from coterie_learning.device_plan import CODEC, HELP, LOCAL, PRIVACY
+from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY
 from coterie_learning.kinds import Kind, Registry
 from coterie_learning.plan import GROUPS, MERGE, PACE, ROLLOUT
 from coterie_wire.conditions import Requirements
@@ -18,6 +18,7 @@ QUESTIONS: Mapping[Registry[Kind], str] = {
     PRIVACY: "What hides one device's update?",
     PACE: "Who is asked, when does a round close?",
     MERGE: "How do updates become a version?",
+    PERSONAL: "Does a device keep a model of its own beside the version?",
     HELP: "Who helps a device whose model fails?",
     GROUPS: "Does one model serve all?",
     ROLLOUT: "When does every device get a new version?",

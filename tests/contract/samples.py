@@ -42,6 +42,7 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.personal import ReportPersonal
 from coterie_wire.tensors import Tensors
 from coterie_wire.trial import Compared, Fit, ReportTrial, Trial
 
@@ -179,6 +180,9 @@ MESSAGES: tuple[Message, ...] = (
     ReportTrial(
         rollout="r-1",
         compared=Compared(samples=24, champion=Fit(loss=0.5, accuracy=0.875), candidate=Fit(loss=0.25, accuracy=0.9)),
+    ),
+    ReportPersonal(
+        federation="digits", version="v-8", answers=True, samples=24, version_accuracy=0.5, own_accuracy=0.875
     ),
     Leave(),
     Done(),

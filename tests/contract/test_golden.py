@@ -8,7 +8,7 @@ import pytest
 
 from coterie_wire.bundle import SignedManifest, verify_key_of, verify_manifest
 from coterie_wire.messages import decode, decode_platform_frame
-from tests.contract.golden import CODECS, GOLDEN, RELEASES, golden_bytes
+from tests.contract.golden import CODECS, CODECS_SINCE, GOLDEN, RELEASES, golden_bytes
 from tests.contract.samples import (
     MANIFEST,
     MESSAGES,
@@ -16,6 +16,7 @@ from tests.contract.samples import (
     PLATFORM_FRAMES,
     PROBLEM,
     REQUEST,
+    SEED,
     SIGNING_KEY,
     UPDATE,
 )
@@ -54,3 +55,12 @@ def test_updates_of_old_are_decoded(name: str, directory: Path) -> None:
     step = max(float(np.abs(tensor).max()) for tensor in UPDATE.values()) / 127
     for tensor_name, tensor in UPDATE.items():
         assert np.abs(decoded[tensor_name] - tensor).max() <= step
+
+
+@pytest.mark.parametrize("name", CODECS_SINCE)
+def test_updates_of_codecs_since_are_decoded(name: str) -> None:
+    codec = CODECS_SINCE[name]
+    decoded = codec.decode((GOLDEN / name).read_bytes(), expected=PARAMETERS)
+    residual = codec.encode(UPDATE, seed=SEED).residual
+    for tensor_name, tensor in UPDATE.items():
+        np.testing.assert_allclose(decoded[tensor_name] + residual[tensor_name], tensor, rtol=0, atol=1e-5)

@@ -21,6 +21,8 @@ class Prepared(NamedTuple):
 
     state: Path
     seeded: Seeded
+    untouched: Path
+    """The same state, on which nobody runs a platform: to be copied."""
 
 
 @pytest.fixture(scope="package")
@@ -36,7 +38,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepar
             told.write_bytes(msgspec.json.encode(prepare_state(shared, pairs=PAIRS, state=str(shared / "state"))))
     state = tmp_path_factory.mktemp("platform") / "state"
     shutil.copytree(shared / "state", state)
-    return Prepared(state, msgspec.json.decode(told.read_bytes(), type=Seeded))
+    return Prepared(state, msgspec.json.decode(told.read_bytes(), type=Seeded), shared / "state")
 
 
 class Site:

@@ -1,5 +1,6 @@
 """An operator's program: the REST API over HTTP."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -44,10 +45,10 @@ class OperatorClient:
         made: Json = answer.json()
         return made
 
-    def enrolment_token(self, *, tag: str = "", uses: int = 1, seconds: float = 3600) -> str:
-        """The secret of a new token."""
+    def enrolment_token(self, *, tag: str = "", also: Sequence[str] = (), uses: int = 1, seconds: float = 3600) -> str:
+        """The secret of a new token, for devices with `tag` and those of `also`."""
         expires_at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-        tags = [tag] if tag else []
+        tags = [*([tag] if tag else []), *also]
         body = {"label": "system tests", "uses_allowed": uses, "expires_at": expires_at, "tags": tags}
         secret: str = self.post("/enrolment-tokens/", body)["secret"]
         return secret

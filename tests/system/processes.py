@@ -89,10 +89,14 @@ class Platform:
 
     def kill_all(self) -> None:
         """Kill supervisor, server and their children at once, and start the platform again."""
+        self.kill_for_good()
+        self.start()
+
+    def kill_for_good(self) -> None:
+        """Kill supervisor, server and their children at once."""
         assert self._process is not None
         kill_with_children(psutil.Process(self._process.pid))
         self._process.wait(STOP_S)
-        self.start()
 
     def children_of_server(self) -> list[psutil.Process]:
         """What the server has started: merges and other heavy work."""

@@ -21,9 +21,10 @@ BATCH = SPEC.batch_size
 FAMILIAR, NEW = 1, 3
 """Classes: one that everybody sees, one that the target has never seen."""
 Samples = tuple[NDArray[np.float32], NDArray[np.int64]]
+# Steps are so small that the two batches on which a device trains while it asks do not teach it the new class.
 PLAN = {
     "pace": {"kind": "alone"},
-    "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.01},
+    "local": {"kind": "sgd", "epochs": 1, "learning_rate": 0.004},
     "codec": {"kind": "float32"},
     "help": {
         "kind": "cartel",

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -40,6 +40,15 @@ from coterie.core.events import wake_device
 with transaction.atomic():
     wake_device({device!r})
 """
+IS_WHOLE = """
+import hashlib
+from coterie.registry.content import BLOBS
+from coterie.registry.models import Blob, ModelVersion
+assert ModelVersion.objects.count() == 1
+for blob in Blob.objects.all():
+    with BLOBS.open(blob.sha256) as file:
+        assert hashlib.file_digest(file, "sha256").hexdigest() == blob.sha256
+"""
 RENAME = """
 from coterie.fleet.models import Device
 from coterie.fleet.services import change_device
@@ -65,9 +74,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """The address of a database of its own."""
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The address of an empty database."""
     name = f"test_coterie_{secrets.token_hex(4)}"
     with psycopg.connect(f"{POSTGRESQL}/postgres", autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
@@ -75,6 +84,13 @@ def database() -> Iterator[str]:
             yield f"{POSTGRESQL}/{name}"
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """The address of a database of its own."""
+    with new_database() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +172,27 @@ def processes(seeded: Seeded, settings: dict[str, str], tmp_path: Path) -> Itera
     """Those that a test starts for itself, once the tables are there."""
     with ExitStack() as running:
         yield Processes(settings, tmp_path, running)
+
+
+def test_a_backup_becomes_a_platform_with_a_database_of_its_own(
+    settings: dict[str, str], seeded: Seeded, tmp_path: Path
+) -> None:
+    assert seeded.pairs, "there is something to copy"
+
+    def coterie(*arguments: str, **changed: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "coterie", *arguments]
+        given = environment(**{**settings, **changed})
+        return subprocess.run(command, env=given, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    backup, state = str(tmp_path / "backup"), str(tmp_path / "state")
+    taken = coterie("backup", backup)
+    assert taken.returncode == 0, taken.stderr
+    refused = coterie("restore", backup, state=state)
+    assert (refused.returncode, "[backup.database_not_empty]" in refused.stderr) == (1, True)
+    with new_database() as other, ExitStack() as running:
+        restored = coterie("restore", backup, state=state, database_url=other)
+        assert restored.returncode == 0, restored.stderr
+        Processes({**settings, "state": state, "database_url": other}, tmp_path, running).shell(IS_WHOLE)
 
 
 def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(

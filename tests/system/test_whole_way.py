@@ -97,16 +97,21 @@ def test_from_the_notebook_to_predictions(
     agents: Sequence[RealAgent],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for agent in agents:
         agent.start()
     held = [site.operator.ended_round(published.federation, number, within_s=60) for number in range(1, ROUNDS + 1)]
     assert [(round_["state"], round_["reason_sentence"]) for round_ in held] == [("published", "")] * ROUNDS
-    published.notebook.run()
-    assert [line.partition("{")[0] for line in capsys.readouterr().out.splitlines()] == [
+    monkeypatch.chdir(tmp_path)  # the notebook writes a table
+    names = published.notebook.run()
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition("{")[0] for line in told[:ROUNDS]] == [
         f"round {number} is published " for number in range(1, ROUNDS + 1)
     ]
     accuracy = held[-1]["metrics"]["accuracy"]
+    assert names["right"] == pytest.approx(accuracy), "the notebook's own module predicts as devices do"
+    assert (tmp_path / "rounds.csv").read_text().splitlines()[1].startswith("1,published,,")
     assert accuracy > published.start.accuracy(published.start.parameters, published.dealt.held_out)
 
     newest = held[-1]["result_version"]

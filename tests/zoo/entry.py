@@ -70,7 +70,7 @@ class Entry:
         return module
 
     def samples(self, count: int, seed: int, length: int | None = None) -> tuple[Tensor, ...]:
-        """A batch of made-up samples, one tensor for each input; `length` long where samples differ in it."""
+        """A batch of synthetic samples, one tensor for each input; `length` long where samples differ in it."""
         generator = torch.Generator().manual_seed(seed)
         return tuple(wanted.draw(count, generator) for wanted in self._inputs(length))
 
