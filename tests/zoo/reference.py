@@ -1,7 +1,7 @@
 """The train step that a compiled graph has to equal, written with PyTorch's own losses and optimisers."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,9 +157,25 @@ class InPyTorch:
         self.optimiser.step()
         return loss.item()
 
+    def version(self, names: Container[str]) -> Arrays:
+        """The model's parameters, and of its buffers those among `names`, as they are now."""
+        tensors = {**self.parameters, **{name: part for name, part in self.module.named_buffers() if name in names}}
+        return {name: tensor.detach().numpy().copy() for name, tensor in tensors.items()}
+
     def distance(self, found: Arrays) -> float:
         """How far parameters and running statistics are from the model's, relative to their norm."""
-        theirs = {**self.parameters, **{name: part for name, part in self.module.named_buffers() if name in found}}
-        ours = np.concatenate([found[name].ravel() for name in theirs])
-        wanted = np.concatenate([tensor.detach().numpy().ravel() for tensor in theirs.values()])
-        return float(np.linalg.norm(ours - wanted) / np.linalg.norm(wanted))
+        theirs = self.version(found)
+        norm = np.linalg.norm(np.concatenate([part.ravel() for part in theirs.values()]))
+        return difference(found, theirs) / float(norm)
+
+    def adopt(self, found: Arrays) -> None:
+        """Go on from these parameters and running statistics, with the optimiser's own state."""
+        tensors = {**dict(self.module.named_buffers()), **self.parameters}
+        with torch.no_grad():
+            for name, part in found.items():
+                tensors[name].copy_(torch.from_numpy(part.copy()))
+
+
+def difference(found: Arrays, wanted: Arrays) -> float:
+    """The norm of what all tensors of `wanted` differ by."""
+    return float(np.linalg.norm(np.concatenate([(found[name] - part).ravel() for name, part in wanted.items()])))

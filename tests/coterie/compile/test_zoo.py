@@ -18,13 +18,17 @@ from coterie.evaluation.train_step import DeviceSteps
 from coterie_wire.contract import version_names
 from tests.zoo.entry import Entry
 from tests.zoo.models import OTHER_LOSSES, SMALL, ZOO
-from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, compiled
+from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, compiled, difference
 
 BATCH = 8
 
 
 def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
-    """Take the same steps on both sides, and predict."""
+    """Take the same steps on both sides, and predict.
+
+    Every step begins on both sides with the same parameters: a ReLU or a pool whose input is within rounding of its
+    kink may go either way, which way depends on the processor, and the steps after it would magnify the difference.
+    """
     paired = OPTIMISERS[optimiser]
     weights = paired.weights(entry)
     module = entry.built()
@@ -34,12 +38,20 @@ def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
     assert_standard(model.predict)
     device, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module, paired, weights, entry.loss)
     training = device.begin(model.parameters)
+    off = []
     for number in range(steps):
         # A short batch now and then: what is padded must count for nothing.
         batch = batch_of(entry, model, BATCH - number % 3, number)
+        before = training.parameters
         training, loss, _ = device.step(training, batch, weights, model.parameters)
-        assert loss == pytest.approx(reference.step(batch, clip=True), rel=1e-4)
-    assert reference.distance(training.parameters) < 1e-4
+        assert loss == pytest.approx(reference.step(batch, clip=True), rel=1e-5)
+        assert reference.distance(training.parameters) < 1e-5
+        theirs = reference.version(training.parameters)
+        off.append(difference(training.parameters, theirs) / difference(before, theirs))
+        reference.adopt(training.parameters)
+    # Relative to the length of the step; a kink may move one step, what is computed wrongly moves most of them.
+    assert np.median(off) < 1e-3
+    assert max(off) < 0.05
     session = open_session(model.predict)
     roles = version_names(model.spec)
     for count in (1, 5):
@@ -49,7 +61,7 @@ def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
             feed[spec.name] = tensor.numpy()
         (output,) = session.run(None, feed)
         with torch.no_grad():
-            np.testing.assert_allclose(output, module.eval()(*samples).numpy(), rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(output, module.eval()(*samples).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def assert_standard(graph: bytes) -> None:
