@@ -53,7 +53,7 @@ def test_a_federation_is_made_started_and_its_round_watched_to_its_end(
     page = visit("/federations/new")
     page.get_by_label("Name", exact=True).fill("Digits")
     _choose(page, "Model pair", "pair 0")
-    page.get_by_role("button", name=re.compile("Who is asked")).click()
+    page.get_by_role("button", name=re.compile("How many are asked")).click()
     page.get_by_label("min updates").fill("1")
     page.get_by_label("target updates").fill("1")
     page.get_by_role("button", name="Create", exact=True).click()
