@@ -33,6 +33,7 @@ VIEWER, OPERATOR, ADMINISTRATOR = OperatorRole
 
 ACTIONS: Mapping[str, Action] = {
     "accounts.sign_in": Action(VIEWER, Scope.READ, "Sign in"),
+    "accounts.fail_sign_in": Action(VIEWER, Scope.READ, "Sign-in failed"),
     "accounts.sign_out": Action(VIEWER, Scope.READ, "Sign out"),
     "accounts.create_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Let a person in", makes_session=True),
     "accounts.change_operator": Action(ADMINISTRATOR, Scope.SETTINGS, "Change a person's role, or shut one out"),

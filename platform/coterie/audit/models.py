@@ -13,6 +13,8 @@ class Entry(models.Model):
         PERSON = "person"
         TOKEN = "token"  # noqa: S105 - a kind, not a secret
         SYSTEM = "system"
+        NOBODY = "nobody"
+        """Somebody who has not signed in."""
 
     at = models.DateTimeField(db_index=True)
     actor_kind = models.CharField(max_length=10, choices=ActorKind.choices)

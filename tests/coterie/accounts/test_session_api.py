@@ -42,6 +42,8 @@ def test_signs_in_and_out() -> None:
     browser = Browser()
     assert browser.get("/api/session/").json()["operator"] is None
     assert browser.sign_in("ada", "guessed") == 403
+    failed = Entry.objects.get(action="accounts.fail_sign_in")
+    assert (failed.actor_kind, failed.subject_name, failed.address) == ("nobody", "ada", "127.0.0.1")
     assert browser.sign_in("ada", password) == 200
     told = browser.get("/api/session/").json()
     assert (told["operator"]["username"], told["operator"]["role"]) == ("ada", "administrator")
@@ -50,6 +52,14 @@ def test_signs_in_and_out() -> None:
     assert browser.get("/api/session/").json()["operator"] is None
     actions = list(Entry.objects.order_by("id").values_list("action", "actor_name"))
     assert actions[-2:] == [("accounts.sign_in", "ada"), ("accounts.sign_out", "ada")]
+
+
+def test_what_is_typed_as_an_unknown_name_is_written_down_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    before = Entry.objects.count()
+    assert Browser().sign_in("correct horse battery staple", "ada") == 403
+    assert Entry.objects.count() == before
+    assert "no operator has that name" in caplog.text
+    assert "horse" not in caplog.text
 
 
 def test_a_forged_request_is_refused() -> None:

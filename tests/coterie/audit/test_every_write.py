@@ -295,7 +295,13 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "federations.finish_federation", f"/api/federations/{draft()}/finish/"
     ),
 }
-ONES_OWN = {"accounts.sign_in", "accounts.sign_out", "accounts.change_password", "accounts.issue_token"} | {
+ONES_OWN = {
+    "accounts.sign_in",
+    "accounts.fail_sign_in",
+    "accounts.sign_out",
+    "accounts.change_password",
+    "accounts.issue_token",
+} | {
     "accounts.revoke_token",
     "accounts.save_filter",
     "accounts.remove_filter",
