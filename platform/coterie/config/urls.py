@@ -2,11 +2,12 @@
 
 from django.conf import settings
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from coterie.gateway.console_page import console
+from coterie.gateway.console_page import SECTIONS, console
 from coterie.gateway.rest_errors import NoSuchAddress
 
 handler500 = "coterie.gateway.pages.server_error"
@@ -34,6 +35,8 @@ urlpatterns = [
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
     path("api/<path:address>", NoSuchAddress.as_view()),
-    # The console's own addresses; it says itself where it has nothing to show.
-    re_path(r"^(?!(?:api|admin|static|device)(?:/|$))", console, name="console"),
+    # Browsers ask for it whatever a page says.
+    path("favicon.ico", RedirectView.as_view(url=static("gateway/icon.svg"))),
+    # Within its sections the console says itself where it has nothing to show.
+    re_path(rf"^(?:{'|'.join(SECTIONS)})(?:/|$)", console, name="console"),
 ]

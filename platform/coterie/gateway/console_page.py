@@ -16,6 +16,20 @@ from coterie.gateway.page_security import console_policy
 NONCE = "__CSP_NONCE__"
 """What the build writes where each page's own nonce belongs."""
 
+SECTIONS = (
+    "audit",
+    "devices",
+    "enrol",
+    "federations",
+    "glossary",
+    "help",
+    "jobs",
+    "models",
+    "parts",
+    "settings",
+)
+"""First parts of the console's addresses; a test holds them against its routes."""
+
 
 def is_built() -> bool:
     """Whether `make console` has built it."""

@@ -35,6 +35,17 @@ def healthz(_request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "degraded" if without else "ok", "without": without})
 
 
+@require_safe
+def readyz(_request: HttpRequest) -> JsonResponse:
+    """``200`` when this process can answer requests: it has started, and the database answers; ``503`` otherwise.
+
+    For what sends requests to one process of several; `healthz` tells of the platform as a whole.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return JsonResponse({"status": "ok"})
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """The answer where a page fails: that the database is away, or that the log says why."""
     error = sys.exc_info()[1]

@@ -8,4 +8,5 @@ urlpatterns = [
     path("", pages.home, name="home"),
     path("fleet/now", pages.fleet_now, name="fleet-now"),
     path("healthz", pages.healthz, name="healthz"),
+    path("readyz", pages.readyz, name="readyz"),
 ]

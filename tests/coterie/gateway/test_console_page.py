@@ -7,8 +7,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from coterie.accounts.services import create_operator
+from coterie.gateway.console_page import SECTIONS
 
 pytestmark = pytest.mark.django_db
+ROUTES = Path(__file__).parents[3] / "frontend/console/src/routeTree.gen.ts"
 ADDRESSES = ("/", "/devices", "/devices/7?tab=history", "/settings/people")
 
 
@@ -54,6 +56,24 @@ def test_who_is_not_signed_in_comes_back_to_the_address_afterwards() -> None:
 @pytest.mark.parametrize("address", ["/api/nothing/", "/static/console/gone.js", "/admin/nothing/", "/device/v1/x"])
 def test_addresses_of_others_are_not_the_console(browser: Client, address: str) -> None:
     assert browser.get(address).status_code == 404
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("address", ["/metrics", "/health", "/robots.txt", "/device-list", "/devicesx"])
+def test_what_is_no_address_is_not_found(browser: Client, address: str) -> None:
+    answer = browser.get(address)
+    assert answer.status_code == 404
+    assert "nothing at this address" in answer.content.decode()
+
+
+def test_browsers_find_the_icon_where_they_look_for_it() -> None:
+    assert Client().get("/favicon.ico").headers["Location"] == "/static/gateway/icon.svg"
+
+
+def test_every_route_of_the_console_is_in_one_of_its_sections() -> None:
+    by_path = re.search(r"interface FileRoutesByTo \{(.+?)\}", ROUTES.read_text(), re.DOTALL)
+    assert by_path is not None
+    assert set(re.findall(r"'/(\w+)", by_path[1])) == set(SECTIONS)
 
 
 def test_where_it_is_not_built_the_plain_page_says_how(browser: Client) -> None:

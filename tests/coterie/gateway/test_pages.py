@@ -84,6 +84,11 @@ def test_health_is_a_database_that_answers_and_a_clock_that_goes() -> None:
         assert (Client().get("/healthz").status_code == 200) == healthy, ago_s
 
 
+def test_a_process_is_ready_though_periodic_work_is_late() -> None:
+    caches["pulse"].clear()
+    assert Client().get("/readyz").status_code == 200
+
+
 def test_signs_in_with_name_and_password() -> None:
     _, password = create_operator(username="ada")
     client = Client()
