@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components, operations } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import { choice, type TableSearch, tableSearch, texts } from "../table/search";
+import { type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Device = components["schemas"]["Device"];
 export type Status = Device["status"];
@@ -13,7 +13,6 @@ type Query = NonNullable<operations["devices_list"]["parameters"]["query"]>;
 
 export const DEVICES = ["devices"] as const;
 
-const TEXTS = ["reason", "tag", "version"] as const;
 export const STATUSES = [
   "ready",
   "waiting",
@@ -57,10 +56,8 @@ export function devicesSearch(raw: Record<string, unknown>): DevicesSearch {
 
 /** The filter's part of an address. */
 export function devicesFilter(raw: Record<string, unknown>): DevicesFilter {
-  const status = choice(raw.status, STATUSES);
   return {
-    ...texts(raw, TEXTS),
-    ...(status !== undefined && { status }),
+    ...texts<Omit<DevicesFilter, "ready">>(raw, ["status", "reason", "tag", "version"]),
     ...(typeof raw.ready === "boolean" && { ready: raw.ready }),
   };
 }

@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import { choice, type TableSearch, tableSearch } from "../table/search";
+import { type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Job = components["schemas"]["TrainingJob"];
 
@@ -20,11 +20,9 @@ interface JobsFilter {
 }
 export type JobsSearch = TableSearch & JobsFilter;
 
-/** What of an address chooses jobs; what does not fit is left out. */
+/** What of an address chooses jobs. */
 export function jobsFilter(raw: Record<string, unknown>): JobsFilter {
-  const kind = choice(raw.kind, KINDS);
-  const state = choice(raw.state, STATES);
-  return { ...(kind !== undefined && { kind }), ...(state !== undefined && { state }) };
+  return texts<JobsFilter>(raw, ["kind", "state"]);
 }
 
 export function jobsSearch(raw: Record<string, unknown>): JobsSearch {

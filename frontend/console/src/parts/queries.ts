@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import { choice, type TableSearch, tableSearch, texts } from "../table/search";
+import { type TableSearch, tableSearch, texts } from "../table/search";
 
 export type Part = components["schemas"]["Part"];
 type State = Part["state"];
@@ -16,16 +16,18 @@ export const STATES = [
   "rejected",
 ] as const satisfies readonly State[];
 
-/** Whose parts in which rounds are shown, as it stands in the address. */
-export interface PartsSearch extends TableSearch {
+/** Whose parts in which rounds are shown. */
+interface PartsFilter {
   readonly state?: State;
   readonly device?: string;
   readonly federation?: string;
 }
 
+/** The same as it stands in the address. */
+export interface PartsSearch extends TableSearch, PartsFilter {}
+
 export function partsSearch(raw: Record<string, unknown>): PartsSearch {
-  const state = choice(raw.state, STATES);
-  return { ...tableSearch(raw), ...texts(raw, ["device", "federation"]), ...(state !== undefined && { state }) };
+  return { ...tableSearch(raw), ...texts<PartsFilter>(raw, ["state", "device", "federation"]) };
 }
 
 export function partsAsked(search: PartsSearch) {

@@ -18,17 +18,10 @@ import { Groups, type GroupsSearch } from "../federations/Groups";
 import { Participation } from "../federations/Participation";
 import { PersonalModels } from "../federations/PersonalModels";
 import { PlanEditor } from "../federations/PlanEditor";
-import {
-  federationQuery,
-  metric,
-  ROUND_STATES,
-  type Round,
-  type RoundsSearch,
-  roundsQuery,
-} from "../federations/queries";
+import { federationQuery, metric, type Round, type RoundsSearch, roundsQuery } from "../federations/queries";
 import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
-import { choice, tableSearch } from "../table/search";
+import { choice, tableSearch, texts } from "../table/search";
 
 const TABS = ["rounds", "personal", "groups", "plan"] as const;
 type Tab = (typeof TABS)[number];
@@ -41,11 +34,10 @@ export const Route = createFileRoute("/federations/$id/")({
   component: FederationPage,
   validateSearch: (raw: Record<string, unknown>): FederationSearch => {
     const tab = choice(raw.tab, TABS);
-    const state = choice(raw.state, ROUND_STATES);
     return {
       ...tableSearch(raw),
       ...(tab !== undefined && { tab }),
-      ...(state !== undefined && { state }),
+      ...texts<Pick<RoundsSearch, "state">>(raw, ["state"]),
       ...(typeof raw.group === "number" && { group: raw.group }),
     };
   },

@@ -31,7 +31,10 @@ type JobsAddress = JobsSearch & { readonly job?: string };
 
 export const Route = createFileRoute("/jobs")({
   component: Jobs,
-  validateSearch: (raw: Record<string, unknown>): JobsAddress => ({ ...jobsSearch(raw), ...texts(raw, ["job"]) }),
+  validateSearch: (raw: Record<string, unknown>): JobsAddress => ({
+    ...jobsSearch(raw),
+    ...texts<Pick<JobsAddress, "job">>(raw, ["job"]),
+  }),
   loaderDeps: ({ search: { job: _job, ...search } }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(jobsQuery(deps));

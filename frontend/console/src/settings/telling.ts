@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { asked, LIST } from "../table/rows";
-import { choice, type TableSearch } from "../table/search";
+import { type TableSearch, texts } from "../table/search";
 
 export type Webhook = components["schemas"]["Webhook"];
 export type Delivery = components["schemas"]["Delivery"];
@@ -27,10 +27,9 @@ export interface DeliveriesFilter {
 }
 
 export function deliveriesFilter(raw: Record<string, unknown>): DeliveriesFilter {
-  const state = choice(raw.state, DELIVERY_STATES);
   return {
     ...(typeof raw.webhook === "number" && { webhook: raw.webhook }),
-    ...(state !== undefined && { state }),
+    ...texts<Pick<DeliveriesFilter, "state">>(raw, ["state"]),
   };
 }
 

@@ -134,6 +134,13 @@ it("shows the platform's own sentence when the rows do not come, and asks again"
   expect(refetch).toHaveBeenCalledOnce();
 });
 
+it("leads to all rows where the address asks for what the platform does not know", async () => {
+  const error = new Problem("rest.invalid", 400, '"asleep" is not a valid choice.', {});
+  await show(<Devices rows={{ data: undefined, error, isFetching: false, refetch: vi.fn() }} />);
+  expect(screen.getByText('"asleep" is not a valid choice.')).toBeDefined();
+  expect(screen.getByRole("link", { name: "Show all" })).toBeDefined();
+});
+
 it("keeps the rows that are there when the next ones do not come", async () => {
   await show(<Devices rows={{ ...TWO, error: new TypeError("Failed to fetch") }} />);
   expect(screen.getByText("hall")).toBeDefined();

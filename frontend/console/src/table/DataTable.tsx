@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Anchor,
   Button,
   Group,
   Menu,
@@ -13,6 +14,7 @@ import {
 } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconArrowDown, IconArrowUp, IconColumns, IconSearch } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
 import {
   type Dispatch,
   memo,
@@ -23,6 +25,7 @@ import {
   useMemo,
   useState,
 } from "react";
+import { isProblem } from "../api/problem";
 import { Failed } from "../components/Failed";
 import classes from "./DataTable.module.css";
 import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
@@ -96,6 +99,11 @@ export function DataTable<Row>(props: Props<Row>) {
       {rows.error !== null && rows.error !== undefined && shown === undefined ? (
         <Stack gap="sm" align="flex-start">
           <Failed error={rows.error} retry={rows.refetch} />
+          {isProblem(rows.error) && rows.error.code === "rest.invalid" && (
+            <Anchor component={Link} to="." search={{} as never} size="sm">
+              Show all
+            </Anchor>
+          )}
           {search.page !== undefined && (
             <Button variant="default" size="xs" onClick={() => onSearch(changed(search, {}))}>
               Go to the first page

@@ -4,7 +4,8 @@ import { isShown, nextSort, tableSearch, texts, withColumnToggled } from "./sear
 it("keeps what fits and leaves out the rest", () => {
   const raw = { q: "pi", sort: "-seen", page: 3, hide: ["tags", 7], page_size: 9 };
   expect(tableSearch(raw)).toEqual({ q: "pi", sort: "-seen", page: 3, hide: ["tags"] });
-  expect(texts({ tag: "pi", reason: "", version: 7 }, ["tag", "reason", "version"])).toEqual({ tag: "pi" });
+  type Filter = { tag?: string; reason?: string; version?: string };
+  expect(texts<Filter>({ tag: "pi", reason: "", version: 7 }, ["tag", "reason", "version"])).toEqual({ tag: "pi" });
   expect(tableSearch({ q: "", sort: "DROP TABLE", page: "two", hide: [] })).toEqual({});
 });
 

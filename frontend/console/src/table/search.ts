@@ -24,16 +24,19 @@ export function tableSearch(raw: Record<string, unknown>): TableSearch {
   return search;
 }
 
-/** The named parameters of an address that are texts. */
-export function texts<Name extends string>(
+/**
+ * The named parameters of an address that are texts. `Filter` may be narrower: a value that the platform does not know is
+ * asked for as it stands, and refused by name; left out, it would show everything.
+ */
+export function texts<Filter extends { readonly [Key in keyof Filter]?: string }>(
   raw: Record<string, unknown>,
-  names: readonly Name[],
-): { readonly [Key in Name]?: string } {
+  names: readonly (keyof Filter & string)[],
+): Filter {
   const found = names.flatMap((name) => {
     const value = raw[name];
     return typeof value === "string" && value !== "" ? [[name, value]] : [];
   });
-  return Object.fromEntries(found);
+  return Object.fromEntries(found) as Filter;
 }
 
 /** The parameter of an address that is one of `choices`. */
