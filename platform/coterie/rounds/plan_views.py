@@ -22,7 +22,7 @@ from coterie.federations.selectors import members
 from coterie.federations.services import check_plan_fits
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import enrolled_devices
-from coterie.registry.models import ModelPair
+from coterie.registry.models import Dataset, ModelPair
 from coterie.rounds.expected_traffic import expected_traffic
 from coterie.rounds.plan_preview import effects_of, notes_on
 from coterie_learning.plan import Plan, parse_plan
@@ -74,6 +74,9 @@ class TypedPlanSerializer(ChangedPlanSerializer):
         max_length=50, allow_blank=True, default="", help_text="of the devices that it is for; blank: all"
     )
     pair = serializers.UUIDField(allow_null=True, default=None, help_text="whose device model it is for")
+    cloud_data = serializers.UUIDField(
+        allow_null=True, default=None, help_text="the data set that the cloud model would learn with"
+    )
 
 
 class PlanChangeSerializer(serializers.Serializer[None]):
@@ -103,8 +106,11 @@ class PlanCheckView(APIView):
         typed = TypedPlanSerializer(data=request.data)
         typed.is_valid(raise_exception=True)
         devices = enrolled_devices(tag=typed.validated_data["device_tag"])
+        raw = typed.validated_data["plan"]
         pair = ModelPair.objects.filter(pk=typed.validated_data["pair"], state=ModelPair.State.READY).first()
-        return Response(_checked(typed.validated_data["plan"], devices, pair))
+        cloud_data = Dataset.objects.filter(pk=typed.validated_data["cloud_data"]).first()
+        unfit = None if pair is None else _unfit(raw, pair, cloud_data)
+        return Response(_checked(raw, devices, pair) if unfit is None else _refused([unfit]))
 
 
 class PlanPreviewView(APIView):
@@ -117,7 +123,7 @@ class PlanPreviewView(APIView):
         """What it would change, and what that would do."""
         federation = get_object_or_404(Federation, pk=pk)
         raw = _plan(request)
-        unfit = _unfit(federation, raw)
+        unfit = _unfit(raw, federation.pair, federation.cloud_data)
         checked = _checked(raw, members(federation), federation.pair) if unfit is None else _refused([unfit])
         changes = [] if checked["problems"] else changes_between(complete(federation.plan), complete(raw))
         effects = [] if checked["problems"] else effects_of(federation, changes, raw, now=timezone.now())
@@ -131,10 +137,10 @@ def _plan(request: Request) -> dict[str, object]:
     return plan
 
 
-def _unfit(federation: Federation, raw: dict[str, object]) -> dict[str, str] | None:
-    """Why a plan that is right in itself is none for this federation's pair and data."""
+def _unfit(raw: dict[str, object], pair: ModelPair, cloud_data: Dataset | None) -> dict[str, str] | None:
+    """Why a plan that is right in itself is none for this pair and data."""
     try:
-        check_plan_fits(parse_plan(raw), federation.pair, federation.cloud_data)
+        check_plan_fits(parse_plan(raw), pair, cloud_data)
     except PlanDoesNotFit as error:
         told = error.fields
         return asdict(PlanProblem(str(told["slot"]), "", str(told["reason"]), str(error).rstrip(".")))

@@ -6,10 +6,20 @@ from rest_framework.test import APIClient
 
 from coterie.audit.models import Entry
 from coterie.federations.models import Federation
+from coterie.registry.models import ModelPair
 from coterie.rounds.models import Round
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_wire.tensors import encoded_bytes
-from tests.coterie.world import fleet_of, later, make_device, make_federation, make_pair, make_version
+from tests.coterie.world import (
+    fleet_of,
+    keep,
+    later,
+    make_dataset,
+    make_device,
+    make_federation,
+    make_pair,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +59,18 @@ def test_what_a_preset_asks_of_a_small_fleet_is_told_beforehand(api: APIClient) 
         make_device(f"device-{number}", tags=("kiosk",))
     small = {**colla, "pace": {**colla["pace"], "pause_s": 60}}
     assert api.post("/api/plan-check/", {"plan": small, "device_tag": "kiosk"}).json()["notes"] == []
+
+
+def test_a_plan_that_teaches_the_cloud_model_asks_for_its_data(api: APIClient) -> None:
+    pair, dataset = make_pair(), make_dataset()
+    ModelPair.objects.update(teacher_predict=keep(b"teacher"), teacher_parameters=pair.spec["parameters"])
+    body = {"plan": api.get("/api/presets/").json()["colla"], "pair": str(pair.pk)}
+    (problem,) = api.post("/api/plan-check/", body).json()["problems"]
+    assert (problem["slot"], problem["code"]) == ("merge", "plan.needs_cloud_data")
+    told = api.post("/api/plan-check/", {**body, "cloud_data": str(dataset.pk)}).json()
+    assert told["problems"] == []
+    federation = {**body, "cloud_data": str(dataset.pk), "name": "Digits"}
+    assert api.post("/api/federations/", federation).status_code == 201
 
 
 def test_what_a_plan_makes_devices_send_is_told_beforehand(api: APIClient) -> None:

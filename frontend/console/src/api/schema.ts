@@ -1585,9 +1585,10 @@ export interface components {
          * @description * `person` - Person
          *     * `token` - Token
          *     * `system` - System
+         *     * `nobody` - Nobody
          * @enum {string}
          */
-        ActorKindEnum: "person" | "token" | "system";
+        ActorKindEnum: "person" | "token" | "system" | "nobody";
         /** @description Updates of one staleness. */
         Age: {
             /**
@@ -4449,6 +4450,11 @@ export interface components {
         /** @description A plan as it is typed, and whom it is for. */
         TypedPlanRequest: {
             /**
+             * Format: uuid
+             * @description the data set that the cloud model would learn with
+             */
+            cloud_data?: string | null;
+            /**
              * @description of the devices that it is for; blank: all
              * @default
              * @example kiosk
@@ -4829,6 +4835,7 @@ export interface operations {
                  * @description * `accounts.change_operator` - accounts.change_operator
                  *     * `accounts.change_password` - accounts.change_password
                  *     * `accounts.create_operator` - accounts.create_operator
+                 *     * `accounts.fail_sign_in` - accounts.fail_sign_in
                  *     * `accounts.issue_sign_in_link` - accounts.issue_sign_in_link
                  *     * `accounts.issue_token` - accounts.issue_token
                  *     * `accounts.remove_filter` - accounts.remove_filter
@@ -4871,14 +4878,15 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
                  *     * `token` - Token
                  *     * `system` - System
+                 *     * `nobody` - Nobody
                  */
-                actor_kind?: "person" | "token" | "system";
+                actor_kind?: "person" | "token" | "system" | "nobody";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */

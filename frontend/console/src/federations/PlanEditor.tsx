@@ -6,6 +6,7 @@ import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
+import { UnsavedChanges } from "../components/UnsavedChanges";
 import { differences } from "../plan/difference";
 import { Misfit } from "../plan/Misfit";
 import { PlanDifference } from "../plan/PlanDifference";
@@ -26,6 +27,7 @@ export function PlanEditor({ federation }: { federation: Federation }) {
   const refusal = same ? undefined : refusalOf(preview?.problems);
   return (
     <Panel title="The plan">
+      <UnsavedChanges present={!same} />
       <Stack gap="md">
         <Answer of={useQuery(planSchemaQuery)} height={320}>
           {(schema) => <PlanForm schema={schema} plan={plan} onChange={setChanged} />}

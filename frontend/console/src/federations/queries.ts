@@ -116,11 +116,15 @@ export const presetsQuery = queryOptions({
 type PlanProblem = components["schemas"]["PlanProblem"];
 
 /** What is wrong with a plan that is typed, what the devices with a tag lack for it, and what a pair's model sends. */
-export function planCheckQuery(plan: Plan, device_tag: string, pair: string | null) {
+export function planCheckQuery(body: {
+  readonly plan: Plan;
+  readonly device_tag: string;
+  readonly pair: string | null;
+  readonly cloud_data: string | null;
+}) {
   return queryOptions({
-    queryKey: ["plan-check", plan, device_tag, pair],
-    queryFn: async ({ signal }) =>
-      (await api.POST("/api/plan-check/", { body: { plan, device_tag, pair }, signal })).data,
+    queryKey: ["plan-check", body],
+    queryFn: async ({ signal }) => (await api.POST("/api/plan-check/", { body, signal })).data,
     ...LIST,
   });
 }

@@ -9,6 +9,7 @@ import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
+import { UnsavedChanges } from "../components/UnsavedChanges";
 import {
   FEDERATIONS,
   type Federation,
@@ -50,6 +51,7 @@ function NewFederation() {
       pair: "",
       device_tag: "",
       held_out: "",
+      cloud_data: "",
       tolerance: 2,
       patience: "" as number | "",
       attempts: 5,
@@ -57,17 +59,19 @@ function NewFederation() {
       own_versions: false,
     },
   });
-  const { name, pair, device_tag, held_out, tolerance, patience, attempts, rounds_wanted, own_versions } = form.values;
+  const { name, pair, device_tag, held_out, cloud_data, tolerance, patience, attempts, rounds_wanted, own_versions } =
+    form.values;
   const [typed] = useDebouncedValue(plan, TYPING_MS);
   const [tag] = useDebouncedValue(device_tag, TYPING_MS);
   const { data: checked } = useQuery({
-    ...planCheckQuery(typed ?? {}, tag, pair || null),
+    ...planCheckQuery({ plan: typed ?? {}, device_tag: tag, pair: pair || null, cloud_data: cloud_data || null }),
     enabled: typed !== undefined,
   });
-  const refusal = changed === undefined ? undefined : refusalOf(checked?.problems);
+  const refusal = refusalOf(checked?.problems);
   const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
     <>
+      <UnsavedChanges present={changed !== undefined || form.isDirty()} />
       <PageHead title="New federation" says="A set of devices that learn one task together, under one plan.">
         <Action
           action="federations.create_federation"
@@ -77,7 +81,11 @@ function NewFederation() {
           done="It waits to be started."
           changes={[FEDERATIONS]}
           onDone={(answer) =>
-            navigate({ to: "/federations/$id", params: { id: (answer as { data: Federation }).data.id } })
+            navigate({
+              to: "/federations/$id",
+              params: { id: (answer as { data: Federation }).data.id },
+              ignoreBlocker: true,
+            })
           }
           call={(via) =>
             api.POST("/api/federations/", {
@@ -85,7 +93,8 @@ function NewFederation() {
                 name,
                 pair,
                 device_tag,
-                held_out: held_out === "" ? null : held_out,
+                held_out: held_out || null,
+                cloud_data: cloud_data || null,
                 tolerance: tolerance / 100,
                 patience: patience === "" ? null : patience,
                 attempts,
@@ -125,6 +134,14 @@ function NewFederation() {
                 clearable
                 {...form.getInputProps("held_out")}
                 value={held_out || null}
+              />
+              <Select
+                label="Cloud data"
+                description="what the cloud model learns with, in plans that teach it"
+                data={datasets?.map((one) => ({ value: one.id, label: one.name })) ?? []}
+                clearable
+                {...form.getInputProps("cloud_data")}
+                value={cloud_data || null}
               />
               <TermsFields inputProps={form.getInputProps} />
               <NumberInput
