@@ -1,6 +1,7 @@
 import { useCallback } from "react";
 import uPlot from "uplot";
 import { csvOf } from "../table/csv";
+import { hueOf } from "./hues";
 import { Saveable } from "./Saveable";
 import { type Drawing, type Ink, type Series, usePlot } from "./usePlot";
 
@@ -15,8 +16,6 @@ interface Props {
 }
 
 const { bars } = uPlot.paths as Required<typeof uPlot.paths>;
-const FILLS = ["--quiet", "--good"] as const;
-const fillOf = (index: number) => FILLS[index % FILLS.length] ?? "--good";
 /** Share of a name's room that one bar takes, and its greatest width. */
 const BAR: [number, number] = [0.38, 32];
 
@@ -44,7 +43,7 @@ export function BarChart({ title, names, series, format = String, height = 200 }
           { value: (_plot: uPlot, index: number | null) => (index === null ? "" : (names[index] ?? "")) },
           ...series.map((line, index) => ({
             label: line.label,
-            fill: colour(fillOf(index)),
+            fill: colour(hueOf(index)),
             points: { show: false },
             // Left and right of the name; one alone stands above it.
             paths: bars({ size: BAR, align: series.length === 1 ? 0 : index === 0 ? -1 : 1 }),
@@ -67,7 +66,7 @@ export function BarChart({ title, names, series, format = String, height = 200 }
     (name, row) => `${name}: ${series.map((line) => `${line.label} ${said(line.values[row], format)}`).join(", ")}`,
   );
 
-  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: fillOf(index) })) : [];
+  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : [];
 
   return (
     <Saveable title={title} picture={picture} legend={legend} table={table} ref={ref}>

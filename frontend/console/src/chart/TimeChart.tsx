@@ -1,7 +1,9 @@
 import { useCallback } from "react";
 import uPlot from "uplot";
 import { csvOf } from "../table/csv";
+import { hueOf } from "./hues";
 import { Saveable } from "./Saveable";
+import { momentOf, TICK_PX, tickLabels } from "./times";
 import { type Drawing, type Ink, type Series, usePlot } from "./usePlot";
 
 /** Something that happened at one moment, marked on the time axis. */
@@ -19,15 +21,18 @@ interface Props {
   readonly series: readonly Series[];
   readonly marks?: readonly Mark[];
   readonly format?: (value: number) => string;
+  /** What no value can be below or above: the axis ends there. */
+  readonly bounds?: readonly [number, number];
   readonly height?: number;
   /** A value holds until the next one. */
   readonly stepped?: boolean;
 }
 
 const { stepped: steps } = uPlot.paths as Required<typeof uPlot.paths>;
-const LINES = ["--good", "--wait", "--bad", "--quiet"] as const;
-const MOMENT = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-const lineOf = (index: number) => LINES[index % LINES.length] ?? "--good";
+/** Least and greatest of what is a share of 1. */
+export const SHARE: readonly [number, number] = [0, 1];
+/** Share of the values' range that is left free above and below them. */
+const ROOM = 0.1;
 const NONE: readonly Mark[] = [];
 
 /** Values over time; stays quick with tens of thousands of points. */
@@ -37,6 +42,7 @@ export function TimeChart({
   series,
   marks = NONE,
   format = String,
+  bounds,
   height = 200,
   stepped = false,
 }: Props) {
@@ -45,12 +51,16 @@ export function TimeChart({
       options: {
         legend: { show: series.length > 1 },
         cursor: { points: { size: 6 } },
-        axes: [axis, { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) }],
+        scales: { y: { range: (_plot, least, most) => rangeOf(least, most, bounds) } },
+        axes: [
+          { ...axis, space: TICK_PX, values: (_plot, ticks, _axis, _space, apart) => tickLabels(ticks, apart) },
+          { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
+        ],
         series: [
-          { value: (_plot: uPlot, at: number | null) => (at === null ? "" : MOMENT.format(at * 1000)) },
+          { value: (_plot: uPlot, at: number | null) => (at === null ? "" : momentOf(at)) },
           ...series.map((line, index) => ({
             label: line.label,
-            stroke: colour(lineOf(index)),
+            stroke: colour(hueOf(index)),
             width: 1.75,
             spanGaps: true,
             ...(stepped && { paths: steps({ align: 1 }) }),
@@ -61,7 +71,7 @@ export function TimeChart({
       },
       data: [times, ...series.map((line) => line.values)],
     }),
-    [times, series, marks, format, stepped],
+    [times, series, marks, format, bounds, stepped],
   );
   const { ref, place, picture } = usePlot(draw, height);
 
@@ -71,13 +81,24 @@ export function TimeChart({
       times.map((at, row) => [new Date(at * 1000).toISOString(), ...series.map((line) => line.values[row] ?? "")]),
     );
 
-  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: lineOf(index) })) : [];
+  const legend = series.length > 1 ? series.map(({ label }, index) => ({ words: label, colour: hueOf(index) })) : [];
 
   return (
     <Saveable title={title} picture={picture} legend={legend} table={table} ref={ref}>
       <div ref={place} role="img" aria-label={spoken(title, series, marks, format)} />
     </Saveable>
   );
+}
+
+/** What the axis shows of values from `least` to `most`, both null where there are none. */
+export function rangeOf(
+  least: number | null,
+  most: number | null,
+  bounds: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
+): [number, number] {
+  if (least === null || most === null) return [...SHARE];
+  const [low, high] = uPlot.rangeNum(least, most, ROOM, true);
+  return [Math.max(bounds[0], low ?? least), Math.min(bounds[1], high ?? most)];
 }
 
 const LATEST_MARKS = 5;
@@ -93,9 +114,7 @@ function spoken(
     const last = line.values.findLast((value) => value !== null);
     return `${line.label} ${last === undefined || last === null ? "has no value" : `is now ${format(last)}`}`;
   });
-  const marked = marks
-    .slice(-LATEST_MARKS)
-    .map(({ at, label }) => `${label} on ${new Date(at * 1000).toLocaleDateString("en")}`);
+  const marked = marks.slice(-LATEST_MARKS).map(({ at, label }) => `${label} on ${momentOf(at)}`);
   return `${title}: ${[...ends, ...marked].join(", ")}`;
 }
 

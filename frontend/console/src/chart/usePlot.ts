@@ -13,7 +13,7 @@ export interface Series {
 
 /** What the page draws with now. */
 export interface Ink {
-  /** The page's colour of that name, say `--good`. */
+  /** The page's colour of that name, say `--data-1`. */
   readonly colour: (name: string) => string;
   /** How an axis and its grid look. */
   readonly axis: uPlot.Axis;

@@ -2,7 +2,7 @@ import { Anchor, Grid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { TimeChart } from "../chart/TimeChart";
+import { SHARE, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
@@ -79,6 +79,7 @@ function Figures({ id, parts }: { id: string; parts: readonly Part[] }) {
             series={drawn.accuracy}
             marks={marks}
             format={percent}
+            bounds={SHARE}
           />
         </Panel>
       </Grid.Col>

@@ -13,10 +13,10 @@ const BarChart = lazy(() => import("../chart/BarChart").then(({ BarChart }) => (
 
 type Line = Comparison["figures"][number] & { readonly format: (value: number) => string };
 
-/** Two versions side by side: how good, how large, how quick, and how good at each class. */
-export function Compare({ first, second }: { first: string; second: string }) {
+/** A version beside the one that it is held against: how good, how large, how quick, and how good at each class. */
+export function Compare({ version, against }: { version: string; against: string }) {
   return (
-    <Answer of={useQuery(comparisonQuery(first, second))} height={240}>
+    <Answer of={useQuery(comparisonQuery(against, version))} height={240}>
       {(data) => <Compared of={data} />}
     </Answer>
   );
@@ -93,7 +93,7 @@ function SideBySide({ label, header, names: [one, other], lines }: SideBySidePro
     { header: one, align: "end", cell: ({ first, format }) => (first === null ? "–" : format(first)) },
     { header: other, align: "end", cell: ({ second, format }) => (second === null ? "–" : format(second)) },
     {
-      header: "Difference",
+      header: "Change",
       align: "end",
       cell: ({ difference, format }) => (difference === null ? "–" : signed(difference, format)),
     },

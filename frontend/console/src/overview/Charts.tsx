@@ -1,6 +1,6 @@
 import { Grid } from "@mantine/core";
 import { useMemo } from "react";
-import { TimeChart } from "../chart/TimeChart";
+import { SHARE, TimeChart } from "../chart/TimeChart";
 import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
@@ -31,7 +31,13 @@ export default function Charts({ overview }: { overview: Overview }) {
       {rounds.length > 1 && (
         <Grid.Col span={{ base: 12, md: days.length > 1 ? 7 : 12 }}>
           <Panel title="Accuracy">
-            <TimeChart title="Accuracy of published versions" times={times} series={accuracy} format={percent} />
+            <TimeChart
+              title="Accuracy of published versions"
+              times={times}
+              series={accuracy}
+              format={percent}
+              bounds={SHARE}
+            />
           </Panel>
         </Grid.Col>
       )}

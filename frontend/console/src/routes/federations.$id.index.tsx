@@ -2,7 +2,7 @@ import { Badge, Grid, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { TimeChart } from "../chart/TimeChart";
+import { SHARE, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
 import { PageHead } from "../components/PageHead";
@@ -78,7 +78,7 @@ function FederationPage() {
       <Stack gap="lg">
         {active !== undefined && <ActiveRound round={active} />}
         <Answer of={rounds} height={260}>
-          {({ results }) => <Progress rounds={results} />}
+          {({ results, count }) => <Progress rounds={results} count={count} />}
         </Answer>
         <Tabs
           value={tab}
@@ -138,8 +138,8 @@ function FederationPage() {
   );
 }
 
-/** Accuracy and traffic, round by round. */
-function Progress({ rounds }: { rounds: readonly Round[] }) {
+/** Accuracy and traffic of `rounds`, the newest of `count`. */
+function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }) {
   const ended = useMemo(
     () => rounds.filter((round) => round.finished_at !== null && metric(round, "updates") !== null).reverse(),
     [rounds],
@@ -163,15 +163,26 @@ function Progress({ rounds }: { rounds: readonly Round[] }) {
       </Text>
     );
   }
+  const shown = count > rounds.length && (
+    <Text size="xs" c="var(--quiet)">
+      newest {rounds.length.toLocaleString()} of {count.toLocaleString()} rounds
+    </Text>
+  );
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
-        <Panel title="Accuracy">
-          <TimeChart title="Accuracy of each round's version" times={times} series={accuracy} format={percent} />
+        <Panel title="Accuracy" tools={shown}>
+          <TimeChart
+            title="Accuracy of each round's version"
+            times={times}
+            series={accuracy}
+            format={percent}
+            bounds={SHARE}
+          />
         </Panel>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 5 }}>
-        <Panel title="Traffic">
+        <Panel title="Traffic" tools={shown}>
           <TimeChart title="Bytes uploaded in each round" times={times} series={traffic} format={bytes} />
         </Panel>
       </Grid.Col>

@@ -142,7 +142,7 @@ function PairPage() {
               </Button>
             }
           >
-            <Compare first={version} second={against} />
+            <Compare version={version} against={against} />
           </Panel>
         )}
       </Stack>
