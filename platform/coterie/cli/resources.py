@@ -88,7 +88,10 @@ RESOURCES = (
         "rounds",
         ("federation_slug", "number", "state", "devices", "updates", "reason_sentence", "id"),
         ("federation", "state", "active", "search", "sort"),
-        actions=(Action("timeline", "What happened in it.", "timeline", "GET"),),
+        actions=(
+            Action("timeline", "What happened in it.", "timeline", "GET"),
+            Action("merge-again", "Merge the updates of an abandoned one once more.", "merge-again"),
+        ),
     ),
     Resource(
         "models",

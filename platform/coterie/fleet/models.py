@@ -13,6 +13,8 @@ from coterie_wire.structs import from_values
 LONGEST_PRESENCE = timedelta(days=1)
 """No check-in makes a device present for longer: who counts as present beyond that did so before the clock was set
 back."""
+LONGEST_QUARANTINE_REASON = 400
+"""Characters."""
 
 
 class EnrolmentToken(models.Model):
@@ -76,7 +78,7 @@ class Device(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)
     """Since when it is paused, by an operator or by its quarantine."""
     quarantine = models.TextField(blank=True)
-    """Why it is in quarantine, where it is; it is paused by the platform then."""
+    """Why it is in quarantine, where it is; it is paused by the platform then. Short, as indexes hold it."""
     trusted_since = models.DateTimeField(null=True, blank=True)
     """When an operator released it from quarantine last: what it sent before does not count against it any more."""
     pinned_version = models.CharField(max_length=64, blank=True)
@@ -91,12 +93,14 @@ class Device(models.Model):
         indexes = [
             # Each covers its query, so that counting 100,000 devices reads no rows.
             models.Index(
-                fields=["state", "present_until", "blocked_by", "paused_at", "pinned_version"], name="device_by_status"
+                fields=["state", "present_until", "blocked_by", "paused_at", "pinned_version", "quarantine"],
+                name="device_by_status",
             ),
             models.Index(fields=["tags"], name="device_by_tags"),
             models.Index(fields=["name", "id"], name="device_by_name"),
             models.Index(
-                fields=["blocked_by", "state", "present_until", "paused_at", "pinned_version"], name="device_by_blocker"
+                fields=["blocked_by", "state", "present_until", "paused_at", "pinned_version", "quarantine"],
+                name="device_by_blocker",
             ),
             models.Index(fields=["held_version", "state"], name="device_by_version"),
             models.Index(fields=["last_seen_at"], name="device_by_last_seen"),

@@ -104,17 +104,19 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
         return (Reason(DeviceRevoked.code, DeviceRevoked.sentence),)
     if device.state == Device.State.LEFT:
         return (Reason(DeviceLeft.code, DeviceLeft.sentence),)
+    held = held_back(device)
     if device.last_seen_at is None:
-        return (Reason("fleet.never_seen", "the device has joined and not checked in yet"),)
+        return (*held, Reason("fleet.never_seen", "the device has joined and not checked in yet"))
     if not device.is_present(now):
         ago = round((now - device.last_seen_at).total_seconds())
         return (
+            *held,
             Reason(
                 "fleet.absent",
                 f"the device was last seen {span(ago)} ago and should check in every {span(device.check_in_s)}",
             ),
         )
-    return held_back(device) + device.reported_blockers()
+    return held + device.reported_blockers()
 
 
 def held_back(device: Device) -> tuple[Reason, ...]:

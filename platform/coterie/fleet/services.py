@@ -17,7 +17,7 @@ from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
 from coterie.core.rows import Row, update_each
 from coterie.fleet.kinds import words_of
-from coterie.fleet.models import LONGEST_PRESENCE, Device, EnrolmentToken
+from coterie.fleet.models import LONGEST_PRESENCE, LONGEST_QUARANTINE_REASON, Device, EnrolmentToken
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie_wire.messages import Capabilities, CheckIn
 
@@ -230,7 +230,7 @@ def pause_device(*, device: Device, now: datetime) -> None:
 def quarantine_device(*, device: Device, why: str, now: datetime) -> None:
     """Let no round ask the device until an operator resumes it; one that rests already only gets the reason."""
     waiting = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, quarantine="")
-    waiting.update(quarantine=why, paused_at=Coalesce("paused_at", Value(now)))
+    waiting.update(quarantine=why[:LONGEST_QUARANTINE_REASON], paused_at=Coalesce("paused_at", Value(now)))
     device.refresh_from_db()
     wake_device(str(device.pk))
 

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.merging.models import Update
-from coterie.rounds.merging_again import merge_again
+from coterie.rounds.errors import NothingToMerge
+from coterie.rounds.merging_again import merge_again, why_not_again
 from coterie.rounds.models import Assignment, Round, RoundEvent
 
 
@@ -122,10 +123,16 @@ class RoundDetailSerializer(RoundSerializer):
 
     assignments = AssignmentSerializer(source="all_parts", many=True, read_only=True)
     updates_by_age = AgeSerializer(many=True, read_only=True, help_text="of merged updates, the freshest first")
+    why_not_again = serializers.SerializerMethodField(help_text="why it cannot be merged again; null: it can")
 
     class Meta(RoundSerializer.Meta):
-        fields = [*RoundSerializer.Meta.fields, "plan", "assignments", "updates_by_age"]
+        fields = [*RoundSerializer.Meta.fields, "plan", "assignments", "updates_by_age", "why_not_again"]
         read_only_fields = fields
+
+    def get_why_not_again(self, round_: Round) -> str | None:
+        """As the refusal says it."""
+        problem = why_not_again(round_)
+        return None if problem is None else str(NothingToMerge(round=round_.number, problem=problem))
 
 
 class RoundEventSerializer(serializers.ModelSerializer[RoundEvent]):

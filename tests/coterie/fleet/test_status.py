@@ -17,6 +17,8 @@ BATTERY = {"blocked_by": "conditions.on_battery", "blockers": [{"code": "conditi
 CASES = {
     "revoked": (DeviceStatus.REVOKED, {**PRESENT, "state": "revoked"}),
     "left": (DeviceStatus.LEFT, {**PRESENT, **BATTERY, "state": "left"}),
+    "quarantined": (DeviceStatus.QUARANTINED, {**PRESENT, "paused_at": START, "quarantine": "too loud"}),
+    "quarantined and gone": (DeviceStatus.QUARANTINED, {**SILENT, "paused_at": START, "quarantine": "too loud"}),
     "new": (DeviceStatus.NEVER_SEEN, {}),
     "new and paused": (DeviceStatus.NEVER_SEEN, {"paused_at": START}),
     "absent": (DeviceStatus.ABSENT, {**SILENT, **BATTERY, "pinned_version": "v"}),
@@ -46,8 +48,15 @@ def test_totals_count_each_device_once(fleet: None) -> None:
     totals = totals_by_status(Device.objects.all(), now=START)
     assert sum(totals.values()) == len(CASES)
     assert totals[DeviceStatus.WAITING, "conditions.on_battery"] == 1
-    assert totals[DeviceStatus.NEVER_SEEN, ""] == 2
-    assert all(count == 1 for (status, _), count in totals.items() if status is not DeviceStatus.NEVER_SEEN)
+    twice = (DeviceStatus.NEVER_SEEN, DeviceStatus.QUARANTINED)
+    assert all(count == (2 if status in twice else 1) for (status, _), count in totals.items())
+
+
+def test_a_device_in_quarantine_says_so_first_also_where_it_is_absent(fleet: None) -> None:
+    for name in ("quarantined", "quarantined and gone"):
+        first, *_ = why_not_ready(Device.objects.get(name=name), now=START)
+        assert first.code == "fleet.quarantined"
+        assert "too loud" in first.sentence
 
 
 def test_a_clock_that_is_set_back_makes_nobody_present_for_long() -> None:

@@ -465,6 +465,7 @@ class TestAgain:
         round_ = self.abandoned()
         sweep(now=later(71))
         assert Round.objects.filter(state="planned").exists()
+        assert api.get(f"/api/rounds/{round_.pk}/").json()["why_not_again"] is None
         (remedy,) = faults(72)["merge_again"].remedies
         assert api.post(remedy.path).json()["state"] == "merging"
         assert merged(round_, at=80).state == "published"
@@ -483,6 +484,7 @@ class TestAgain:
         )
         refused = api.post(address)
         assert (refused.status_code, refused.json()["code"]) == (409, "rounds.nothing_to_merge")
+        assert api.get(f"/api/rounds/{round_.pk}/").json()["why_not_again"] == refused.json()["detail"]
         Round.objects.filter(state="open").delete()
         Round.objects.filter(pk=round_.pk).update(tidied_at=later(73))
         assert "removed" in api.post(address).json()["detail"]

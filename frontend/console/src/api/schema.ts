@@ -3920,6 +3920,8 @@ export interface components {
             readonly updates: number;
             /** @description of merged updates, the freshest first */
             readonly updates_by_age: components["schemas"]["Age"][];
+            /** @description why it cannot be merged again; null: it can */
+            readonly why_not_again: string | null;
         };
         /** @description What happened in a round. */
         RoundEvent: {
@@ -4179,7 +4181,7 @@ export interface components {
             words: string;
         };
         /** @enum {string} */
-        StatusEnum: "revoked" | "left" | "never_seen" | "absent" | "paused" | "pinned" | "waiting" | "ready";
+        StatusEnum: "revoked" | "left" | "quarantined" | "never_seen" | "absent" | "paused" | "pinned" | "waiting" | "ready";
         /** @description A data set as a form with a file. */
         SubmittedDatasetRequest: {
             /**
@@ -5129,6 +5131,7 @@ export interface operations {
                 /**
                  * @description * `revoked` - revoked
                  *     * `left` - left
+                 *     * `quarantined` - quarantined
                  *     * `never_seen` - never_seen
                  *     * `absent` - absent
                  *     * `paused` - paused
@@ -5136,7 +5139,7 @@ export interface operations {
                  *     * `waiting` - waiting
                  *     * `ready` - ready
                  */
-                status?: "revoked" | "left" | "never_seen" | "absent" | "paused" | "pinned" | "waiting" | "ready";
+                status?: "revoked" | "left" | "quarantined" | "never_seen" | "absent" | "paused" | "pinned" | "waiting" | "ready";
                 /** @description a federation's devices carry its device_tag */
                 tag?: string;
                 /** @description id of the model version that it holds */

@@ -32,6 +32,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   abandoned: "bad",
   dropped: "bad",
   failed: "bad",
+  quarantined: "bad",
   rejected: "bad",
   revoked: "bad",
   rolled_back: "bad",

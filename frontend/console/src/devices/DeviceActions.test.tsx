@@ -12,6 +12,7 @@ const DEVICE = {
   state: "enrolled",
   tags: ["kiosk"],
   paused_at: null,
+  quarantine: "",
   pinned_version: "",
   held_version: "",
 } as unknown as Device;
@@ -31,4 +32,23 @@ it("tags a device", async () => {
   await userEvent.type(dialog.querySelector("input") as Element, "lobby");
   await userEvent.click([...dialog.querySelectorAll("button")].at(-1) as Element);
   await waitFor(() => expect(sent).toEqual([{ tags: ["kiosk", "lobby"] }]));
+});
+
+it("releases a device from quarantine, when that was meant", async () => {
+  signedIn("fleet.resume_device");
+  let released = 0;
+  answers("post", "/api/devices/{id}/resume/", () => {
+    released += 1;
+    return DEVICE;
+  });
+  const held = { ...DEVICE, paused_at: "2026-01-01T00:00:00Z", quarantine: "merges left out 3 of its updates" };
+  await show(<DeviceActions device={held as Device} />);
+  const release = screen.getByRole("button", { name: "Release" });
+  await waitFor(() => expect(release.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(release);
+  const dialog = await screen.findByRole("dialog");
+  expect(dialog.textContent).toContain("no longer counts against it");
+  expect(released).toBe(0);
+  await userEvent.click([...dialog.querySelectorAll("button")].at(-1) as Element);
+  await waitFor(() => expect(released).toBe(1));
 });

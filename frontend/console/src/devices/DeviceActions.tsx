@@ -23,8 +23,13 @@ export function DeviceActions({ device }: { device: Device }) {
       ) : (
         <Action
           action="fleet.resume_device"
-          label="Resume"
+          label={device.quarantine === "" ? "Resume" : "Release"}
           primary
+          confirm={
+            device.quarantine === ""
+              ? undefined
+              : `Rounds ask ${device.name} again, and what it sent before no longer counts against it.`
+          }
           blocked={gone}
           changes={changes}
           call={(via) => api.POST("/api/devices/{id}/resume/", { params: { path }, ...via })}

@@ -13,6 +13,7 @@ import { When } from "../components/When";
 import { ComparedUpdates } from "../federations/ComparedUpdates";
 import { eventsQuery, metric, roundQuery } from "../federations/queries";
 import { Replay } from "../federations/Replay";
+import { RoundActions } from "../federations/RoundActions";
 import { UpdatesByAge } from "../federations/UpdatesByAge";
 
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
@@ -44,6 +45,7 @@ function RoundPage() {
         <Anchor component={Link} to={`/federations/${id}`} size="sm">
           All rounds
         </Anchor>
+        <RoundActions round={round} />
       </PageHead>
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, md: 4 }}>
