@@ -188,6 +188,11 @@ def signed_manifest(version_id: UUID, *, with_state: bool = False) -> SignedMani
     return sign_manifest(manifest, signing_key())
 
 
+def has_teacher_weights(version: ModelVersion) -> bool:
+    """Whether devices can download a version of a cloud model."""
+    return TeacherWeights.objects.filter(version=version).exists()
+
+
 @lru_cache(maxsize=256)
 def signed_teacher(version_id: UUID) -> SignedManifest:
     """What a device downloads of a version of a cloud model that has teacher weights, signed; it never changes."""

@@ -45,7 +45,7 @@ from coterie.registry.models import (
     Withdrawal,
 )
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
-from coterie.registry.selectors import ancestry, champion
+from coterie.registry.selectors import ancestry, champion, has_teacher_weights
 from coterie.registry.verifying import open_blob
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
@@ -205,7 +205,7 @@ def publish_version(
 
 def make_teacher(*, version: ModelVersion, now: datetime) -> None:
     """Have devices able to download a version of a cloud model; nothing happens if they are. The pair has a graph."""
-    if TeacherWeights.objects.filter(version=version).exists():
+    if has_teacher_weights(version):
         return
     wanted = {spec.name for spec in version.pair.teacher_specs()}
     with open_blob(version.parameters_id, now=now) as file:

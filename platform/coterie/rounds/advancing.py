@@ -16,6 +16,7 @@ from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
 from coterie.rounds.selectors import active_federation_ids, active_round, view_of, waiting_parts, why_collecting
+from coterie.rounds.teaching import make_teachers
 from coterie.rounds.transitions import explain
 
 
@@ -28,8 +29,11 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
     members are counted.
     """
     federation = Federation.objects.filter(pk=federation_id).first()
-    round_ = None if federation is None else active_round(federation)
+    if federation is None:
+        return
+    round_ = active_round(federation)
     if round_ is None or active_rollout(round_.federation) is not None or not _rests(round_, now):
+        make_teachers(federation=federation, round_=round_, now=now)
         _advance(federation_id, now)
 
 

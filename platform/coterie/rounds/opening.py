@@ -13,8 +13,7 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import lineages_of
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion, Role
-from coterie.registry.selectors import champion
-from coterie.registry.services import make_teacher
+from coterie.registry.selectors import champion, has_teacher_weights
 from coterie.rounds import reasons
 from coterie.rounds.carrying import carry_over
 from coterie.rounds.histories import history_of
@@ -28,6 +27,7 @@ from coterie.rounds.selectors import (
     why_collecting,
     why_too_few,
 )
+from coterie.rounds.teaching import teacher_of
 from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.pace import View
 from coterie_learning.plan import plan_document
@@ -177,10 +177,14 @@ def take_place(*, round_: Round, device: Device, now: datetime) -> Assignment | 
 
 
 def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[Assignment]:
-    """Give devices a part in an open round; those that another federation has asked a moment ago are left out."""
+    """Give devices a part in an open round; those that another federation has asked a moment ago are left out.
+
+    So are those whose cloud model was replaced a moment ago, until the sweep has made the new one's weights.
+    """
+    lineages = _Lineages(round_, devices)
+    devices = [device for device in devices if lineages.can_begin(device)]
     if not devices:
         return ()
-    lineages = _Lineages(round_, devices, now)
     parts = [
         Assignment(
             round=round_,
@@ -205,23 +209,28 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
 class _Lineages:
     """Which versions the devices of a round begin with: their groups', or the federation's."""
 
-    def __init__(self, round_: Round, devices: Sequence[UUID], now: datetime) -> None:
+    def __init__(self, round_: Round, devices: Sequence[UUID]) -> None:
         plan = round_.parsed_plan()
         assert round_.base_version is not None, "only an open round invites"
         self._of = lineages_of(round_.federation, devices, plan=plan)
         pair_id = round_.federation.pair_id
         self._device: dict[str, ModelVersion] = {}
         self._cloud: dict[str, ModelVersion] = {}
+        self._without_weights: set[str] = set()
         for lineage in set(self._of.values()):
             version = champion(pair_id, Role.DEVICE, lineage)
             if version is not None:
                 self._device[lineage] = version
-            teacher = champion(pair_id, Role.CLOUD, lineage) if plan.local.needs_teacher() else None
+            teacher = teacher_of(round_.federation, plan, lineage)
             if teacher is not None:
-                make_teacher(version=teacher, now=now)
                 self._cloud[lineage] = teacher
+                if not has_teacher_weights(teacher):
+                    self._without_weights.add(lineage)
         if not round_.carries_on:  # all begin with the round's base, and otherwise with the newest version
             self._device[round_.federation.lineage()] = round_.base_version
+
+    def can_begin(self, device: UUID) -> bool:
+        return self._of[device] not in self._without_weights
 
     def base_version(self, device: UUID) -> ModelVersion:
         return self._device[self._of[device]]
