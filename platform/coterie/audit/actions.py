@@ -64,6 +64,7 @@ ACTIONS: Mapping[str, Action] = {
     "rollouts.start_rollout": Action(OPERATOR, Scope.MODELS, "Roll a version out through a canary group"),
     "rollouts.promote_rollout": Action(OPERATOR, Scope.MODELS, "Promote a roll-out now"),
     "rollouts.cancel_rollout": Action(OPERATOR, Scope.MODELS, "Stop a roll-out"),
+    "registry.repair_blob": Action(OPERATOR, Scope.MODELS, "Repair a stored file"),
     "registry.add_dataset": Action(OPERATOR, Scope.MODELS, "Upload a data set"),
     "cloud_training.bootstrap_pair": Action(OPERATOR, Scope.MODELS, "Bootstrap a pair"),
     "cloud_training.distill_pair": Action(OPERATOR, Scope.MODELS, "Distil a pair's device model"),

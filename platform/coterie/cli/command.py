@@ -42,6 +42,7 @@ SECTIONS = {
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",
         "models": "coterie.cli.resources:models",
+        "blobs": "coterie.cli.resources:blobs",
         "jobs": "coterie.cli.resources:jobs",
         "api": "coterie.cli.resources:api",
     },

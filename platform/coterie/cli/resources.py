@@ -102,6 +102,14 @@ RESOURCES = (
         "slug",
     ),
     Resource(
+        "blobs",
+        "The stored files, by their SHA-256.",
+        "blobs",
+        ("sha256", "size_bytes", "verified_at", "damaged_at"),
+        ("damaged", "search", "sort"),
+        actions=(Action("repair", "Read it again, and replace it by a copy where it is damaged.", "repair"),),
+    ),
+    Resource(
         "jobs",
         "Pre-flights, bootstraps and distillations.",
         "jobs",
@@ -207,7 +215,7 @@ def _find(connection: Connection, resource: Resource, which: str) -> str:
     return found[0]
 
 
-devices, federations, rounds, models, jobs = (_group(resource) for resource in RESOURCES)
+devices, federations, rounds, models, blobs, jobs = (_group(resource) for resource in RESOURCES)
 
 
 @click.command(short_help="How the fleet stands.")

@@ -186,6 +186,7 @@ PERIODIC_TASKS = {
     "coterie.cloud_training.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
     "coterie.registry.tasks.scrub": 60.0,
+    "coterie.rounds.tasks.scrub": 60.0,
     "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.count": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,

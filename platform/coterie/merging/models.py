@@ -121,6 +121,8 @@ class Update(UpdateFacts):
     merge = models.ForeignKey(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
     """The merge that it went into; none: it waits for one, or too few came with it."""
     received_at = models.DateTimeField()
+    verified_at = models.DateTimeField(null=True, blank=True)
+    """When its file was last compared with its hash by scrubbing; None: never yet."""
     staleness = models.PositiveIntegerField(default=0)
     """By how many versions its base was older than its merge's, in asynchronous rounds; else 0."""
     cloud_accuracy = models.FloatField(null=True, blank=True)

@@ -7,10 +7,11 @@ from django.conf import settings
 from coterie.fleet.models import Device
 from coterie.fleet.services import quarantine_device
 from coterie.merging.models import Merge, Update
+from coterie.merging.reasons import DAMAGED
 
 LATEST = 10
 """A device's updates that are looked at."""
-NO_OFFENCE = ("", "update.damaged", "update.too_stale")
+NO_OFFENCE = ("", DAMAGED.code, "update.too_stale")
 """Faults that are not their device's: there is none, the platform's disk changed the update, or it came too late."""
 
 

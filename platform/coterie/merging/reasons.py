@@ -5,6 +5,8 @@ from coterie_wire.conditions import Reason
 MERGING = Reason("merging.merging", "the updates are being merged")
 GAVE_UP = Reason("merging.gave_up", "every worker that merged the updates died")
 FAILED = "merging.failed"
+DAMAGED = Reason("update.damaged", "its content has another hash than when it was accepted")
+"""The fault of an update that is the disk's, not its device's."""
 WORSE = frozenset({"merging.worse_cloud_model", "merging.worse_than_champion"})
 """Codes of those that held-out data give."""
 BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")

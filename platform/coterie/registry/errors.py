@@ -11,6 +11,14 @@ class UnknownBlob(CoterieError):
     sentence = "There is no blob {sha256} that a device may read."
 
 
+class BlobRemoved(CoterieError):
+    """Fields: sha256."""
+
+    code = "registry.blob_removed"
+    kind = ErrorKind.GONE
+    sentence = "Blob {sha256} was removed, since nothing needed it."
+
+
 class BlobDamaged(CoterieError):
     """Fields: sha256."""
 

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
-from coterie.audit.recording import audited, check_permitted
+from coterie.audit.recording import audited, check_permitted, record
 from coterie.compile.pair_report import PairReport
 from coterie.compile.recipe import parse_recipe, recipe_document
 from coterie.compile.recipe.loss.custom import Custom
@@ -22,6 +22,7 @@ from coterie.core.events import tell_consoles
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
+    BlobRemoved,
     LossProgramMismatch,
     NameTaken,
     NothingToRollBackTo,
@@ -46,7 +47,7 @@ from coterie.registry.models import (
 )
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
 from coterie.registry.selectors import ancestry, champion, has_teacher_weights
-from coterie.registry.verifying import open_blob
+from coterie.registry.verifying import check, open_blob
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
@@ -201,6 +202,20 @@ def publish_version(
     else:
         tell_consoles("registry")
     return version
+
+
+def repair_blob(*, blob: Blob, now: datetime) -> Blob:
+    """Read a blob again, and replace it by a copy if it is damaged still. Raises BlobDamaged or BlobRemoved."""
+    check_permitted("registry.repair_blob")
+    if blob.removed_at is not None:
+        raise BlobRemoved(sha256=blob.pk)
+    was_damaged_at = blob.damaged_at
+    replaced = check(blob.pk, now=now)  # of gigabytes perhaps: no transaction waits for the disk
+    blob.refresh_from_db()
+    if replaced or was_damaged_at is not None:
+        before, after = {"damaged_at": was_damaged_at}, {"damaged_at": None, "replaced": replaced}
+        record("registry.repair_blob", row=blob, before=before, after=after)
+    return blob
 
 
 def make_teacher(*, version: ModelVersion, now: datetime) -> None:

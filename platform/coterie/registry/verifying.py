@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from coterie.core.events import tell_consoles
-from coterie.registry.content import BLOBS
+from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.errors import BlobDamaged
 from coterie.registry.models import Blob
 from coterie_wire.bundle import BlobRef
@@ -39,10 +39,10 @@ BYTES_AT_ONCE = 64 << 20
 class Scrubbed(NamedTuple):
     """What was read."""
 
-    blobs: int
+    files: int
     size_bytes: int
     repaired: tuple[str, ...]
-    """Hashes of blobs that were damaged, and are replaced by a copy."""
+    """Hashes of those that were damaged, and are replaced by a copy."""
     damaged: tuple[str, ...]
     """Of those for which there is no copy."""
 
@@ -76,17 +76,17 @@ _FRESH = _Fresh()
 def open_blob(sha256: str, *, now: datetime) -> BinaryIO:
     """A blob's bytes, which this process has hashed within the hour. Raises BlobDamaged."""
     if not _FRESH.has(sha256):
-        _check(sha256, now)
+        check(sha256, now=now)
     try:
         return BLOBS.open(sha256)
     except FileNotFoundError:
-        _check(sha256, now)  # which finds a copy, or says what is wrong
+        check(sha256, now=now)  # which finds a copy, or says what is wrong
         return BLOBS.open(sha256)
 
 
 def sound_path(sha256: str, directory: Path, *, now: datetime) -> Path:
     """Where this machine can read a blob's bytes, hashed now: `ContentStore.local_path`. Raises BlobDamaged."""
-    _check(sha256, now)
+    check(sha256, now=now)
     return BLOBS.local_path(sha256, directory)
 
 
@@ -102,7 +102,7 @@ def scrub(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -> Scrubb
             break
         blobs, size_bytes = blobs + 1, size_bytes + blob.size_bytes
         try:
-            if _check(blob.pk, now):
+            if check(blob.pk, now=now):
                 repaired.append(blob.pk)
         except BlobDamaged:
             damaged.append(blob.pk)
@@ -110,11 +110,11 @@ def scrub(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -> Scrubb
     return Scrubbed(blobs, size_bytes, tuple(repaired), tuple(damaged))
 
 
-def _check(sha256: str, now: datetime) -> bool:
+def check(sha256: str, *, now: datetime) -> bool:
     """Return if a blob is sound by now; whether it was replaced by a copy. Raises BlobDamaged."""
     replaced = False
-    if not _is_sound(sha256):
-        replaced = _replace(sha256)
+    if not is_sound(BLOBS, sha256):
+        replaced = replace_by_copy(BLOBS, sha256)
         if not replaced:
             _FRESH.remove(sha256)
             _mark(sha256, now)
@@ -126,9 +126,10 @@ def _check(sha256: str, now: datetime) -> bool:
     return replaced
 
 
-def _is_sound(sha256: str) -> bool:
+def is_sound(store: ContentStore, sha256: str) -> bool:
+    """Whether the bytes in `store` are those that were put there."""
     try:
-        with BLOBS.open(sha256) as file:
+        with store.open(sha256) as file:
             return sha256_of(file) == sha256
     except OSError:  # it is gone, or the disk cannot read it
         return False
@@ -150,17 +151,17 @@ def _mark(sha256: str, now: datetime) -> None:
         logger.error("blob %s is lost or damaged, and no copy of it was found", sha256)
 
 
-def _replace(sha256: str) -> bool:
-    """Whether a copy was found and put in its place."""
+def replace_by_copy(store: ContentStore, sha256: str) -> bool:
+    """Whether a copy was found and put in the place of damaged bytes in `store`."""
     for directory in settings.COPIES:
-        copy = Path(directory) / BLOBS.place(sha256)
+        copy = Path(directory) / store.place(sha256)
         try:
             with copy.open("rb") as file:
                 if sha256_of(file) != sha256:
                     continue
                 file.seek(0)
-                BLOBS.replace(BlobRef(sha256, copy.stat().st_size), file)
+                store.replace(BlobRef(sha256, copy.stat().st_size), file)
         except OSError:
             continue
-        return _is_sound(sha256)
+        return is_sound(store, sha256)
     return False

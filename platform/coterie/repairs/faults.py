@@ -18,6 +18,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.merging.models import Merge, Update
 from coterie.merging.quarantine import NO_OFFENCE
+from coterie.merging.reasons import DAMAGED
 from coterie.registry.errors import BlobDamaged as BlobLost
 from coterie.registry.models import Blob, ModelPair
 from coterie.registry.selectors import pairs_that_need, uses_of
@@ -31,8 +32,6 @@ SILENT_AFTER = timedelta(days=1)
 WAITING_AFTER = timedelta(hours=1)
 """A round that waits for devices so long will not open by itself soon."""
 RECENT = timedelta(days=1)
-DAMAGED = "update.damaged"
-"""The fault of an update that is the disk's, not its device's."""
 ABANDONED_IN_A_ROW = 3
 EXPIRES_WITHIN = timedelta(days=7)
 DISK_FREE_BYTES = 2 << 30
@@ -351,26 +350,50 @@ def _damaged_blobs(_now: datetime) -> Iterator[Repair]:
             severity="error",
             sentence=f"The stored file {blob} is lost or damaged, so that it is not used: "
             f"{', '.join(uses[:NAMED]) or 'nothing'}{more} would need it.",
-            advice="Name the directory of a backup that has it in COTERIE_COPIES, or put the file back: it is read "
-            "again every ten minutes, or at once by `coterie scrub`. Else use another version, or upload it again.",
+            advice="Name the directory of a backup that has it in COTERIE_COPIES, or put the file back, and repair it; "
+            "it is read again every ten minutes in any case. Else use another version, or upload it again.",
             subject_kind="registry.blob",
             subject_id=blob.pk,
             subject_name=str(blob),
             since=blob.damaged_at,
-            remedies=tuple(
-                Remedy(f"See the versions of {pair.slug}", "", "GET", f"/api/pairs/{pair.pk}/")
-                for pair in pairs_that_need(blob.pk)[:NAMED]
+            remedies=(
+                Remedy("Repair it", "registry.repair_blob", "POST", f"/api/blobs/{blob.pk}/repair/"),
+                *(
+                    Remedy(f"See the versions of {pair.slug}", "", "GET", f"/api/pairs/{pair.pk}/")
+                    for pair in pairs_that_need(blob.pk)[:NAMED]
+                ),
             ),
+        )
+
+
+def _damaged_updates(now: datetime) -> Iterator[Repair]:
+    """Updates that the disk changed before they were merged."""
+    damaged = Update.objects.filter(fault_code=DAMAGED.code, merge=None, verified_at__gte=now - RECENT)
+    last = damaged.select_related("federation", "device").order_by("verified_at").last()
+    if last is not None:
+        count = damaged.count()
+        found = "One stored update was" if count == 1 else f"{count} stored updates were"
+        yield Repair(
+            key="updates_damaged",
+            code=DAMAGED.code,
+            severity="error",
+            sentence=f"{found} found damaged or lost before the merge, the last of {last.device} for "
+            f"{last.federation.slug}; rounds go on without them.",
+            advice="Look into the disk's health. Where a directory of COTERIE_COPIES has them, updates are replaced.",
+            subject_kind="federations.federation",
+            subject_id=str(last.federation_id),
+            subject_name=str(last.federation),
+            since=last.verified_at,
         )
 
 
 def _damaged_files(now: datetime) -> Iterator[Repair]:
     """Merges found files that are no longer what was stored: of updates, which cost these, or of a version."""
     merges = Merge.objects.filter(finished_at__gte=now - RECENT).select_related("federation", "round")
-    updates = Update.objects.filter(merge__in=merges, fault_code=DAMAGED)
+    updates = Update.objects.filter(merge__in=merges, fault_code=DAMAGED.code)
     for code, found in (
         (BlobDamaged.code, merges.filter(reason_code__in=(BlobDamaged.code, BlobLost.code))),
-        (DAMAGED, merges.filter(pk__in=updates.values("merge"))),
+        (DAMAGED.code, merges.filter(pk__in=updates.values("merge"))),
     ):
         merge = found.order_by("finished_at").last()
         if merge is None:
@@ -519,6 +542,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _distrusted_devices,
     _quarantined_devices,
     _damaged_blobs,
+    _damaged_updates,
     _damaged_files,
     _unconfined_jobs,
     _silent_devices,

@@ -6,13 +6,19 @@ from celery import shared_task
 from django.utils import timezone
 
 from coterie.core.file_removal import removal
-from coterie.rounds import advancing, retention, tidying
+from coterie.rounds import advancing, retention, scrubbing, tidying
 
 
 @shared_task(name="coterie.rounds.tasks.sweep")
 def sweep() -> None:
     """Find whatever is due; runs all the time."""
     advancing.sweep(now=timezone.now())
+
+
+@shared_task(name="coterie.rounds.tasks.scrub")
+def scrub() -> None:
+    """Read the updates that wait and were read longest ago; runs all the time."""
+    scrubbing.scrub_updates(now=timezone.now())
 
 
 @shared_task(name="coterie.rounds.tasks.tidy")

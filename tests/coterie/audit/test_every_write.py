@@ -21,7 +21,7 @@ from coterie.core.acting import OperatorRole
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.services import create_enrolment_token, pause_device
 from coterie.merging.models import Merge
-from coterie.registry.models import ModelPair, ModelVersion, Role
+from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.services import start_rollout
@@ -134,6 +134,13 @@ def another() -> int:
     return create_operator(username="bob", role=OperatorRole.OPERATOR).operator.pk
 
 
+def put_right() -> str:
+    """A stored file that was found damaged and is sound again."""
+    blob = keep(b"a file")
+    Blob.objects.update(damaged_at=START)
+    return str(blob.pk)
+
+
 def abandoned_round() -> int:
     """Over its merge, whose updates are kept."""
     pair = make_pair()
@@ -241,6 +248,9 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
         "/api/pairs/",
         {"name": "x", "device": file(b"device"), "cloud": file(b"cloud"), "labels": ["a", "b"]},
         form=True,
+    ),
+    ("post", "/api/blobs/{sha256}/repair/"): lambda _: Write(
+        "registry.repair_blob", f"/api/blobs/{put_right()}/repair/"
     ),
     ("post", "/api/pairs/{id}/champion/"): lambda _: Write(
         "registry.roll_back", f"/api/pairs/{two_versions()}/champion/", {}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings as platform_settings
 from django.core.management import CommandError, call_command
+from rest_framework.test import APIClient
 
+from coterie.audit.models import Entry
 from coterie.registry import verifying
 from coterie.registry.archive import archive
 from coterie.registry.content import BLOBS
@@ -66,7 +68,7 @@ def test_scrubbing_finds_one_flipped_bit_and_its_operator_learns_what_is_affecte
     (found,) = find_faults(now=START)
     assert (found.key, found.code) == (f"blob_damaged:{blob.pk}", "registry.blob_damaged")
     assert "model pair pair would need it" in found.sentence
-    assert found.remedies[0].title == "See the versions of pair"
+    assert [remedy.title for remedy in found.remedies] == ["Repair it", "See the versions of pair"]
 
 
 def test_a_blob_that_was_lost_is_damaged_too(blob: Blob) -> None:
@@ -82,6 +84,26 @@ def test_a_copy_replaces_what_is_damaged(blob: Blob, copy: Path) -> None:
     assert find_faults(now=START) == []
 
 
+def test_an_operator_repairs_by_a_copy_that_was_named_since(blob: Blob, api: APIClient, settings, copy: Path) -> None:
+    flip(blob.pk)
+    named, settings.COPIES = settings.COPIES, ()
+    scrub(now=START)
+    (remedy, *_) = find_faults(now=START)[0].remedies
+    refused = api.post(remedy.path)
+    assert (refused.status_code, refused.json()["code"]) == (503, "registry.blob_damaged")
+    assert [one["sha256"] for one in api.get("/api/blobs/", {"damaged": "true"}).json()["results"]] == [blob.pk]
+    settings.COPIES = named
+    assert api.post(remedy.path).json()["damaged_at"] is None
+    assert path_of(blob.pk).read_bytes() == copy.read_bytes()
+    assert Entry.objects.get(action="registry.repair_blob").after == {"damaged_at": None, "replaced": True}
+
+
+def test_what_was_removed_is_not_repaired(blob: Blob, api: APIClient) -> None:
+    Blob.objects.filter(pk=blob.pk).update(removed_at=START)
+    refused = api.post(f"/api/blobs/{blob.pk}/repair/")
+    assert (refused.status_code, refused.json()["code"]) == (410, "registry.blob_removed")
+
+
 def test_a_damaged_copy_replaces_nothing(blob: Blob, copy: Path) -> None:
     flip(blob.pk)
     copy.write_bytes(path_of(blob.pk).read_bytes())
@@ -92,7 +114,7 @@ def test_what_was_put_right_is_noticed_within_minutes(blob: Blob) -> None:
     flip(blob.pk)
     scrub(now=START)
     flip(blob.pk)
-    assert scrub(now=START + timedelta(minutes=1)).blobs == 0
+    assert scrub(now=START + timedelta(minutes=1)).files == 0
     scrub(now=LATER)
     blob.refresh_from_db()
     assert blob.damaged_at is None
@@ -109,16 +131,16 @@ def test_the_same_bytes_given_again_repair(blob: Blob, tmp_path: Path) -> None:
 
 def test_a_turn_reads_so_many_bytes_and_the_next_goes_on() -> None:
     blobs = [keep(b"x" * 1000 + bytes([number])) for number in range(5)]
-    turns = [scrub(now=START + timedelta(minutes=turn), bytes_at_once=2002).blobs for turn in range(4)]
+    turns = [scrub(now=START + timedelta(minutes=turn), bytes_at_once=2002).files for turn in range(4)]
     assert turns == [2, 2, 1, 0]
-    assert scrub(now=START + timedelta(minutes=5), bytes_at_once=1).blobs == 0
-    assert scrub(now=START + EVERY + timedelta(seconds=1), bytes_at_once=1).blobs == 1, "one, however large"
+    assert scrub(now=START + timedelta(minutes=5), bytes_at_once=1).files == 0
+    assert scrub(now=START + EVERY + timedelta(seconds=1), bytes_at_once=1).files == 1, "one, however large"
     assert Blob.objects.filter(pk__in=[blob.pk for blob in blobs], verified_at=None).count() == 0
 
 
 def test_a_clock_that_was_set_back_stops_no_scrubbing(blob: Blob) -> None:
     scrub(now=START, bytes_at_once=None)
-    assert scrub(now=START - timedelta(days=400)).blobs > 0
+    assert scrub(now=START - timedelta(days=400)).files > 0
 
 
 def test_jobs_and_people_get_no_damaged_file(tmp_path: Path) -> None:
@@ -142,4 +164,4 @@ def test_the_command_says_what_is_damaged_and_fails(blob: Blob) -> None:
     assert json.loads(told.getvalue())["damaged"] == {blob.pk: ["model pair pair"]}
     flip(blob.pk)
     call_command("scrub", stdout=told)
-    assert told.getvalue().endswith("0 replaced by a copy, 0 damaged\n")
+    assert told.getvalue().count("0 replaced by a copy, 0 damaged\n") == 2

@@ -69,6 +69,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/blobs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["blobs_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/blobs/{sha256}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Models, graphs, programs and data sets as files, by their SHA-256. */
+        get: operations["blobs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/blobs/{sha256}/repair/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Read it again, and replace it where it is damaged and a directory of COTERIE_COPIES has it. */
+        post: operations["blobs_repair_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/datasets/": {
         parameters: {
             query?: never;
@@ -1671,6 +1722,21 @@ export interface components {
          * @enum {string}
          */
         AssignmentState: "offered" | "accepted" | "delivered" | "released" | "dropped" | "rejected";
+        /** @description A stored file, without its bytes. */
+        Blob: {
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly damaged_at: string | null;
+            /** Format: date-time */
+            readonly removed_at: string | null;
+            /** @example 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae */
+            readonly sha256: string;
+            /** @example 15312 */
+            readonly size_bytes: number;
+            /** Format: date-time */
+            readonly verified_at: string | null;
+        };
         /** @description What to train a pair with, and how. */
         BootstrapRequest: {
             /**
@@ -2898,6 +2964,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["ApiToken"][];
+        };
+        PaginatedBlobList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Blob"][];
         };
         PaginatedDatasetList: {
             /** @example 123 */
@@ -4865,6 +4946,7 @@ export interface operations {
                  *     * `fleet.revoke_device` - fleet.revoke_device
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
                  *     * `registry.add_dataset` - registry.add_dataset
+                 *     * `registry.repair_blob` - registry.repair_blob
                  *     * `registry.roll_back` - registry.roll_back
                  *     * `registry.submit_pair` - registry.submit_pair
                  *     * `registry.use_uploaded_weights` - registry.use_uploaded_weights
@@ -4880,7 +4962,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.repair_blob" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -4949,6 +5031,114 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    blobs_list: {
+        parameters: {
+            query?: {
+                /** @description or lost */
+                damaged?: boolean | null;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-damaged_at" | "-size_bytes" | "-verified_at" | "created_at" | "damaged_at" | "size_bytes" | "verified_at";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedBlobList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    blobs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique value identifying this blob. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Blob"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    blobs_repair_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique value identifying this blob. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Blob"];
                 };
             };
             400: components["responses"]["Problem400"];
