@@ -14,7 +14,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference lock format console check-console
+.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference lock audit format console check-console
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
 	$(BIN)/coterie demo $(ARGS)
@@ -87,6 +87,12 @@ lock: $(STAMP)  ## After a change of constraints.txt: write the hashes of all fi
 	grep -vE '^(#|torch==)' constraints.txt | build/lock/bin/uv pip compile --quiet --no-deps --python $(BIN)/python \
 	    --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements.lock -
 	$(BIN)/python -m tests.contract.sbom
+
+audit:  ## Ask the advisory databases about everything that is locked. Not a part of the gate, which needs no network.
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement constraints.txt
+	$(NPM) audit --omit=dev --package-lock-only
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix-only .

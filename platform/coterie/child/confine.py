@@ -1,4 +1,4 @@
-"""What a child process does to itself before it touches its job: limits, no network, no life without its parent."""
+"""What a child process does to itself before it touches its job: limits, no network, no files of others."""
 
 import ctypes
 import os
@@ -7,17 +7,27 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
+from coterie.child import landlock
 from coterie.child.job import Start
 
 PR_SET_PDEATHSIG = 1
 PR_SET_NO_NEW_PRIVS = 38
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
+CAPABILITY_VERSION_3 = 0x20080522
 PARENT_DIED = 113
 
-
 NO_CUT = "being cut off from the network"
+NO_FENCE = "being kept from the platform's other files"
+
+
+def never_confined() -> tuple[str, ...]:
+    """What this system lets no child do to itself, as in "it runs without …"; the network shows in the child alone."""
+    if sys.platform != "linux":
+        return (NO_CUT, NO_FENCE)
+    return () if landlock.version() else (NO_FENCE,)
 
 
 def confine(start: Start) -> tuple[str, ...]:
@@ -25,14 +35,20 @@ def confine(start: Start) -> tuple[str, ...]:
 
     What the system did not allow, as in "it ran without …"; nothing: all was done.
     """
-    missing = () if start.network else (NO_CUT,)
+    missing: list[str] = []
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        if not start.network and cut_off(libc.unshare):
-            missing = ()
+        if start.files is not None and not cut_off(libc.unshare):
+            missing.append(NO_CUT)
+        if start.files is not None:
+            give_up_capabilities(libc)
         # After the namespaces: a change of credentials clears it.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if start.files is not None and not landlock.restrict_files(start.files, own=str(Path.cwd())):
+            missing.append(NO_FENCE)
+    elif start.files is not None:
+        missing += never_confined()
     if os.getppid() != start.parent_pid:
         os._exit(PARENT_DIED)
     _lower(resource.RLIMIT_CORE, 0)
@@ -41,13 +57,21 @@ def confine(start: Start) -> tuple[str, ...]:
     )  # The soft limit's signal says what happened, the hard one only kills.
     _lower(resource.RLIMIT_FSIZE, start.file_bytes)
     _lower(resource.RLIMIT_DATA, start.memory_bytes)
-    return missing
+    return tuple(missing)
 
 
 def cut_off(unshare: Callable[[int], int]) -> bool:
     """Leave every network by `unshare`, the system call. False: containers may forbid it."""
     # Without root it takes a user namespace.
     return unshare(CLONE_NEWNET) == 0 or unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
+
+
+def give_up_capabilities(libc: ctypes.CDLL) -> None:
+    """Be an ordinary process, also where root runs the platform: who may trace others reads their memory. capset(2)."""
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    none = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, of 64 bits each
+    if libc.capset(header, none):
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 def die_with_parent(parent: int) -> None:

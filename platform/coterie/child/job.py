@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from coterie.child.files import Files
 from coterie.core.errors import CoterieError, Field
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -57,8 +58,10 @@ class Limits:
     file_bytes: int = 2 << 30
     """Largest file that it may write."""
     threads: int = 1
-    network: bool = True
-    """False: cut off from every network, where the system lets an ordinary process do that (Linux user namespaces)."""
+    confined: bool = False
+    """True: cut off from every network, and from all files but the system's, Python's and those that the arguments name
+    as `ReadPath` or `WritePath`, where the system lets an ordinary process do that (Linux: user namespaces, Landlock).
+    """
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -68,7 +71,8 @@ class Start(msgspec.Struct, frozen=True):
     memory_bytes: int
     cpu_s: int
     file_bytes: int
-    network: bool
+    files: Files | None
+    """All that it may open besides the system's and Python's, and no network; None: it is not confined."""
     arguments: msgspec.Raw
 
 

@@ -18,6 +18,7 @@ from typing import IO
 import msgspec
 
 from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
+from coterie.child.files import files_of
 from coterie.child.job import (
     MAX_LINE_BYTES,
     A,
@@ -59,7 +60,7 @@ def run_child(
     """Do `job` in a process of its own and give its result; the calling thread waits.
 
     Progress arrives in the calling thread. An exception raised by `on_progress` ends the child; so does setting
-    `cancel`, within 0.2 s. Where the system does not let the child cut itself off from the network, it says so to
+    `cancel`, within 0.2 s. Where the system does not let the child confine itself as its limits ask, it says so to
     `on_unconfined`, and to the log. Paths in `arguments` must be absolute: the child works in a temporary directory of
     its own. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
@@ -124,7 +125,7 @@ def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, lim
         memory_bytes=limits.memory_bytes,
         cpu_s=limits.cpu_s,
         file_bytes=limits.file_bytes,
-        network=limits.network,
+        files=files_of(arguments) if limits.confined else None,
         arguments=msgspec.Raw(msgspec.json.encode(arguments)),
     )
     with suppress(BrokenPipeError):  # It died at once; its status tells why.

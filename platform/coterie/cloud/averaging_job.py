@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.evaluation.datasets import MalformedDataset
@@ -56,7 +57,7 @@ class NotFinite(CoterieError):
 class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An accepted update's file."""
 
-    path: str
+    path: ReadPath
     sha256: Sha256
     samples: int
     classes: tuple[int, ...] = ()
@@ -68,18 +69,18 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file whose content is known."""
 
-    path: str
+    path: ReadPath
     sha256: Sha256
 
 
 class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths of the files needed to evaluate a model."""
 
-    predict: str
+    predict: ReadPath
     """The pair's ``predict.onnx``."""
-    dataset: str
+    dataset: ReadPath
     """NPZ with x and y."""
-    frozen: str | None = None
+    frozen: ReadPath | None = None
     """The pair's frozen tensors, if it has any."""
 
 
@@ -93,9 +94,9 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     merge: Document
     codec: Document
     updates: tuple[StoredUpdate, ...]
-    output: str
+    output: WritePath
     """Path to write the new parameters to."""
-    state_output: str
+    state_output: WritePath
     """Path to write the new server state to."""
     fleet: int = 0
     """Devices that could have taken part; 0: not known."""

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.errors import Diverged
 from coterie.compile.errors import ERRORS
@@ -16,15 +17,15 @@ from coterie_wire.bundle import BlobRef
 class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute."""
 
-    cloud: str
+    cloud: ReadPath
     """The cloud model, a file of ``torch.export.save``."""
-    dataset: str
+    dataset: ReadPath
     """NPZ with x and y."""
     recipe: Document
     """How the pair is trained, as `coterie.compile.recipe` writes it: the loss is the cloud model's too."""
-    loss: str | None
+    loss: ReadPath | None
     """The program of the recipe's loss, where it has one of its own."""
-    output: str
+    output: WritePath
     """Where to write the trained parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 60
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 1e-3

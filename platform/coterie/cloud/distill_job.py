@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.errors import Diverged
 from coterie.compile.errors import ERRORS
@@ -17,23 +18,23 @@ class DistillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute."""
 
     model: ModelSpec
-    train_step: str
-    predict: str
-    parameters: str
+    train_step: ReadPath
+    predict: ReadPath
+    parameters: ReadPath
     """The device model's initial parameters."""
-    cloud: str
+    cloud: ReadPath
     """The cloud model, a file of ``torch.export.save``."""
-    cloud_parameters: str
+    cloud_parameters: ReadPath
     """Its trained parameters."""
-    dataset: str
+    dataset: ReadPath
     """NPZ with x and y."""
-    frozen: str | None
+    frozen: ReadPath | None
     """The pair's frozen tensors, if it has any."""
     recipe: Document
     """How the pair is trained, as `coterie.compile.recipe` writes it."""
-    loss: str | None
+    loss: ReadPath | None
     """The program of the recipe's loss, where it has one of its own."""
-    output: str
+    output: WritePath
     """Where to write the device model's parameters."""
     epochs: Annotated[int, Meta(ge=1, le=10_000)] = 100
     learning_rate: Annotated[float, Meta(gt=0, le=10)] = 0.05

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.cloud.averaging_job import StoredUpdate, UpdateChanged
 from coterie.cloud.errors import Diverged
@@ -27,15 +28,15 @@ class Lineage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The models of one group, or of all: paths of the parameters in use."""
 
     name: str
-    cloud: str
-    device: str
+    cloud: ReadPath
+    device: ReadPath
 
 
 class TrainedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One device's model, as an update of the version it received."""
 
     update: StoredUpdate
-    base: str
+    base: ReadPath
     """Path of the parameters that the update is a difference from."""
     lineage: str
     """The group that the device belongs to."""
@@ -45,13 +46,13 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     """Kinds are given as a plan writes them; paths are absolute."""
 
     model: ModelSpec
-    train_step: str
-    predict: str
-    cloud: str
+    train_step: ReadPath
+    predict: ReadPath
+    cloud: ReadPath
     """The cloud model, a file of ``torch.export.save``."""
-    dataset: str
+    dataset: ReadPath
     """The cloud data: NPZ with x and y."""
-    held_out: str | None
+    held_out: ReadPath | None
     """What candidates are measured with: NPZ with x and y."""
     lineages: tuple[Lineage, ...]
     """The base and every group."""
@@ -62,11 +63,11 @@ class DistillMergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     codec: Document
     merge: Document
     groups: Document
-    checkpoints: str
+    checkpoints: WritePath
     """A directory that outlives the job: another job with the same directory resumes this one."""
-    frozen: str | None
+    frozen: ReadPath | None
     """The pair's frozen tensors, if it has any."""
-    output: str
+    output: WritePath
     """A directory to write the new parameters to: ``LINE.cloud`` and ``LINE.device``."""
     seed: int
 

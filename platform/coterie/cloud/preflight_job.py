@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie.child.errors import Crashed, OutOfMemory, OutOfTime
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob, Limits
 from coterie.compile.errors import ERRORS
 from coterie.compile.pair_report import PairReport
@@ -13,7 +14,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.plan import Document
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 
-LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, network=False)
+LIMITS = Limits(wall_s=180, cpu_s=180, memory_bytes=4 << 30, confined=True)
 """An upload comes from outside: it gets neither a network nor much time."""
 
 
@@ -36,28 +37,28 @@ class PairMismatch(CoterieError):
 class PreflightArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute."""
 
-    device: str
+    device: ReadPath
     """The device model, a file of ``torch.export.save``."""
     batch_size: Annotated[int, Meta(ge=1, le=4096)]
     labels: tuple[str, ...] | None
     """What each class is called; None where a model is only tried."""
-    train_step: str
+    train_step: WritePath
     """Where to write ``train_step.onnx``."""
-    predict: str
+    predict: WritePath
     """Where to write ``predict.onnx``."""
-    parameters: str
+    parameters: WritePath
     """Where to write the device model's initial parameters."""
-    frozen: str
+    frozen: WritePath
     """Where to write what the recipe freezes, if it does."""
     recipe: Document = {}
     """A `coterie.compile.recipe.Recipe`; what it leaves out has its default."""
-    loss: str | None = None
+    loss: ReadPath | None = None
     """The program of the recipe's loss, a file of ``torch.export.save``, where the loss is `custom`."""
-    cloud: str | None = None
+    cloud: ReadPath | None = None
     """The cloud model, a file of ``torch.export.save``."""
-    teacher: str | None = None
+    teacher: WritePath | None = None
     """Where to write the cloud model's ``predict.onnx``, for devices that learn from it."""
-    cloud_parameters: str | None = None
+    cloud_parameters: WritePath | None = None
     """Where to write the cloud model's parameters as they were uploaded."""
 
 

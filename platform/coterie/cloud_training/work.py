@@ -20,7 +20,7 @@ from coterie_wire.structs import from_values
 
 Finish = Callable[[datetime], None]
 """Changes the registry, within the transaction that ends the job; files are kept before, or all writers would wait."""
-TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, network=False)
+TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, confined=True)
 
 
 def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> PreflightArguments:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from coterie.child.files import ReadPath
 from coterie.child.job import ChildJob
 from coterie_wire.bundle import ModelSpec
 
@@ -10,9 +11,9 @@ class MeasureArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths are absolute; the files are those of a pre-flight."""
 
     model: ModelSpec
-    train_step: str
-    parameters: str
-    frozen: str | None
+    train_step: ReadPath
+    parameters: ReadPath
+    frozen: ReadPath | None
     ranges: dict[str, tuple[int, int]] = {}
     """The least and the greatest whole number that inputs and target take, where that is known."""
 

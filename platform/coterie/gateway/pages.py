@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.defaults import server_error as default_server_error
 
+from coterie.child.confine import never_confined
 from coterie.core.away import AWAY, REDIS
 from coterie.core.pulse import is_late
 from coterie.gateway.console_page import console, is_built
@@ -24,7 +25,8 @@ from coterie.gateway.problems import CONTENT_TYPE, problem_of
 def healthz(_request: HttpRequest) -> JsonResponse:
     """``200`` when the platform answers, its database does, and periodic work is being sent; ``503`` when it is not.
 
-    `without` names services that are away and that the platform works without.
+    `without` names services that are away and that the platform works without; `unconfined` says what jobs on programs
+    of others run without, since this system cannot confine them so.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -32,7 +34,7 @@ def healthz(_request: HttpRequest) -> JsonResponse:
     without = AWAY.sentences()
     if late and REDIS not in AWAY:  # where the pulse is kept
         return JsonResponse({"status": "periodic work is not being sent: is Celery's beat running?"}, status=503)
-    return JsonResponse({"status": "degraded" if without else "ok", "without": without})
+    return JsonResponse({"status": "degraded" if without else "ok", "without": without, "unconfined": never_confined()})
 
 
 @require_safe

@@ -60,7 +60,7 @@ def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> M
     """
     if _work_bytes(arguments) <= SMALL_BYTES:
         return merge_stored(arguments, _pass_over)
-    return run_child(averaging_job.JOB, arguments, limits=Limits(network=False), cancel=cancel)
+    return run_child(averaging_job.JOB, arguments, limits=Limits(confined=True), cancel=cancel)
 
 
 def _work_bytes(arguments: MergeArguments) -> int:

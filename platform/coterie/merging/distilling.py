@@ -36,7 +36,7 @@ from coterie.registry.services import keep_file
 from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
-LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, network=False)
+LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, file_bytes=64 << 30, confined=True)
 Distiller = Callable[[DistillMergeArguments, threading.Event, ReportProgress], DistillMergeResult]
 
 

@@ -424,7 +424,7 @@ def _unconfined_jobs(_now: datetime) -> Iterator[Repair]:
             severity="warning",
             sentence=f"Jobs run without {job.unconfined}, the last a {job}: the system does not allow it.",
             advice="Let the platform's user make user namespaces (in a container: a seccomp profile that allows "
-            "unshare), or submit only programs of people whom you trust.",
+            "unshare) and use Landlock (Linux 5.13 or newer), or submit only programs of people whom you trust.",
             subject_kind="cloud_training.trainingjob",
             subject_id=str(job.pk),
             subject_name=str(job),

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
 from coterie.core.errors import CoterieError, ErrorKind
 
@@ -35,9 +36,16 @@ class Arguments(msgspec.Struct, frozen=True):
         "environment",
         "fill",
         "unconfined",
+        "read",
+        "kill",
     ]
     number: int = 0
-    path: str = ""
+    path: ReadPath = ""
+    """What it reads."""
+    output: WritePath = ""
+    """What it writes."""
+    other: str = ""
+    """What it reads or writes instead, though it is not named as a file."""
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -31,7 +32,7 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
             while True:
                 time.sleep(60)
         case "write":
-            Path(arguments.path).write_bytes(bytes(arguments.number))
+            Path(arguments.other or arguments.output).write_bytes(bytes(arguments.number))
             return Answer(arguments.number)
         case "fill":
             with Path("/dev/full").open("wb") as full:
@@ -43,6 +44,11 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
         case "network":
             with socket.create_connection(("127.0.0.1", arguments.number), timeout=5):
                 return Answer(1)
+        case "read":
+            return Answer(0, Path(arguments.other or arguments.path).read_text())
+        case "kill":
+            os.kill(arguments.number, signal.SIGTERM)
+            return Answer(0)
         case "exit":
             os._exit(arguments.number)
         case "environment":

@@ -1,4 +1,5 @@
 import errno
+import importlib
 import json
 import os
 import select
@@ -7,14 +8,19 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated, get_args, get_origin
 
+import msgspec
 import pytest
 
+from coterie.child import landlock
 from coterie.child.confine import cut_off
 from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
 from coterie.child.job import Limits, Progress, Unconfined
 from coterie.child.run import run_child
+from coterie_wire.bundle import ModelSpec
 from tests.coterie.child.deeds import JOB, Arguments, Refused
 
 
@@ -101,7 +107,7 @@ def test_processor_time_is_limited() -> None:
 
 def test_size_of_files_is_limited(tmp_path: Path) -> None:
     with pytest.raises(Crashed, match="File too large"):
-        run_child(JOB, Arguments("write", 2 << 20, str(tmp_path / "big")), limits=Limits(file_bytes=1 << 20))
+        run_child(JOB, Arguments("write", 2 << 20, output=str(tmp_path / "big")), limits=Limits(file_bytes=1 << 20))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
@@ -113,7 +119,76 @@ def test_network_is_cut_off() -> None:
         port = server.getsockname()[1]
         assert run_child(JOB, Arguments("network", port)).number == 1
         with pytest.raises(Crashed, match="unreachable"):
-            run_child(JOB, Arguments("network", port), limits=Limits(network=False))
+            run_child(JOB, Arguments("network", port), limits=Limits(confined=True))
+
+
+NO_LANDLOCK = pytest.mark.skipif(landlock.version() == 0, reason="this kernel has no Landlock")
+CONFINED = Limits(confined=True)
+
+
+@NO_LANDLOCK
+def test_a_confined_child_reads_what_its_arguments_name_and_not_the_secret_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "given").write_text("a program")
+    (tmp_path / "secret-key").write_text("hush")
+    assert run_child(JOB, Arguments("read", path=str(tmp_path / "given")), limits=CONFINED).text == "a program"
+    aside = Arguments("read", path=str(tmp_path / "given"), other=str(tmp_path / "secret-key"))
+    assert run_child(JOB, aside).text == "hush"
+    with pytest.raises(Crashed, match=r"PermissionError.*secret-key"):
+        run_child(JOB, aside, limits=CONFINED)
+
+
+@NO_LANDLOCK
+@pytest.mark.parametrize("place", ["/etc/shadow", "/root/.bashrc", "{parent}/environ"])
+def test_a_confined_child_reads_nothing_of_the_machine_or_of_its_parent(place: str) -> None:
+    path = place.format(parent=f"/proc/{os.getpid()}")
+    if not Path(path).exists():
+        pytest.skip("there is no such file here")
+    with pytest.raises(Crashed, match="PermissionError"):
+        run_child(JOB, Arguments("read", other=path), limits=CONFINED)
+
+
+@NO_LANDLOCK
+def test_a_confined_child_writes_beside_its_output_and_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    output = tmp_path / "out" / "result"
+    assert run_child(JOB, Arguments("write", 3, output=str(output)), limits=CONFINED).number == 3
+    assert output.stat().st_size == 3
+    with pytest.raises(Crashed, match="PermissionError"):
+        run_child(JOB, Arguments("write", 3, output=str(output), other=str(tmp_path / "elsewhere")), limits=CONFINED)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@NO_LANDLOCK
+@pytest.mark.skipif(landlock.version() < landlock.SCOPES_SINCE, reason="this kernel does not restrict signals")
+def test_a_confined_child_signals_nobody() -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        with pytest.raises(Crashed, match="PermissionError"):
+            run_child(JOB, Arguments("kill", other.pid), limits=CONFINED)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_every_job_of_the_platform_names_its_files() -> None:
+    for module in ("preflight_job", "bootstrap_job", "distill_job", "averaging_job", "distill_merge_job"):
+        arguments = importlib.import_module(f"coterie.cloud.{module}").JOB.arguments
+        plain = [f"{module}.{name}" for name in _plain_strings(arguments) if name not in NO_PATHS]
+        assert plain == [], "a path that is not named as one is not opened by a confined child"
+
+
+NO_PATHS = {"labels", "lineage", "name"}
+
+
+def _plain_strings(kind: type[msgspec.Struct]) -> Iterator[str]:
+    """Fields of text, or of several, that are not said to be paths; documents have keys, and no paths."""
+    for field in msgspec.structs.fields(kind):
+        for hint in (
+            field.type,
+            *(() if get_origin(field.type) in (Annotated, dict, Mapping) else get_args(field.type)),
+        ):
+            if hint is str:
+                yield field.name
+            elif isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint is not ModelSpec:
+                yield from _plain_strings(hint)
 
 
 def test_environment_holds_nothing_of_the_parents(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_refused(directory: Path, labels: tuple[str, ...], 
     assert caught.value.code == code
 
 
-TOO_LITTLE = Limits(memory_bytes=100 << 20, network=False)
+TOO_LITTLE = Limits(memory_bytes=100 << 20, confined=True)
 """For PyTorch."""
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from coterie.accounts.models import Operator
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.child.confine import never_confined
 from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
@@ -87,6 +88,12 @@ def test_health_is_a_database_that_answers_and_a_clock_that_goes() -> None:
 def test_a_process_is_ready_though_periodic_work_is_late() -> None:
     caches["pulse"].clear()
     assert Client().get("/readyz").status_code == 200
+
+
+def test_health_says_what_this_system_cannot_keep_jobs_from() -> None:
+    record_pulse(timezone.now())
+    assert Client().get("/healthz").json()["unconfined"] == list(never_confined())
+    assert never_confined() == () or "being kept from the platform's other files" in never_confined()
 
 
 def test_signs_in_with_name_and_password() -> None:

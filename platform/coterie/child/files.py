@@ -1,0 +1,73 @@
+"""Which files a job needs: its arguments say so by their types, and this process by what it has loaded."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, NamedTuple, get_args, get_origin
+
+import msgspec
+
+
+class Use(Enum):
+    """What a job does with a file that an argument names."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+ReadPath = Annotated[str, Use.READ]
+"""The absolute path of a file, or of a directory with all that is in it."""
+WritePath = Annotated[str, Use.WRITE]
+"""The absolute path of a directory to read and write in, or of a file to write: its directory is written in."""
+
+
+class Files(NamedTuple):
+    """Absolute paths; a directory stands for all that is in it."""
+
+    read: tuple[str, ...]
+    written: tuple[str, ...]
+    listed: tuple[str, ...]
+    """Directories whose names alone are read."""
+
+
+def files_of(arguments: msgspec.Struct) -> Files:
+    """What a child needs besides the system's files and Python's: those of its job, and the code of ours."""
+    found: dict[Use, set[str]] = {use: set() for use in Use}
+    _gather(arguments, type(arguments), found)
+    written = {path if Path(path).is_dir() else str(Path(path).parent) for path in found[Use.WRITE]}
+    roots = [entry for entry in map(Path, filter(None, sys.path)) if entry.is_dir()]
+    installed = [root for root in roots if root.name in ("site-packages", "dist-packages")]
+    sources = [root.absolute() for root in roots if root not in installed]
+    code = [str(root.absolute()) for root in installed] + list(_loaded_from(sources))
+    return Files(tuple(sorted(found[Use.READ] | set(code))), tuple(sorted(written)), tuple(map(str, sources)))
+
+
+def _loaded_from(roots: Iterable[Path]) -> set[str]:
+    """The packages that this process has loaded from directories that may hold other things too, such as a state."""
+    parents = set(map(str, roots))
+    found = set[str]()
+    for name, module in list(sys.modules.items()):
+        if "." not in name:
+            places = [*(getattr(module, "__path__", None) or ()), getattr(module, "__file__", None)]
+            found |= {place for place in places if place is not None and str(Path(place).parent) in parents}
+    return found
+
+
+def _gather(value: object, hint: object, found: Mapping[Use, set[str]]) -> None:
+    if get_origin(hint) is Annotated:
+        declared, *notes = get_args(hint)
+        for note in notes:
+            if isinstance(note, Use) and isinstance(value, str):
+                found[note].add(value)
+        hint = declared
+    if isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.fields(value):
+            _gather(getattr(value, field.name), field.type, found)
+    elif isinstance(value, tuple | list):
+        for inner in get_args(hint):
+            for item in value:
+                _gather(item, inner, found)
+    elif value is not None:  # one of a union
+        for inner in get_args(hint):
+            _gather(value, inner, found)
