@@ -1,5 +1,6 @@
 """Published models compile at first try, from their files, pass the trial on synthetic samples, and follow PyTorch."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -9,9 +10,6 @@ from torch import nn
 
 from coterie.compile.compiled import compile_model
 from coterie.compile.program import export_module
-from coterie.compile.recipe import Recipe
-from coterie.compile.recipe.optimiser.adam import Adam
-from coterie.compile.recipe.optimiser.sgd import Sgd
 from coterie.compile.trial import try_training
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
@@ -19,10 +17,23 @@ from tests.coterie.compile import test_lengths, test_zoo
 from tests.zoo.published import CLASSES, OF_ANY_LENGTH, OF_ONE_SHAPE, TemporalConvolutions, efficient_net
 from tests.zoo.reference import uploaded
 
+# What follows at every length follows at one: that is compiled by itself in the longer run only.
+ONE_SHAPE = [pytest.param(name, marks=pytest.mark.zoo if name in OF_ANY_LENGTH else ()) for name in OF_ONE_SHAPE]
 
-@pytest.mark.parametrize("name", OF_ONE_SHAPE)
+
+@functools.cache
+def prepared(name: str) -> test_zoo.Prepared:
+    return test_zoo.prepared(OF_ONE_SHAPE[name])
+
+
+@pytest.mark.parametrize("name", ONE_SHAPE)
 def test_model_follows_pytorch(name: str) -> None:
-    test_zoo.follow(OF_ONE_SHAPE[name], steps=12)
+    test_zoo.follow_compiled(OF_ONE_SHAPE[name], prepared(name).model, steps=12)
+
+
+@pytest.mark.parametrize("name", ONE_SHAPE)
+def test_model_passes_the_trial_on_made_up_samples(name: str) -> None:
+    try_training(*prepared(name))
 
 
 @pytest.mark.parametrize("name", OF_ANY_LENGTH)
@@ -30,18 +41,11 @@ def test_model_follows_pytorch_at_every_length(name: str) -> None:
     test_lengths.follow(OF_ANY_LENGTH[name], steps=12)
 
 
-TRIED = {
-    **{name: (entry, Sgd()) for name, entry in OF_ONE_SHAPE.items()},
-    **{f"{name} of any length": (entry, Adam()) for name, entry in OF_ANY_LENGTH.items()},
-}
-
-
-@pytest.mark.parametrize("name", TRIED)
-def test_model_passes_the_trial_on_made_up_samples(name: str) -> None:
-    entry, optimiser = TRIED[name]
-    example = entry.samples(2, 0, None if entry.length is None else 5)
-    program = uploaded(export_module(entry.built(), example, entry.length))
-    try_training(program, compile_model(program, Recipe(loss=entry.loss, optimiser=optimiser), batch_size=4))
+@pytest.mark.parametrize("optimiser", ["momentum", pytest.param("adam", marks=pytest.mark.zoo)])
+@pytest.mark.parametrize("name", OF_ANY_LENGTH)
+def test_model_of_any_length_passes_the_trial_on_made_up_samples(name: str, optimiser: str) -> None:
+    entry = OF_ANY_LENGTH[name]
+    try_training(test_lengths.uploaded_once(entry), test_lengths.compiled(entry, optimiser))
 
 
 def test_stochastic_depth_is_drawn_in_training_and_left_out_in_service() -> None:

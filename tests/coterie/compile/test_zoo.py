@@ -1,13 +1,15 @@
 """Every model of the zoo follows PyTorch."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 import pytest
 import torch
+from torch.export import ExportedProgram
 
-from coterie.compile.compiled import compile_prediction
+from coterie.compile.compiled import CompiledModel, compile_model, compile_prediction
 from coterie.compile.emitter import OPSET, every_node
 from coterie.compile.program import export_module
 from coterie.compile.recipe import Recipe
@@ -18,12 +20,31 @@ from coterie.evaluation.train_step import DeviceSteps
 from coterie_wire.contract import version_names
 from tests.zoo.entry import Entry
 from tests.zoo.models import OTHER_LOSSES, SMALL, ZOO
-from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, compiled, difference
+from tests.zoo.reference import OPTIMISERS, InPyTorch, batch_of, difference, uploaded
 
 BATCH = 8
 
 
+class Prepared(NamedTuple):
+    """A program as it was uploaded, and the model that is compiled of it."""
+
+    program: ExportedProgram
+    model: CompiledModel
+
+
+def prepared(entry: Entry, optimiser: str = "momentum") -> Prepared:
+    """An entry's model, uploaded and compiled as `follow` needs it."""
+    recipe = Recipe(loss=entry.loss, optimiser=OPTIMISERS[optimiser].kind, clipping=True)
+    program = uploaded(export_module(entry.built(), entry.samples(2, 0)))
+    return Prepared(program, compile_model(program, recipe, batch_size=BATCH))
+
+
 def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
+    """Compile an entry's model, take the same steps on both sides, and predict."""
+    follow_compiled(entry, prepared(entry, optimiser).model, steps, optimiser)
+
+
+def follow_compiled(entry: Entry, model: CompiledModel, steps: int, optimiser: str = "momentum") -> None:
     """Take the same steps on both sides, and predict.
 
     Every step begins on both sides with the same parameters: a ReLU or a pool whose input is within rounding of its
@@ -32,8 +53,6 @@ def follow(entry: Entry, steps: int, optimiser: str = "momentum") -> None:
     paired = OPTIMISERS[optimiser]
     weights = paired.weights(entry)
     module = entry.built()
-    recipe = Recipe(loss=entry.loss, optimiser=paired.kind, clipping=True)
-    model = compiled(module, *entry.samples(2, 0), batch_size=BATCH, recipe=recipe)
     assert_standard(model.train_step)
     assert_standard(model.predict)
     device, reference = DeviceSteps(model.train_step, model.spec), InPyTorch(module, paired, weights, entry.loss)
