@@ -265,7 +265,7 @@ def test_a_job_that_dies_goes_on_from_where_it_was_and_says_when(pair: ModelPair
         assert (round_.state, round_.reason_code) == ("merging", "merging.failed")
         assert round_.reason_sentence.startswith("attempt 1 of 5 to merge the updates failed; the next is 5 s from now")
     tidy()
-    assert merges_with_checkpoints() == {round_.pk}, "it is needed still"
+    assert merges_with_checkpoints() == {round_.merge_id}, "it is needed still"
     assert merged(round_, finds([""] * 4), at=90).state == "published"
     assert merges_with_checkpoints() == set()
 
