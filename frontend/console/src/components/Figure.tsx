@@ -2,13 +2,24 @@ import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import classes from "./Figure.module.css";
 
+interface Props {
+  readonly value: ReactNode;
+  readonly label: string;
+  readonly detail?: ReactNode;
+  /** How it came about, beside it. */
+  readonly line?: ReactNode;
+}
+
 /** One number with what it counts, and what it is made of. */
-export function Figure({ value, label, detail }: { value: ReactNode; label: string; detail?: ReactNode }) {
+export function Figure({ value, label, detail, line }: Props) {
   return (
     <div className={classes.figure}>
-      <Text component="span" className={classes.value}>
-        {value}
-      </Text>
+      <div className={classes.top}>
+        <Text component="span" className={classes.value}>
+          {value}
+        </Text>
+        {line}
+      </div>
       <Text component="span" size="sm" fw={550}>
         {label}
       </Text>

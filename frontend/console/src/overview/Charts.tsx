@@ -1,9 +1,10 @@
-import { Grid } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { useMemo } from "react";
 import { SHARE, TimeChart } from "../chart/TimeChart";
 import type { Series } from "../chart/usePlot";
 import { Panel } from "../components/Panel";
 import { bytes, percent } from "../components/units";
+import { accuracyOf } from "./figures";
 import type { Overview } from "./queries";
 
 /** Accuracy of each federation's versions, and what left the devices each day. */
@@ -11,10 +12,10 @@ export default function Charts({ overview }: { overview: Overview }) {
   const { rounds, traffic } = overview;
   const times = useMemo(() => rounds.map((round) => Date.parse(round.at) / 1000), [rounds]);
   const accuracy = useMemo<Series[]>(() => {
-    const names = [...new Set(rounds.map((round) => round.federation_slug))];
+    const names = [...new Set(rounds.map((round) => round.federation_slug))].sort();
     return names.map((label) => ({
       label,
-      values: rounds.map((round) => (round.federation_slug === label ? (round.accuracy ?? round.mean_accuracy) : null)),
+      values: rounds.map((round) => (round.federation_slug === label ? accuracyOf(round) : null)),
     }));
   }, [rounds]);
   const days = useMemo(() => traffic.map((day) => Date.parse(day.day) / 1000), [traffic]);
@@ -27,27 +28,23 @@ export default function Charts({ overview }: { overview: Overview }) {
     [traffic],
   );
   return (
-    <Grid gap="lg">
+    <Stack gap="lg">
       {rounds.length > 1 && (
-        <Grid.Col span={{ base: 12, md: days.length > 1 ? 7 : 12 }}>
-          <Panel title="Accuracy">
-            <TimeChart
-              title="Accuracy of published versions"
-              times={times}
-              series={accuracy}
-              format={percent}
-              bounds={SHARE}
-            />
-          </Panel>
-        </Grid.Col>
+        <Panel title="Accuracy">
+          <TimeChart
+            title="Accuracy of published versions"
+            times={times}
+            series={accuracy}
+            format={percent}
+            bounds={SHARE}
+          />
+        </Panel>
       )}
       {days.length > 1 && (
-        <Grid.Col span={{ base: 12, md: 5 }}>
-          <Panel title="Traffic">
-            <TimeChart title="What left the devices each day" times={days} series={sent} format={bytes} />
-          </Panel>
-        </Grid.Col>
+        <Panel title="Traffic">
+          <TimeChart title="What left the devices each day" times={days} series={sent} format={bytes} />
+        </Panel>
       )}
-    </Grid>
+    </Stack>
   );
 }

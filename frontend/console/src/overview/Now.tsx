@@ -34,6 +34,12 @@ export function Now({ overview }: { overview: Overview }) {
               {round.federation_slug}, round {round.number}
             </Anchor>{" "}
             <State of={round.state} />
+            <Progress
+              value={round.devices === 0 ? 0 : (100 * round.updates) / round.devices}
+              size="sm"
+              my={4}
+              aria-label={`Updates of ${round.federation_slug}, round ${round.number}`}
+            />
             <div>
               {round.reason_code === "" ? (
                 <Text size="sm" c="var(--quiet)">

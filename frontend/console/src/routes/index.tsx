@@ -5,6 +5,7 @@ import { lazy, Suspense } from "react";
 import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
 import { PageHead } from "../components/PageHead";
+import { Figures } from "../overview/Figures";
 import { Fleet } from "../overview/Fleet";
 import { Now } from "../overview/Now";
 import { overviewQuery, repairsQuery } from "../overview/queries";
@@ -32,7 +33,7 @@ function Home() {
       <Answer of={answer}>
         {(overview) => (
           <Stack gap="lg">
-            <Fleet overview={overview} />
+            <Figures overview={overview} />
             <Grid gap="lg">
               <Grid.Col span={{ base: 12, md: 7 }}>
                 <Repairs />
@@ -44,6 +45,7 @@ function Home() {
             <Suspense fallback={<Loading height={260} />}>
               <Charts overview={overview} />
             </Suspense>
+            <Fleet overview={overview} />
           </Stack>
         )}
       </Answer>
