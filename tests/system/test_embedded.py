@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ import msgspec
 import pytest
 
 from coterie.config.announce import Announcement, FirstOperator, GaveUp, Line, Ready, Restarting, Stopped
+from tests.system.conftest import Prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30
@@ -171,11 +173,8 @@ def test_the_first_password_goes_when_somebody_has_signed_in(up: Callable[..., P
     assert not Path(operator.password_file).exists()
 
 
-def test_a_newer_database_is_refused_at_once(up: Callable[..., Platform], tmp_path: Path) -> None:
-    first = up(tmp_path)
-    first.told(Ready)
-    first.end()
-    _wait_until_free(tmp_path)
+def test_a_newer_database_is_refused_at_once(up: Callable[..., Platform], prepared: Prepared, tmp_path: Path) -> None:
+    shutil.copytree(prepared.untouched, tmp_path, dirs_exist_ok=True)
     with closing(sqlite3.connect(tmp_path / "coterie.sqlite3")) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('rounds', '9999_from_the_future', '2030-01-01')"
