@@ -1,9 +1,14 @@
 """The local API: programs on this device add samples and ask for predictions, on 127.0.0.1 and with a local token."""
 
 import hmac
+import logging
 import secrets
+import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -30,8 +35,16 @@ if TYPE_CHECKING:
     from coterie_agent.predicting import HeldModel, Output, Prediction
 
 T = TypeVar("T", bound=msgspec.Struct)
+_Request = socket.socket | tuple[bytes, socket.socket]
+"""As the standard library types it; of TCP it is the first."""
 MAX_BODY_BYTES = 8 << 20
+MAX_CONNECTIONS = 32
+"""Requests at once; each has a thread."""
+READ_S = 30.0
+"""How long a request may take to arrive, however steadily its bytes come."""
 _IDLE_S = 10
+_BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+logger = logging.getLogger(__name__)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -134,13 +147,12 @@ class LocalApiServer:
         Raises AgentError ``local_api.port_taken``.
         """
         try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", api.config.local_api_port), partial(_Handler, api))
+            self._server = _Server(("127.0.0.1", api.config.local_api_port), partial(_Handler, api))
         except OSError as error:
             detail = (
                 f"port {api.config.local_api_port} of the local API: {error.strerror}; choose another in agent.toml"
             )
             raise AgentError("local_api.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
-        self._server.daemon_threads = True
         self._file = api.home.local_api
         self.address = Address(url=f"http://127.0.0.1:{self._server.server_port}", token=api.token)
         write_private(self._file, msgspec.json.encode(self.address))
@@ -154,8 +166,54 @@ class LocalApiServer:
         self._server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    """A thread for each of so many requests, which must arrive in a bounded time."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: Callable[..., BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._arriving: dict[_Request, float] = {}
+
+    def process_request(self, request: _Request, client_address: object) -> None:
+        assert isinstance(request, socket.socket), "this is TCP"
+        if not self._places.acquire(blocking=False):
+            with suppress(OSError):
+                request.send(_BUSY, socket.MSG_DONTWAIT)
+            self.shutdown_request(request)
+            return
+        self._arriving[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: _Request, client_address: object) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.has_arrived(request)
+            self._places.release()
+
+    def has_arrived(self, request: _Request) -> None:
+        """All of it was read; its answer takes as long as it takes."""
+        self._arriving.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Once a second: end what has been arriving for too long."""
+        for request, since in list(self._arriving.items()):
+            if time.monotonic() - since > READ_S:
+                assert isinstance(request, socket.socket)
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: _Request, client_address: object) -> None:  # noqa: ARG002 - the standard library's
+        """Whoever asked and hung up is no error of ours."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            logger.exception("a request of the local API failed")
+
+
 class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_S
+    server: _Server
     server_version = "coterie-agent"
 
     def __init__(self, api: LocalApi, *connection: object) -> None:
@@ -197,10 +255,12 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal():
             raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
-        if int(length) > MAX_BODY_BYTES:
-            detail = f"a body of {length} bytes; at most {MAX_BODY_BYTES} are read"
+        if len(length) > len(str(MAX_BODY_BYTES)) or int(length) > MAX_BODY_BYTES:  # int() takes 4,300 digits at most
+            detail = f"a body of {length[:20]} bytes; at most {MAX_BODY_BYTES} are read"
             raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
-        return self.rfile.read(int(length))
+        body = self.rfile.read(int(length))
+        self.server.has_arrived(self.connection)
+        return body
 
     def _refuse(self, status: HTTPStatus, code: str, detail: str) -> None:
         self.close_connection = True  # a body may be left unread
@@ -214,6 +274,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """What the standard library refuses: an unknown method (501) and version (505) are the client's fault."""
+        status = HTTPStatus(code)
+        if status is HTTPStatus.NOT_IMPLEMENTED:
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            status = HTTPStatus.BAD_REQUEST
+        self.request_version = self.protocol_version  # else it answers in the one that it did not understand
+        self._refuse(status, "local_api.malformed", message or status.description)
 
     def log_message(self, format: str, *args: object) -> None:  # the name is the standard library's
         """Log nothing: these are requests of the owner's own programs."""

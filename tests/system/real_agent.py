@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from coterie_wire.conditions import Conditions
@@ -33,11 +34,12 @@ class RealAgent:
         *,
         learns: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
         chunk_bytes: int = 256 << 10,
+        local_api: bool = False,
     ) -> None:
         self.home = home
         home.mkdir()
         (home / "agent.toml").write_text(
-            'conditions_file = "conditions.json"\nlocal_api = false\n'
+            f'conditions_file = "conditions.json"\nlocal_api = {str(local_api).lower()}\n'
             f"checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\n",
             encoding="utf-8",
         )
@@ -80,6 +82,11 @@ class RealAgent:
         """None while it runs."""
         assert self._process is not None
         return self._process.poll()
+
+    def process(self) -> psutil.Process:
+        """That of ``coterie-agent run``."""
+        assert self._process is not None
+        return psutil.Process(self._process.pid)
 
     def log(self) -> str:
         return (self.home / "agent.log").read_text(encoding="utf-8")

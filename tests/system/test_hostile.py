@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.benchmarks.hostile import MEBIBYTE, Siege, besiege
+from tests.benchmarks.hostile import ALL_KINDS, MEBIBYTE, Siege, besiege
 from tests.benchmarks.hostile.kinds import KINDS
 from tests.system.conftest import Prepared
 from tests.system.processes import Platform
@@ -38,7 +38,7 @@ def siege(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def test_every_kind_was_sent_and_none_broke_anything(siege: tuple[Siege, Platform]) -> None:
     outcome = siege[0].outcome
     assert len(KINDS) >= 40
-    assert outcome.sent.keys() == KINDS.keys()
+    assert outcome.sent.keys() == ALL_KINDS
     assert outcome.broken == {}
     assert siege[0].restarts == 0
     assert "Traceback" not in siege[1].log()
@@ -47,6 +47,12 @@ def test_every_kind_was_sent_and_none_broke_anything(siege: tuple[Siege, Platfor
 def test_memory_stays_bounded(siege: tuple[Siege, Platform]) -> None:
     before, peak, _ = siege[0].memory_bytes
     assert peak - before <= MEMORY_BYTES
+    agent_before, agent_peak = siege[0].agent_memory_bytes
+    assert agent_peak - agent_before <= MEMORY_BYTES
+
+
+def test_the_attacked_agent_goes_on(siege: tuple[Siege, Platform]) -> None:
+    assert siege[0].agent_goes_on
 
 
 def test_offenders_are_told_of_and_not_each_time(siege: tuple[Siege, Platform]) -> None:

@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.benchmarks.hostile.kinds import KINDS, Context
+from tests.benchmarks.hostile.kinds import Context, Make
 
 ADDRESSES = 50
 READ_S = 2.0
@@ -30,9 +31,22 @@ class Outcome:
     def requests(self) -> int:
         return sum(self.sent.values())
 
+    def add(self, other: "Outcome") -> None:
+        """What came of another attack, too."""
+        self.sent += other.sent
+        self.answers += other.answers
+        self.broken += other.broken
+
 
 async def attack(
-    port: int, context: Context, *, connections: int, requests: int | None = None, seconds: float = 600.0, seed: int = 0
+    port: int,
+    kinds: Mapping[str, Make],
+    context: Context,
+    *,
+    connections: int,
+    requests: int | None = None,
+    seconds: float = 600.0,
+    seed: int = 0,
 ) -> Outcome:
     """Send until so many requests or seconds are over."""
     outcome, ends_at = Outcome(), time.monotonic() + seconds
@@ -40,14 +54,14 @@ async def attack(
 
     async def one(number: int) -> None:
         rng = Random(f"{seed}:{number}")
-        names = sorted(KINDS)
+        names = sorted(kinds)
         rng.shuffle(names)
         turn = 0
         while time.monotonic() < ends_at and (requests is None or outcome.requests < requests):
             name = names[turn % len(names)]
             turn += 1
             outcome.sent[name] += 1
-            await _send(port, number, name, KINDS[name](rng, context), outcome, slow=number < slow)
+            await _send(port, number, name, kinds[name](rng, context), outcome, slow=number < slow)
 
     await asyncio.gather(*(one(number) for number in range(connections)))
     return outcome
@@ -76,7 +90,7 @@ async def _send(port: int, number: int, name: str, data: bytes, outcome: Outcome
         return
     finally:
         writer.transport.abort()
-    status = answer[9:12].decode("latin-1") if answer.startswith(b"HTTP/1.1 ") else "cut off"
+    status = answer[9:12].decode("latin-1") if answer.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")) else "cut off"
     outcome.answers[status] += 1
     if status.startswith("5") and status != "503":
         outcome.broken[f"{name}: {status}"] += 1
