@@ -6,67 +6,36 @@ returned, to be added to the device's next update (error feedback: Karimireddy e
 """
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
-from coterie_learning.codec import Codec, Encoded, check_update
-from coterie_learning.levels import (
-    SCALE,
-    Codes,
-    Granularity,
-    LevelsPayload,
-    joined_scales,
-    round_tensor,
-    scale_places,
-)
+from coterie_learning.codec._rounded import Rounded
+from coterie_learning.levels import Codes, LevelsPayload
 from coterie_learning.payloads import CodedPayload
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensor_files import TensorFile
-from coterie_wire.tensors import Tensors
-
-LEVELS = 7
-"""Codes lie in [-7, 7]; zero is exact."""
 
 
-class Int4(Codec, frozen=True, tag="int4"):
+class Int4(Rounded, frozen=True, tag="int4"):
     """A parameter is its code times its scale; a scale is the largest magnitude it serves, divided by 7.
 
     The payload holds all codes of a tensor in one tensor ``code.NAME`` uint8, two in a byte as two's complement, the
     earlier in the lower half; and all scales, in the order of the names, in one tensor ``scale`` float32.
     """
 
-    granularity: Annotated[
-        Granularity,
-        Meta(description="one scale for each tensor, or one for each output channel that has at least 128 parameters"),
-    ] = "channel"
     since: ClassVar[str] = "0.2"
-    summable: ClassVar[bool] = True
+    levels: ClassVar[int] = 7
 
-    def encode(self, update: Tensors, *, seed: int) -> Encoded:
-        check_update(update)
-        rounded = {
-            name: round_tensor(tensor, LEVELS, self.granularity, seed=seed, name=name)
-            for name, tensor in update.items()
-        }
-        codes = {f"code.{name}": _packed(one.codes.reshape(-1)) for name, one in rounded.items()}
-        scales = joined_scales({name: one.scales for name, one in rounded.items()})
-        return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})
+    def written(self, codes: Codes) -> NDArray[np.uint8]:
+        return _packed(codes.reshape(-1))
 
-    def stored(
-        self,
-        expected: tuple[TensorSpec, ...],
-        stated: Mapping[str, TensorSpec] = {},  # noqa: ARG002 - all lengths follow from shapes
-    ) -> tuple[TensorSpec, ...]:
-        scales = scale_places(expected, self.granularity).scales
-        codes = (TensorSpec(f"code.{spec.name}", "uint8", ((_size(spec) + 1) // 2,)) for spec in expected)
-        return (*codes, TensorSpec(SCALE, "float32", (scales,)))
+    def written_spec(self, spec: TensorSpec) -> TensorSpec:
+        return TensorSpec(f"code.{spec.name}", "uint8", ((math.prod(spec.shape) + 1) // 2,))
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
-        return _Int4Payload(stored, expected, LEVELS, self.granularity)
+        return _Int4Payload(stored, expected, self.levels, self.granularity)
 
 
 class _Int4Payload(LevelsPayload):
@@ -88,7 +57,3 @@ def _unpacked(pairs: NDArray[np.uint8]) -> Codes:
     codes[:, 0] = (pairs << 4).view(np.int8) >> 4
     codes[:, 1] = pairs.view(np.int8) >> 4
     return codes.reshape(-1)
-
-
-def _size(spec: TensorSpec) -> int:
-    return math.prod(spec.shape)

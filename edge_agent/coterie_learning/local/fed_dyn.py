@@ -4,29 +4,21 @@ Algorithm 1. Afterwards g_k ← g_k - α·(y - w). What is kept is g_k/α, minus
 gradient is ∇F_k(y) + α·(y - (w + g_k/α)): FedProx around an anchor of the device's own.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from coterie_learning.device_state import State
-from coterie_learning.local import ANCHOR, DELTA, Broadcast, Ended, GraphNeeds, Local, StepScalars, Trained
+from coterie_learning.local import ANCHOR, DELTA, Broadcast, Ended, GraphNeeds, Trained
+from coterie_learning.local._descent import Descent
 from coterie_learning.local._remembering import remembered, remembering
 from coterie_wire.tensors import Tensors
 
 
-class FedDyn(Local, frozen=True, tag="fed_dyn"):
+class FedDyn(Descent, frozen=True, tag="fed_dyn"):
     """Descent on a loss whose optimum is the fleet's; goes with the merge of the same name."""
 
-    epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples in one round")] = 1
-    learning_rate: Annotated[float, Meta(gt=0, le=100, description="step size")] = 0.1
-    momentum: Annotated[float, Meta(ge=0, lt=1, description="share of the last step kept; 0 is none")] = 0.0
-    weight_decay: Annotated[float, Meta(ge=0, le=1, description="pull of every parameter to zero; 0 is none")] = 0.0
-    clip_norm: Annotated[
-        Annotated[float, Meta(gt=0, le=1e9)] | None,
-        Meta(description="longest gradient that is followed, its L2 norm; none: any"),
-    ] = None
     alpha: Annotated[
         float, Meta(gt=0, le=1000, description="α: pull to the anchor, which is to follow from the curvature of losses")
     ] = 0.1
@@ -37,9 +29,6 @@ class FedDyn(Local, frozen=True, tag="fed_dyn"):
     half_of: ClassVar[str | None] = "FedDyn"
     moves_together: ClassVar[bool] = True
 
-    def epochs_wanted(self) -> int:
-        return self.epochs
-
     def needs(self) -> GraphNeeds:
         return super().needs()._replace(per_parameter=frozenset({ANCHOR}))
 
@@ -47,14 +36,8 @@ class FedDyn(Local, frozen=True, tag="fed_dyn"):
         own = remembered(state, broadcast, keep_rounds=self.keep_rounds)
         return {ANCHOR: {name: tensor + own[name] for name, tensor in broadcast.received.items()}}
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
-        return StepScalars(
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            clip_norm=math.inf if self.clip_norm is None else self.clip_norm,
-            proximal_weight=self.alpha,
-        )
+    def pull(self) -> float:
+        return self.alpha
 
     def end(self, broadcast: Broadcast, trained: Trained, state: State) -> Ended:
         own = remembered(state, broadcast, keep_rounds=self.keep_rounds)
