@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from coterie_learning.exact_sum import MOST_WEIGHT
+from coterie_learning.exact_sum import GRID, MOST_WEIGHT
 from coterie_learning.moments import check_moments
 from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.update_files import UpdateFile
@@ -35,6 +35,8 @@ class Admission(NamedTuple):
     kept: Sequence[int]
     faults: Mapping[int, WireError]
     """What is wrong with each of the others."""
+    norms: Sequence[float] = ()
+    """L2 norms of those that count, in their order."""
 
 
 def admit(
@@ -42,11 +44,14 @@ def admit(
     model: ModelSpec,
     base_statistics: Tensors,
     on_each: Callable[[int], None],
+    *,
+    bound: float | None = None,
 ) -> Admission:
     """Read every number of every update, one update after the other; `on_each` is called with each place.
 
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
-    number that it tells of itself (`Local.compared`), is at fault.
+    number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
+    are not compared: whether an update counts must not depend on another device's.
     """
     norms: dict[int, float] = {}
     told: dict[int, Mapping[str, float]] = {}
@@ -60,14 +65,15 @@ def admit(
                 told[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
-    most = largest_norm(list(norms.values()))
+    most = largest_norm(list(norms.values())) if bound is None else None
     for place, norm in norms.items():
         if most is not None and norm > most:
             detail = f"its norm is {norm:.3g}; the median of its round allows {most:.3g}"
             faults[place] = WireError("update.outlier", detail)
     for place, name, number, most in _too_large(told):
         faults[place] = WireError("update.outlier", f"its {name} is {number:.3g}; its round's median allows {most:.3g}")
-    return Admission([place for place in norms if place not in faults], faults)
+    kept = [place for place in norms if place not in faults]
+    return Admission(kept, faults, [norms[place] for place in kept])
 
 
 def _too_large(told: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
@@ -109,8 +115,22 @@ class Weight(NamedTuple):
     """What it would weigh if it were not stale; a sum of updates is divided by the sum of these."""
 
 
+def shortened(discounts: Sequence[int], norms: Sequence[float], bound: float, *, parameters: int) -> tuple[int, ...]:
+    """`discounts` of updates with these `norms`, lowered so that none adds more than `bound` times `FULL_WEIGHT`.
+
+    They are rounded down, 0 included. A norm is taken for as much larger as may be hidden by its computation, which is
+    good to three digits, and by the grid of exact sums, to which the scales of 7-bit codes of `parameters` numbers are
+    rounded.
+    """
+    longest = [norm * 1.001 + math.sqrt(parameters) * 64 * GRID for norm in norms]
+    return tuple(
+        min(discount, math.floor(FULL_WEIGHT * bound / length))
+        for discount, length in zip(discounts, longest, strict=True)
+    )
+
+
 def discounted(weights: Sequence[int], discounts: Sequence[int]) -> tuple[Weight, ...]:
-    """`weights`, each times its discount, of `FULL_WEIGHT`, which is not zero.
+    """`weights`, each times its discount, of `FULL_WEIGHT`.
 
     Where none is discounted, they stay as they are. At most 5,000 are given: their sum is then at most what exact sums
     take, for which all are scaled down, if need be, and rounded down.

@@ -12,11 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.exact_sum import TOGETHER, Float64, WeightedCodes, add_codes, add_numbers, mean, mean_scalar
+from coterie_learning.exact_sum import (
+    GRID_BITS,
+    TOGETHER,
+    Float64,
+    WeightedCodes,
+    add_codes,
+    add_numbers,
+    mean,
+    mean_scalar,
+)
 from coterie_learning.local import DELTA
 from coterie_learning.merge import Aggregate, Cohort, Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.payloads import row_spans
+from coterie_learning.privacy import Int64, Place, Privacy
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import RunningMoments, TensorSpec
 from coterie_wire.tensors import Float32, Tensors
@@ -37,6 +47,14 @@ class Counted(NamedTuple):
     weight: int
     full: int | None = None
     """What it would weigh if it were not stale: means of parameters divide by the sum of these. None: `weight`."""
+
+
+class Release(NamedTuple):
+    """How sums are released to the merge."""
+
+    privacy: Privacy
+    seed: bytes
+    """32 secret bytes that belong to the sum of these updates alone."""
 
 
 class Remembered(NamedTuple):
@@ -74,13 +92,15 @@ def fold_parameters(
     scalars: Sequence[str] = (),
     fleet: int = 0,
     share: float = 1.0,
+    release: Release | None = None,
     block: int | None = None,
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; the resulting numbers may be not finite.
 
     `state` is the server state of the merge that made `base`; None where there is none. `parts` and `scalars` are those
     of the updates; `fleet` is how many devices there are, as far as that is known. Weighted means are multiplied by
-    `share`. `block` is how many parameters are processed at once; the result does not depend on it.
+    `share`. The merge sees sums of what updates have by parameter only as `release` gives them. `block` is how many
+    parameters are processed at once; the result does not depend on it.
     Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
     """
     cohort = Cohort(len(updates), max(fleet, len(updates)))
@@ -88,7 +108,7 @@ def fold_parameters(
     if merge.reads == "columns":
         aggregates, most = partial(_columns, merge), max(1, COLUMNS // len(updates))
     else:
-        aggregates, most = partial(_sums, share), BLOCK
+        aggregates, most = partial(_sums, share, release, cohort), BLOCK
     for spans in blocks(specs, block or most):
         begun = {name: base(*span) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
@@ -122,6 +142,7 @@ def fold_in_memory(
     scalars: Sequence[str] = (),
     fleet: int = 0,
     share: float = 1.0,
+    release: Release | None = None,
     block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model in memory, with all blocks joined. Raises what that raises."""
@@ -142,6 +163,7 @@ def fold_in_memory(
         scalars=scalars,
         fleet=fleet,
         share=share,
+        release=release,
         block=block,
     )
     for part in folding:
@@ -190,8 +212,15 @@ def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span
         yield spans
 
 
-def _sums(share: float, part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Float64]:
-    """The weighted means of the updates, times `share`."""
+def _sums(
+    share: float,
+    release: Release | None,
+    cohort: Cohort,
+    part: str,
+    spans: Mapping[str, Span],
+    updates: Sequence[Counted],
+) -> Mapping[str, Float64]:
+    """The weighted means of the updates, as they are released, times `share`."""
     totals = {name: np.zeros(span.stop - span.start, np.int64) for name, span in spans.items()}
     for begin in range(0, len(updates), TOGETHER):
         group = updates[begin : begin + TOGETHER]
@@ -207,8 +236,18 @@ def _sums(share: float, part: str, spans: Mapping[str, Span], updates: Sequence[
                         together.append(WeightedCodes(coded, update.weight))
                 if together:
                     add_codes(totals[name], together)
-    weight = sum(update.weight if update.full is None else update.full for update in updates)
+    full = [update.weight if update.full is None else update.full for update in updates]
+    weight = sum(full)
+    if release is not None:
+        totals = {
+            name: _released(release, total, Place(f"{part}.{name}", spans[name].start, max(full) << GRID_BITS), cohort)
+            for name, total in totals.items()
+        }
     return {name: mean(total, weight) * share for name, total in totals.items()}
+
+
+def _released(release: Release, total: Int64, place: Place, cohort: Cohort) -> Int64:
+    return release.privacy.release(total, seed=release.seed, place=place, cohort=cohort)
 
 
 def _scalars(names: Sequence[str], updates: Sequence[Counted]) -> Mapping[str, float]:

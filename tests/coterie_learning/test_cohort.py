@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.cohort import Weight, discounted, weights
+from coterie_learning.cohort import Weight, discounted, shortened, weights
 from coterie_learning.exact_sum import MOST_WEIGHT
 from coterie_learning.pace import FULL_WEIGHT
 
@@ -31,6 +31,15 @@ def test_they_fit_exact_sums_keep_their_shares_and_follow_their_updates(pairs: l
 def test_five_thousand_updates_fit() -> None:
     found = discounted([10**6] * 5_000, [FULL_WEIGHT - 1] * 5_000)
     assert sum(weight.full for weight in found) <= MOST_WEIGHT
+
+
+@given(st.lists(st.tuples(DISCOUNTS, st.floats(0, 1e6)), min_size=1, max_size=20), st.floats(1e-3, 1e3))
+def test_none_that_is_shortened_adds_more_than_the_bound(pairs: list[tuple[int, float]], bound: float) -> None:
+    discounts, norms = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    for (discount, norm), found in zip(pairs, shortened(discounts, norms, bound, parameters=1000), strict=True):
+        assert 0 <= found <= discount
+        assert found * norm <= FULL_WEIGHT * bound
+        assert found == discount or found >= FULL_WEIGHT * bound / (norm * 1.001 + 1e-6) - 1
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])

@@ -62,6 +62,7 @@ def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
         {},
         {"pace": {"kind": "sync", "min_updates": 5}},
         {"merge": {"kind": "distill"}, "local": {"kind": "distill"}},
+        {"merge": {"kind": "fed_avg", "weight_by": "uniform"}},
     ]
     misfits = [list(read_plan({**other, **choice}).misfits(classifier(), EVERYTHING)) for other in others]
     assert [] in misfits

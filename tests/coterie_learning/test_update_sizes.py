@@ -37,7 +37,7 @@ def test_an_update_takes_what_was_said(local: Local, codec: Codec) -> None:
     zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in MODEL.parameters}
     trained = {spec.name: source.standard_normal(spec.shape).astype(np.float32) for spec in MODEL.parameters}
     classes = (0, 1, 2) if local.scope().head == "seen" else ()
-    made = make_update(zeros, trained, plan=plan, model=MODEL, states={}, steps=1, seed=1, classes=classes)
+    made = make_update(zeros, trained, plan=plan, model=MODEL, states={}, steps=1, seed=1, secret=1, classes=classes)
     said = update_bytes(local, codec, MODEL)
     assert said.least <= len(made.payload) <= said.most
     assert (said.least == said.most) == (not isinstance(codec, SparseLevels))

@@ -164,6 +164,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                         ids=store.samples.ids(store.samples.snapshot()),
                         seen=store.samples.seen(),
                         seed=10 * round_ + number,
+                        secret=10 * round_ + number,
                         states=states[number],
                     )
                     update, count = take_part(ClientRound(given, steps), store.samples)

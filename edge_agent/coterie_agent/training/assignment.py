@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,7 @@ class Training:
             ids=ids,
             seen=self.store.samples.seen(),
             seed=self.assignment.seed,
+            secret=secrets.randbits(256),
             states=read_states(self.store, self.assignment.federation),
             personal=read_parameters(peers.personal_tensors(), model) if self._is_personal() else None,
             portions=peers.portions_for(self.assignment.assignment) if self._is_followed() else (),

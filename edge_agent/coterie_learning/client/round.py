@@ -19,7 +19,7 @@ from coterie_wire.tensors import Tensors
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The inputs of a device's part in a round; they stay the same until its end, however often it pauses."""
+    """The inputs of a device's part in a round; but for the secret they stay the same, however often it pauses."""
 
     plan: DevicePlan
     model: ModelSpec
@@ -30,6 +30,8 @@ class Given:
     seen: Sequence[int]
     """Classes that the device has samples of, ascending."""
     seed: int
+    secret: int
+    """256 random bits of the device's own, for what nobody else may draw again; new each time that a part is given."""
     states: States
     personal: Tensors | None = None
     """The device's personal parameters, where it has some."""
@@ -97,6 +99,7 @@ class ClientRound:
             states=given.states,
             steps=done,
             seed=given.seed,
+            secret=given.secret,
             classes=self._part.classes,
             broadcast=self._broadcast,
             loss=self.training.loss_before,

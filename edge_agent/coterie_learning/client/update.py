@@ -37,6 +37,7 @@ def make_update(
     states: States,
     steps: int,
     seed: int,
+    secret: int,
     classes: tuple[int, ...] = (),
     broadcast: Broadcast | None = None,
     loss: float | None = None,
@@ -44,7 +45,8 @@ def make_update(
     """The parts that the plan's `local` computes, plus what the codec lost of the last accepted update.
 
     `received` and `trained` are tensors of versions; `broadcast` is what came with the former, and `loss` is its own,
-    where the kind wants to know it.
+    where the kind wants to know it. `secret` is drawn by the device and known to nobody else: noise that others could
+    draw again hides nothing from them.
 
     The residual is added before the privacy kind is applied, so that its guarantee covers all that is uploaded except
     the running statistics, which are sent unchanged. Only what the plan trains is uploaded: `classes` are those whose
@@ -64,7 +66,7 @@ def make_update(
         if lost is not None:
             whole = {name: tensor + lost[f"{part}.{name}"] for name, tensor in whole.items()}
         picked.update(_called(part, pick(whole, model, scope, classes)))
-    protected = plan.privacy.protect(picked, seed=seed)
+    protected = plan.privacy.protect(picked, seed=secret)
     payloads: list[bytes] = []
     residual: dict[str, Float32] = {}
     for index, part in enumerate(local.parts):

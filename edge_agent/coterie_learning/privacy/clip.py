@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-import numpy as np
 from msgspec import Meta
 
 from coterie_learning.privacy import Privacy
+from coterie_learning.privacy._clipping import clipped
 from coterie_wire.tensors import Tensors
 
 
@@ -15,8 +15,4 @@ class Clip(Privacy, frozen=True, tag="clip"):
     norm: Annotated[float, Meta(gt=0, le=1e9, description="largest L2 norm of an update, over all its tensors")] = 10.0
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - nothing is drawn
-        length = float(np.sqrt(sum(float(np.vdot(t, t)) for t in (v.astype(np.float64) for v in update.values()))))
-        if length <= self.norm:
-            return update
-        factor = np.float32(self.norm / length)
-        return {name: (tensor * factor).astype(np.float32) for name, tensor in update.items()}
+        return clipped(update, self.norm)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from coterie.child.job import Progress, ReportProgress
@@ -31,11 +32,14 @@ from coterie.cloud.averaging_job import (
 )
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.cohort import admit, discounted, weights
-from coterie_learning.device_plan import CODEC, LOCAL
-from coterie_learning.fold import Block, Counted, Read, fold_parameters, fold_statistics
+from coterie_learning.cohort import admit, discounted, shortened, weights
+from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
+from coterie_learning.flat import parameters_of
+from coterie_learning.fold import Block, Counted, Read, Release, fold_parameters, fold_statistics
 from coterie_learning.merge import Merge
+from coterie_learning.noise import SECRET_BYTES, release_key
 from coterie_learning.plan import MERGE
+from coterie_learning.privacy import Privacy
 from coterie_learning.server_state import read_state, remembers, state_writer, write_state
 from coterie_learning.tally import Tally, standing_out, tally
 from coterie_learning.update_files import Contents, UpdateFile
@@ -56,7 +60,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
     of range or far larger than those of its cohort is left out and named. Raises NoUpdateLeft, TooFewUpdates,
     BlobDamaged, UpdateChanged, NotFinite or MalformedDataset.
     """
-    merge, model = MERGE.parse(arguments.merge), arguments.model
+    merge, model, privacy = MERGE.parse(arguments.merge), arguments.model, PRIVACY.parse(arguments.privacy)
     contents = Contents(model, CODEC.parse(arguments.codec), LOCAL.parse(arguments.local))
     with ExitStack() as files:
         read = _reader(_verified(arguments.base, files), model)
@@ -64,14 +68,18 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         if arguments.server_state is not None:
             state = read_state(_verified(arguments.server_state, files), merge, model.parameters)
         statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in gathered(model)}
+        bound = privacy.bound()
         admission = admit(
             [partial(_verified_update, update, contents) for update in arguments.updates],
             model,
             statistics,
             lambda place: report(Progress("verifying", place, len(arguments.updates))),
+            bound=bound,
         )
         left_out = _named(arguments.updates, admission.faults)
         sound = [arguments.updates[place] for place in admission.kept]
+        if bound is not None:
+            sound = _shortened(sound, admission.norms, bound, model)
         if not sound:
             raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
         found = _tallied(merge, sound, contents)
@@ -96,6 +104,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
                 scalars=contents.local.scalars,
                 fleet=arguments.fleet,
                 share=found.share,
+                release=_release(privacy, arguments.noise_secret, kept, counted),
             ),
             report,
         )
@@ -154,6 +163,26 @@ def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequenc
     return [
         Counted(partial(_reopened, update, contents), *weight) for update, weight in zip(updates, weighed, strict=True)
     ]
+
+
+def _shortened(
+    updates: Sequence[StoredUpdate], norms: Sequence[float], bound: float, model: ModelSpec
+) -> list[StoredUpdate]:
+    """The updates, those longer than `bound` at a lower weight."""
+    discounts, parameters = [update.discount for update in updates], parameters_of(model.parameters)
+    found = shortened(discounts, norms, bound, parameters=parameters)
+    return [msgspec.structs.replace(update, discount=one) for update, one in zip(updates, found, strict=True)]
+
+
+def _release(
+    privacy: Privacy, secret: bytes, updates: Sequence[StoredUpdate], counted: Sequence[Counted]
+) -> Release | None:
+    """How the sum of `updates` is released: with the same noise whenever these, and no others, are merged."""
+    if privacy.releases != "sums":
+        return None
+    assert len(secret) == SECRET_BYTES, "a privacy kind that releases sums has a secret to draw from"
+    sums = [f"{update.sha256} {one.weight}" for update, one in zip(updates, counted, strict=True)]
+    return Release(privacy, release_key(secret, *sums))
 
 
 def _verified(blob: StoredBlob, files: ExitStack) -> Source:

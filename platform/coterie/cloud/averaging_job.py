@@ -62,8 +62,8 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     classes: tuple[int, ...] = ()
     """Classes whose rows of the output layer it holds, where the plan customises it."""
-    discount: Annotated[int, Meta(ge=1, le=FULL_WEIGHT)] = FULL_WEIGHT
-    """What it weighs, where one that is not stale weighs `FULL_WEIGHT`."""
+    discount: Annotated[int, Meta(ge=0, le=FULL_WEIGHT)] = FULL_WEIGHT
+    """What it weighs, where one that is neither stale nor shortened weighs `FULL_WEIGHT`."""
 
 
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +103,9 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server_state: StoredBlob | None = None
     """Path of the server state beside the base."""
     held_out: HeldOut | None = None
+    privacy: Document = msgspec.field(default_factory=lambda: {"kind": "none"})
+    noise_secret: bytes = b""
+    """What the noise of this merge is drawn from, where `privacy` gives sums noise: 32 bytes."""
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

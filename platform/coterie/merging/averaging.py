@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from django.utils.crypto import salted_hmac
+
 from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
@@ -74,6 +76,11 @@ def _pass_over(_progress: Progress) -> None:
     """Reports no progress: the work takes milliseconds."""
 
 
+def _noise_secret(merge: Merge) -> bytes:
+    """The same whenever the merge is worked at: two draws of noise on one sum would cancel out in part."""
+    return salted_hmac("coterie.merging.noise", str(merge.pk), algorithm="sha256").digest()
+
+
 def _quality(result: MergeResult) -> dict[str, float]:
     if result.base is None or result.candidate is None:
         return {}
@@ -102,6 +109,8 @@ def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: P
         local=plan["local"],
         merge=plan["merge"],
         codec=plan["codec"],
+        privacy=plan["privacy"],
+        noise_secret=_noise_secret(merge),
         updates=tuple(
             StoredUpdate(
                 str(updates_of(update.cohort).local_path(update.sha256, directory)),

@@ -9,6 +9,7 @@ from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States
+from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
 
 
@@ -63,6 +64,7 @@ class Participant:
             ids=rows.ids,
             seen=seen,
             seed=seed,
+            secret=derive_seed(seed, "secret"),
             states=self.states,
             personal=personal,
             portions=self.portions[: self._begun_with],

@@ -145,7 +145,7 @@ def _merger(
     if plan.merge.reads != "models":
         if plan.local.needs_teacher():
             raise DoesNotFit(detail="devices learn from a cloud model only under merge distill")
-        return AveragingCloud(plan, first, fleet=len(world.devices)), None
+        return AveragingCloud(plan, first, fleet=len(world.devices), seed=world.seed_of("cloud")), None
     if cloud is None:
         raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
     from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import

@@ -218,3 +218,40 @@ def test_memory_is_that_of_a_block_whatever_the_model_and_the_number_of_updates(
     one = peak_bytes(1024, 16)
     assert peak_bytes(3072, 16) < 1.1 * one
     assert peak_bytes(1024, 48) < 1.1 * one
+
+
+NOISE = {"kind": "central_noise", "norm": 0.5, "noise_multiplier": 2.0}
+
+
+def noised(directory: Path, *updates: StoredUpdate, secret: bytes = bytes(32), **privacy: object) -> MergeArguments:
+    return msgspec.structs.replace(
+        arguments(directory, *updates, codec="float32"),
+        merge={"kind": "fed_avg", "weight_by": "uniform"},
+        privacy={**NOISE, **privacy},
+        noise_secret=secret,
+    )
+
+
+def test_a_repeated_merge_draws_the_same_noise_and_one_of_other_updates_another(tmp_path: Path) -> None:
+    updates = [stored_codes(tmp_path, f"update-{seed}", numbers(seed, 0.01)) for seed in range(4)]
+    first = merge_stored(noised(tmp_path, *updates), ignore)
+    assert merge_stored(noised(tmp_path, *reversed(updates)), ignore).parameters == first.parameters
+    whole = output_of(noised(tmp_path, *updates))
+    merge_stored(noised(tmp_path, *updates[:3]), ignore)
+    fewer = output_of(noised(tmp_path, *updates))
+    # Were the noise the same, three times one and four times the other would differ by the update that is left out.
+    differences = np.concatenate([(4 * whole[name] - 3 * fewer[name]).ravel() for name in whole])
+    assert np.abs(differences - np.concatenate([numbers(3, 0.01)[name].ravel() for name in whole])).max() > 0.5
+    assert merge_stored(noised(tmp_path, *updates, secret=bytes(31) + b"1"), ignore).parameters != first.parameters
+
+
+def test_nobody_moves_the_sum_by_more_than_the_norm_whatever_he_sends(tmp_path: Path) -> None:
+    """The noise is nearly off, so that what is left of the hostile update can be seen."""
+    zeros = {spec.name: np.zeros(spec.shape, np.float32) for spec in MODEL.parameters}
+    quiet = [stored_codes(tmp_path, "quiet", zeros), stored_codes(tmp_path, "other", zeros, samples=11)]
+    hostile = stored_codes(tmp_path, "hostile", numbers(9, 2.0), samples=10**6)
+    found = noised(tmp_path, *quiet, hostile, noise_multiplier=1e-6)
+    assert merge_stored(found, ignore).left_out == (), "it is not judged by the others' norms, and shortened instead"
+    base, output = numbers(0), output_of(found)
+    moved = np.concatenate([(output[name] - base[name]).ravel() for name in base])
+    assert 0.45 / 3 < float(np.linalg.norm(moved)) <= 0.5 / 3 * (1 + 1e-5)

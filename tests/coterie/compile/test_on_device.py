@@ -98,7 +98,7 @@ def test_an_update_holds_what_was_learned_and_gathered_alone(model: CompiledMode
     training = trainer(model, samples)
     training.step()
     plan, trained = parse_device_plan(PLAN), training.parameters()
-    update = make_update(model.parameters, trained, plan=plan, states={}, steps=1, seed=1, model=model.spec)
+    update = make_update(model.parameters, trained, plan=plan, states={}, steps=1, seed=1, secret=1, model=model.spec)
     parts = split_update(update.payload, model.spec)
     assert parts.statistics.keys() == {"1.running_mean", "1.running_var"}
     np.testing.assert_array_equal(parts.statistics["1.running_var"], trained["1.running_var"])

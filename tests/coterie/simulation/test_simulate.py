@@ -55,6 +55,24 @@ def test_the_family_of_sums_runs_from_one_round_to_the_next(name: str) -> None:
     assert sum(one.outcome == "merged" and one.delivered == 2 for one in outcome.rounds) >= 2
 
 
+PRIVATE = {
+    "pace": ROUNDS,
+    "merge": {"kind": "fed_avg", "weight_by": "uniform"},
+    "local": {"kind": "sgd", "epochs": 2},
+}
+
+
+@pytest.mark.parametrize("kind", ["central_noise", "local_noise"])
+def test_noise_costs_accuracy_and_hardly_any_noise_hardly_any(kind: str) -> None:
+    clipped = run({**PRIVATE, "privacy": {"kind": "clip", "norm": 2.0}})
+    found = [
+        run({**PRIVATE, "privacy": {"kind": kind, "norm": 2.0, "noise_multiplier": multiplier}}).accuracy.mean
+        for multiplier in (1e-6, 30.0)
+    ]
+    assert abs(found[0] - clipped.accuracy.mean) < 0.05
+    assert found[1] < clipped.accuracy.mean - 0.05
+
+
 def test_pooling_sends_every_sample_and_every_model() -> None:
     outcome = run(Centralised(learning_rate=0.1))
     samples = 4 * 8 * 10

@@ -111,7 +111,7 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
     states: States = {}
     rounds = 50
     for seed in range(rounds):
-        update = make_update(received, trained, plan=plan, states=states, steps=1, seed=seed, model=SPEC)
+        update = make_update(received, trained, plan=plan, states=states, steps=1, seed=seed, secret=1, model=SPEC)
         states = update.states
         for name, tensor in plan.codec.decode(update.payload, expected=SPEC.parameters).items():
             sent[name] += tensor
@@ -124,7 +124,7 @@ def test_what_one_update_lost_the_next_one_carries() -> None:
 def test_what_an_update_carries_on_is_clipped_with_it() -> None:
     plan = parse_device_plan(msgspec.json.encode({**PLAN, "privacy": {"kind": "clip", "norm": 0.5}}))
     states = {"codec": State({f"delta.{name}": tensor * 100 for name, tensor in parameters(2).items()})}
-    update = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, model=SPEC)
+    update = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, secret=1, model=SPEC)
     sent = plan.codec.decode(update.payload, expected=SPEC.parameters)
     assert np.sqrt(sum(np.vdot(tensor, tensor) for tensor in sent.values())) == pytest.approx(0.5, rel=0.05)
 
@@ -147,7 +147,7 @@ def test_a_residual_of_other_shapes_is_dropped() -> None:
     plan = parse_device_plan(msgspec.json.encode(PLAN))
     states = {"codec": State({"delta.weight": np.ones((9, 9), np.float32)})}
     clean, other = (
-        make_update(parameters(0), parameters(1), plan=plan, states=found, steps=1, seed=1, model=SPEC)
+        make_update(parameters(0), parameters(1), plan=plan, states=found, steps=1, seed=1, secret=1, model=SPEC)
         for found in ({}, states)
     )
     assert other.payload == clean.payload
@@ -156,9 +156,11 @@ def test_a_residual_of_other_shapes_is_dropped() -> None:
 def test_a_codec_that_does_not_feed_back_leaves_no_residual_and_takes_none() -> None:
     plan = parse_device_plan(msgspec.json.encode({**PLAN, "codec": {"kind": "top_k", "feedback": False}}))
     fed = parse_device_plan(msgspec.json.encode({**PLAN, "codec": {"kind": "top_k"}}))
-    clean = make_update(parameters(0), parameters(1), plan=plan, states={}, steps=1, seed=1, model=SPEC)
-    states = make_update(parameters(0), parameters(1), plan=fed, states={}, steps=1, seed=1, model=SPEC).states
-    other = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, model=SPEC)
+    clean = make_update(parameters(0), parameters(1), plan=plan, states={}, steps=1, seed=1, secret=1, model=SPEC)
+    states = make_update(
+        parameters(0), parameters(1), plan=fed, states={}, steps=1, seed=1, secret=1, model=SPEC
+    ).states
+    other = make_update(parameters(0), parameters(1), plan=plan, states=states, steps=1, seed=1, secret=1, model=SPEC)
     assert not states["codec"].is_empty
     assert clean.states["codec"].is_empty
     assert other.payload == clean.payload

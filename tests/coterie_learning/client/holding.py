@@ -53,6 +53,7 @@ def given(
         ids=range(1, COUNT + 1),
         seen=range(CLASSES),
         seed=3,
+        secret=5,
         states=states,
         server=server,
         round=number,
