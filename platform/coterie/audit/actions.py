@@ -76,6 +76,12 @@ ACTIONS: Mapping[str, Action] = {
     "federations.start_federation": Action(OPERATOR, Scope.FEDERATIONS, "Start a federation"),
     "federations.pause_federation": Action(OPERATOR, Scope.FEDERATIONS, "Pause a federation"),
     "federations.adopt_versions": Action(OPERATOR, Scope.MODELS, "Make a federation's own versions the pair's"),
+    "privacy.change_federation_budget": Action(
+        ADMINISTRATOR, Scope.FEDERATIONS, "Change how much a federation may tell of any device"
+    ),
+    "privacy.change_device_budget": Action(
+        ADMINISTRATOR, Scope.FEDERATIONS, "Change how much all federations may tell of a device"
+    ),
     "repairs.mute_repair": Action(OPERATOR, Scope.SETTINGS, "Ignore or snooze a fault"),
     "repairs.restore_repair": Action(OPERATOR, Scope.SETTINGS, "Show a fault again"),
     "rounds.merge_again": Action(OPERATOR, Scope.FEDERATIONS, "Merge an abandoned round's updates again"),

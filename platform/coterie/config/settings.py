@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "coterie.federations",
     "coterie.transfer",
     "coterie.rollouts",
+    "coterie.privacy",
     "coterie.merging",
     "coterie.rounds",
     "coterie.cloud_training",

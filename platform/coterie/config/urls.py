@@ -32,6 +32,7 @@ urlpatterns = [
     path("api/", include("coterie.federations.urls")),
     path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rollouts.urls")),
+    path("api/", include("coterie.privacy.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
     path("api/<path:address>", NoSuchAddress.as_view()),

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from uuid import UUID
 
 from django.utils.crypto import salted_hmac
 
@@ -17,8 +18,11 @@ from coterie.merging.candidates import Candidate, Outcome
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
+from coterie.privacy.reasons import device_out_of_budget
+from coterie.privacy.services import spend
 from coterie.registry.services import keep_file
 from coterie.registry.verifying import sound_path
+from coterie_learning.merge import Cohort
 from coterie_learning.pace import Pace
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
@@ -32,9 +36,11 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     pace = merge.parsed_plan().pace
     updates = list(merge.updates.all())
     stale = {update.pk: _too_stale(update) for update in updates if not pace.discount(update.staleness)}
-    arguments = _arguments(merge, directory, [update for update in updates if update.pk not in stale], pace, now)
+    unpaid = _unpaid(merge, [update for update in updates if update.pk not in stale], now)
+    absent = stale | unpaid
+    arguments = _arguments(merge, directory, [update for update in updates if update.pk not in absent], pace, now)
     if not arguments.updates:
-        raise NoUpdateLeft(updates=len(updates), first=next(iter(stale.values())).sentence)
+        raise NoUpdateLeft(updates=len(updates), first=next(iter(absent.values())).sentence)
     result = merger(arguments, cancel)
     remembers = result.server_state is not None
     candidate = Candidate(
@@ -47,7 +53,7 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         metrics=by_class(result.candidate),
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
-    faults = stale | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
+    faults = absent | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
     seen = {one.sha256: one for one in result.compared}
     compared = {update.pk: seen[update.sha256] for update in updates if update.sha256 in seen}
     left_out = {*faults, *(update for update, one in compared.items() if one.weight == 0)}
@@ -74,6 +80,21 @@ def _work_bytes(arguments: MergeArguments) -> int:
 
 def _pass_over(_progress: Progress) -> None:
     """Reports no progress: the work takes milliseconds."""
+
+
+def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID, Reason]:
+    """Charge the devices of `updates` for the release of their sum; by update, why budgets do not pay for its part.
+
+    This is committed before the sum is formed. A merge that is killed and done again has been paid for, and so has one
+    that is abandoned: what became of its candidate tells of the sum.
+    """
+    privacy = merge.parsed_plan().privacy
+    cost = privacy.spend(Cohort(len(updates), max(merge.fleet or 0, len(updates))))
+    if privacy.releases != "sums" or cost is None:
+        return {}
+    devices = [update.device_id for update in updates]
+    paid = spend(release=f"merge {merge.pk}", federation=merge.federation, spent=cost, devices=devices, now=now)
+    return {update.pk: device_out_of_budget() for update in updates if update.device_id not in paid}
 
 
 def _noise_secret(merge: Merge) -> bytes:

@@ -14,6 +14,8 @@ from coterie.fleet.kinds import is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+from coterie.privacy.reasons import device_out_of_budget
+from coterie.privacy.selectors import affordable, cost_under
 from coterie.registry.selectors import signed_manifest, signed_teacher, withdrawn_versions
 from coterie.rollouts.reporting import message_of
 from coterie.rounds import reasons
@@ -26,6 +28,7 @@ from coterie.transfer.directives import Duties, duties_of
 from coterie.transfer.selectors import waiting_for
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import device_plan_json
+from coterie_learning.plan import Plan
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
@@ -149,12 +152,17 @@ def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignmen
         round_ = around.rounds.get(federation.pk)
         if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in around.parts:
             continue
-        if lacked_by(device, round_.parsed_plan()):
+        if lacked_by(device, round_.parsed_plan()) or not _is_affordable(device, federation, round_.parsed_plan()):
             continue
         assignment = take_place(round_=round_, device=device, now=now)
         if assignment is not None:
             return assignment
     return None
+
+
+def _is_affordable(device: Device, federation: Federation, plan: Plan) -> bool:
+    """Whether privacy budgets pay for what a release under `plan` would tell of the device."""
+    return cost_under(plan) is None or affordable(Device.objects.filter(pk=device.pk), federation, plan).exists()
 
 
 def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
@@ -209,6 +217,8 @@ def _why_not_invited(device: Device, federation: Federation, around: Surrounding
     lacked = () if is_asked else lacked_by(device, federation.parsed_plan())
     if lacked:
         return reasons.lacks_kinds(lacked)
+    if not is_asked and not _is_affordable(device, federation, federation.parsed_plan()):
+        return device_out_of_budget()
     if round_ is None:
         if federation.state == Federation.State.PAUSED:
             return federation.reason() or reasons.PAUSED

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from coterie.federations.models import Federation
 from coterie.federations.previewing import WORDS, PlanChange
+from coterie.privacy.selectors import limit_of, rounds_left
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
 from coterie_learning.plan import Plan, parse_plan
@@ -45,6 +46,11 @@ def effects_of(federation: Federation, changes: list[PlanChange], plan: object, 
     if given.pace.holds_rounds():
         needed, ready = given.pace.devices_needed(), eligible_devices(federation, given, now=now).count()
         sentences.append(f"A round needs {needed:,} devices to open; {ready:,} could be asked now.")
+        left = rounds_left(federation, given)
+        if left is not None:
+            limit = limit_of(federation)
+            budget = f"epsilon {limit.epsilon:g} at delta {limit.delta:g}"
+            sentences.append(f"The privacy budget of {budget} lasts for {left:,} more rounds, if devices take turns.")
     return sentences
 
 

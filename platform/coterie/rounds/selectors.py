@@ -12,6 +12,8 @@ from coterie.fleet.kinds import able_devices
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
+from coterie.privacy.reasons import out_of_budget
+from coterie.privacy.selectors import affordable
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
@@ -32,7 +34,14 @@ def able_members(federation: Federation, plan: Plan, *, now: datetime) -> QueryS
 
 
 def eligible_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
-    """Members that could be invited now to a round under `plan`: ready, able, and with no assignment to work on."""
+    """Members that could be invited now to a round under `plan`.
+
+    They are ready and able, have no assignment to work on, and privacy budgets pay for what would be told of them.
+    """
+    return affordable(_free_devices(federation, plan, now=now), federation, plan)
+
+
+def _free_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
     live = Assignment.objects.filter(device=OuterRef("pk"), state__in=Assignment.LIVE)
     return able_members(federation, plan, now=now).filter(~Exists(live))
 
@@ -83,18 +92,22 @@ def view_of(round_: Round, *, now: datetime) -> View:
 
 def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason:
     """What the members are doing, when too few of them are ready."""
+    plan = federation.parsed_plan()
+    paid = affordable(members(federation), federation, plan).count()
+    if paid < needed <= members(federation).count():
+        return out_of_budget(needed=needed, affordable=paid)
     present = present_devices(now=now, tag=federation.device_tag)
     others = Counter[str]()
     for (how, code), count in totals_by_status(present, now=now).items():
         if how is not DeviceStatus.READY:
             others[reasons.what_keeps(code or how)] += count
-    plan = federation.parsed_plan()
-    able = able_members(federation, plan, now=now).count()
+    able, free = able_members(federation, plan, now=now).count(), _free_devices(federation, plan, now=now).count()
     eligible = eligible_devices(federation, plan, now=now).count()
     for what, count in (
         ("absent", members(federation).count() - present.count()),
         ("without a kind of the plan", ready_members(federation, now=now).count() - able),
-        ("busy with another federation", able - eligible),
+        ("busy with another federation", able - free),
+        ("out of privacy budget", free - eligible),
     ):
         if count > 0:
             others[what] += count

@@ -10,6 +10,9 @@ from coterie.core.errors import CoterieError
 from coterie.fleet.models import Device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Update, UpdateFacts
+from coterie.privacy.errors import BudgetSpent
+from coterie.privacy.reasons import device_out_of_budget
+from coterie.privacy.services import spend
 from coterie.rounds.assigning import own_assignment, revive
 from coterie.rounds.carrying import taking_round
 from coterie.rounds.ending import close_if_full
@@ -26,6 +29,7 @@ from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 from coterie.rounds.selectors import active_round
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
+from coterie_learning.merge import Cohort
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.conditions import Reason
@@ -47,8 +51,8 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
     """Announce an update, or ask how much of it has arrived. Offering an accepted update again changes nothing.
 
     Before it counts, an update may be replaced by another, which begins anew. Raises UnknownAssignment,
-    NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge, Implausible or WireError
-    ``update.wrong_classes``; the last three end it.
+    NotYourAssignment, AlreadyDelivered, AssignmentClosed, UpdateTooLarge, Implausible, BudgetSpent or WireError
+    ``update.wrong_classes``; the last four end it.
     """
     assignment = own_assignment(device=device, assignment_id=offer.assignment)
     if assignment.state == Assignment.State.DELIVERED:
@@ -59,7 +63,7 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
     except WireError as error:
         _reject(assignment, Reason(error.code, error.detail), now)
         raise
-    fault = _fault(assignment, offer)
+    fault = _fault(assignment, offer) or _unpaid(assignment, offer, now)
     if fault is not None:
         _reject(assignment, Reason(fault.code, str(fault)), now)
         raise fault
@@ -199,6 +203,21 @@ def _check_takes_updates(assignment: Assignment) -> None:
         raise AssignmentClosed(assignment=str(assignment.pk), state=state)
     if not assignment.has_time():
         raise AssignmentClosed(assignment=str(assignment.pk), state=f"its round is {assignment.round.state}")
+
+
+def _unpaid(assignment: Assignment, offer: OfferUpdate, now: datetime) -> CoterieError | None:
+    """Charge the device for what an update tells by itself, before any of it is sent; an error if budgets do not pay.
+
+    An update that replaces another is another release: some of the first may have been sent.
+    """
+    privacy, device, federation = assignment.round.parsed_plan().privacy, assignment.device, assignment.round.federation
+    cost = privacy.spend(Cohort(1, 1))
+    if privacy.releases != "updates" or cost is None:
+        return None
+    release = f"update {assignment.pk} {offer.sha256[:16]}"
+    if spend(release=release, federation=federation, spent=cost, devices=[device.pk], now=now):
+        return None
+    return BudgetSpent(device=device.name, sentence=device_out_of_budget().sentence)
 
 
 def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:

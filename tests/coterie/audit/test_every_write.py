@@ -304,6 +304,12 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/federations/{id}/finish/"): lambda _: Write(
         "federations.finish_federation", f"/api/federations/{draft()}/finish/"
     ),
+    ("put", "/api/federations/{id}/privacy/"): lambda _: Write(
+        "privacy.change_federation_budget", f"/api/federations/{draft()}/privacy/", {"epsilon": 4, "delta": 1e-6}
+    ),
+    ("put", "/api/devices/{id}/privacy/"): lambda _: Write(
+        "privacy.change_device_budget", f"/api/devices/{make_device('hall').pk}/privacy/", {"epsilon": 4, "delta": 1e-6}
+    ),
 }
 ONES_OWN = {
     "accounts.sign_in",

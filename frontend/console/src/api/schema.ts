@@ -275,6 +275,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/devices/{id}/privacy/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What it is, and what has been spent of it by whom. */
+        get: operations["devices_privacy"];
+        /** @description Another budget, from the next release on. */
+        put: operations["devices_privacy_change"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/devices/{id}/resume/": {
         parameters: {
             query?: never;
@@ -527,6 +545,24 @@ export interface paths {
         put?: never;
         /** @description What it would change, and what that would do. */
         post: operations["plan_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federations/{id}/privacy/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What it is, what has been spent, and how long it lasts. */
+        get: operations["federations_privacy"];
+        /** @description Another budget, from the next release on. */
+        put: operations["federations_privacy_change"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1787,6 +1823,19 @@ export interface components {
              */
             seed: number;
         };
+        /** @description A privacy budget; the unit of privacy is the device. */
+        BudgetRequest: {
+            /**
+             * Format: double
+             * @description but for events of this probability; below one in as many as there are devices
+             */
+            delta: number;
+            /**
+             * Format: double
+             * @description what may be told in all: the likelihoods of anything seen, with and without a device, are within e^epsilon
+             */
+            epsilon: number;
+        };
         /** @description The password as it is and as it shall be. */
         ChangedPasswordRequest: {
             /**
@@ -2090,6 +2139,19 @@ export interface components {
              */
             readonly train_step_s: number | null;
         };
+        /** @description What one federation has told of a device. */
+        DeviceAccount: {
+            /**
+             * Format: double
+             * @description of them alone, at the delta of the device's budget
+             */
+            epsilon: number;
+            /** Format: uuid */
+            federation: string;
+            /** @example digits */
+            federation_slug: string;
+            releases: number;
+        };
         /** @description One action on many devices. */
         DeviceActionRequest: {
             /** @example fleet.revoke_device */
@@ -2108,6 +2170,16 @@ export interface components {
              *     ]
              */
             tags?: string[];
+        };
+        /** @description What has been told of a device. */
+        DevicePrivacy: {
+            accounts: components["schemas"]["DeviceAccount"][];
+            budget: components["schemas"]["Limit"];
+            /**
+             * Format: double
+             * @description spent, all federations together
+             */
+            epsilon: number;
         };
         /** @description What a device last told of its data. */
         DeviceProfile: {
@@ -2436,6 +2508,26 @@ export interface components {
              */
             tolerance: number;
         };
+        /** @description What a federation tells of its devices. */
+        FederationPrivacy: {
+            budget: components["schemas"]["Limit"];
+            /** @description oldest first, at most 500 */
+            curve: components["schemas"]["Point"][];
+            /**
+             * Format: double
+             * @description spent: of the device of which most has been told
+             */
+            epsilon: number;
+            /**
+             * Format: double
+             * @description of one alone; null: the plan spends nothing
+             */
+            epsilon_of_release: number | null;
+            /** @description of the plan's slot privacy */
+            kind: string;
+            /** @description that budgets pay if devices take turns; null: the plan spends nothing */
+            rounds_left: number | null;
+        };
         /** @description A federation. */
         FederationRequest: {
             /**
@@ -2686,6 +2778,24 @@ export interface components {
             readonly id: number;
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
+        };
+        /** @description The budget that holds. */
+        Limit: {
+            /**
+             * Format: date-time
+             * @description null: the default, which nobody has changed
+             */
+            changed_at: string | null;
+            /**
+             * Format: double
+             * @description but for events of this probability; below one in as many as there are devices
+             */
+            delta: number;
+            /**
+             * Format: double
+             * @description what may be told in all: the likelihoods of anything seen, with and without a device, are within e^epsilon
+             */
+            epsilon: number;
         };
         /** @description Whether one may do something. */
         May: {
@@ -3683,6 +3793,23 @@ export interface components {
             page_size: number;
             /** @example 0.1.0 */
             version: string;
+        };
+        /** @description After a release. */
+        Point: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description that it told of
+             * @example 13
+             */
+            devices: number;
+            /**
+             * Format: double
+             * @description of the device of which most had been told by then
+             */
+            epsilon: number;
+            /** @description merge NUMBER, or update ASSIGNMENT HASH */
+            release: string;
         };
         /** @description An error as RFC 9457 problem+json; docs/reference/errors.md lists the codes. */
         Problem: {
@@ -4945,6 +5072,8 @@ export interface operations {
                  *     * `fleet.resume_device` - fleet.resume_device
                  *     * `fleet.revoke_device` - fleet.revoke_device
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
+                 *     * `privacy.change_device_budget` - privacy.change_device_budget
+                 *     * `privacy.change_federation_budget` - privacy.change_federation_budget
                  *     * `registry.add_dataset` - registry.add_dataset
                  *     * `registry.repair_blob` - registry.repair_blob
                  *     * `registry.roll_back` - registry.roll_back
@@ -4962,7 +5091,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "registry.add_dataset" | "registry.repair_blob" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.repair_blob" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -5550,6 +5679,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Device"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_privacy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DevicePrivacy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_privacy_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DevicePrivacy"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6178,6 +6375,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanPreview"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_privacy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FederationPrivacy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_privacy_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FederationPrivacy"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -1,0 +1,107 @@
+"""Budgets, and the ledger of what has been spent of them. Charges are added and never changed."""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from django.db import models
+from django.db.models import Q
+
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+
+DEFAULT_EPSILON, DEFAULT_DELTA = 8.0, 1e-6
+"""Of a federation and of a device for which nobody has set a budget."""
+
+
+class Budget(models.Model):
+    """How much a federation may tell of any of its devices, or all federations together of one device."""
+
+    federation = models.OneToOneField(
+        Federation, null=True, blank=True, on_delete=models.CASCADE, related_name="privacy_budget"
+    )
+    device = models.OneToOneField(
+        Device, null=True, blank=True, on_delete=models.CASCADE, related_name="privacy_budget"
+    )
+    epsilon = models.FloatField()
+    delta = models.FloatField()
+    mu2 = models.FloatField(editable=False)
+    """What they allow in all, as `coterie.privacy.accounting` counts."""
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(federation=None, device__isnull=False) | Q(federation__isnull=False, device=None),
+                name="budget_of_one",
+            ),
+            models.CheckConstraint(condition=Q(epsilon__gt=0, delta__gt=0, delta__lt=1), name="budget_in_range"),
+        ]
+
+    def __str__(self) -> str:
+        return f"budget of {self.federation or self.device}"
+
+
+class Account(models.Model):
+    """What one federation has told of one device so far: the sum of its charges, to be read without adding them up."""
+
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="privacy_accounts")
+    federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="privacy_accounts")
+    mu2 = models.FloatField()
+    releases = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["federation", "device"], name="one_account")]
+
+    def __str__(self) -> str:
+        return f"{self.device} in {self.federation}"
+
+
+class ChargeChanged(Exception):
+    """Code tried to change what has been spent."""
+
+
+class Charges(models.QuerySet["Charge"]):
+    """They are read, and added all at once."""
+
+    def update(self, **_values: object) -> NoReturn:
+        raise ChargeChanged
+
+    def delete(self) -> NoReturn:
+        raise ChargeChanged
+
+    def bulk_update(
+        self, _objs: Iterable["Charge"], _fields: Iterable[str], _batch_size: int | None = None
+    ) -> NoReturn:
+        raise ChargeChanged
+
+
+class Charge(models.Model):
+    """What one release cost one device."""
+
+    release = models.CharField(max_length=100)
+    """Of which there is one: ``merge 12``, or ``update ASSIGNMENT HASH``."""
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="privacy_charges")
+    federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="privacy_charges")
+    noise_multiplier = models.FloatField()
+    participations = models.PositiveIntegerField()
+    mu2 = models.FloatField()
+    total = models.FloatField()
+    """μ² that the federation has told of the device, this included."""
+    at = models.DateTimeField()
+
+    objects = Charges.as_manager()
+
+    class Meta:
+        ordering = ["at", "pk"]
+        indexes = [models.Index(fields=["federation", "at"], name="charge_of_federation")]
+        constraints = [models.UniqueConstraint(fields=["release", "device"], name="charged_once")]
+
+    def __str__(self) -> str:
+        return f"{self.release} of {self.device}"
+
+    def save(self, *_arguments: object, **_options: object) -> NoReturn:
+        """Charges are added, all those of a release at once."""
+        raise ChargeChanged
+
+    def delete(self, *_arguments: object, **_options: object) -> NoReturn:
+        raise ChargeChanged

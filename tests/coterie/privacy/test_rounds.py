@@ -1,0 +1,214 @@
+"""Budgets in rounds: spent before the sum is formed, once for a merge that is killed, and no round beyond them."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from rest_framework.test import APIClient
+
+from coterie.cloud.averaging_job import MergeArguments, MergeResult
+from coterie.federations.models import Federation
+from coterie.federations.previewing import changes_between, complete
+from coterie.merging.models import Update
+from coterie.privacy.accounting import cost_of, epsilon_of
+from coterie.privacy.errors import BudgetSpent
+from coterie.privacy.models import Account, Charge
+from coterie.privacy.services import change_device_budget, change_federation_budget, spend
+from coterie.rounds.advancing import advance_federation, sweep
+from coterie.rounds.models import Round
+from coterie.rounds.plan_preview import effects_of
+from coterie_learning.privacy import Spend
+from tests.coterie.world import (
+    ScriptedDevice,
+    fleet_of,
+    in_this_process,
+    later,
+    make_federation,
+    make_pair,
+    make_version,
+    merge_round,
+)
+
+pytestmark = pytest.mark.django_db
+UNIFORM = {"merge": {"kind": "fed_avg", "weight_by": "uniform"}, "codec": {"kind": "int8"}}
+CENTRAL = {**UNIFORM, "privacy": {"kind": "central_noise", "noise_multiplier": 2.0}}
+LOCAL = {**UNIFORM, "privacy": {"kind": "local_noise", "noise_multiplier": 2.0}}
+ONE = Spend(2.0)
+DELTA = 1e-5
+
+
+class PowerCut(BaseException):
+    """The worker is gone."""
+
+
+def epsilon(releases: float) -> float:
+    return epsilon_of(releases * cost_of(ONE), DELTA)
+
+
+def begun(plan: dict[str, object], devices: int = 3, **pace: float) -> tuple[Federation, list[ScriptedDevice]]:
+    pair = make_pair()
+    make_version(pair)
+    pace = {"target_updates": devices, "min_updates": 2, "over_selection": 1, "pause_s": 0, **pace}
+    return make_federation(pair, plan=plan, **pace), fleet_of(devices)
+
+
+def delivered(federation: Federation, fleet: list[ScriptedDevice], *, at: float = 0.0) -> Round:
+    """The newest round with the updates of all of `fleet` that were asked, merging."""
+    for device in fleet:
+        device.say(later(at))
+    sweep(now=later(at + 1))
+    for seed, device in enumerate(fleet):
+        told = device.say(later(at + 2))
+        if told.assignment is not None:
+            device.deliver(told.assignment.assignment, later(at + 3), seed=seed)
+    sweep(now=later(at + 4))
+    round_ = federation.rounds.exclude(state="planned").order_by("-number").first()
+    assert round_ is not None
+    return round_
+
+
+def dies_after(arguments: MergeArguments, _cancel: object) -> MergeResult:
+    in_this_process(arguments)
+    raise PowerCut
+
+
+def dies_before(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+    raise PowerCut
+
+
+@pytest.mark.parametrize("kill", [dies_before, dies_after])
+def test_a_merge_that_is_killed_is_paid_before_and_once_and_draws_the_same(
+    kill: Callable[[MergeArguments, object], MergeResult],
+) -> None:
+    federation, fleet = begun(CENTRAL)
+    round_ = delivered(federation, fleet)
+    seen: list[bytes] = []
+
+    def watching(arguments: MergeArguments, cancel: object) -> MergeResult:
+        assert Charge.objects.count() == 3, "spent before the sum is formed"
+        seen.append(arguments.noise_secret)
+        return in_this_process(arguments) if len(seen) > 3 else kill(arguments, cancel)
+
+    for attempt in range(3):
+        with pytest.raises(PowerCut):
+            merge_round(round_, clock=lambda attempt=attempt: later(10_000.0 * (attempt + 1)), merger=watching)
+    assert not federation.merges.exclude(state="running").exists(), "nothing has been published"
+    merge_round(round_, clock=lambda: later(50_000), merger=watching)
+    assert round_.state == Round.State.PUBLISHED
+    assert len(set(seen)) == 1 and len(seen) == 4
+    assert Charge.objects.count() == 3
+    assert {account.releases for account in Account.objects.all()} == {1}
+
+
+def test_versions_of_a_repeated_merge_are_the_same_bytes_and_not_the_plain_mean() -> None:
+    federation, fleet = begun(CENTRAL)
+    round_ = delivered(federation, fleet)
+    outputs, plain = [], []
+
+    def keeping(arguments: MergeArguments, _cancel: object) -> MergeResult:
+        silent = msgspec.structs.replace(arguments, privacy={"kind": "clip"}, noise_secret=b"")
+        plain.append(in_this_process(silent).parameters.sha256)
+        outputs.append(in_this_process(arguments).parameters.sha256)
+        if len(outputs) < 2:
+            raise PowerCut
+        return in_this_process(arguments)
+
+    with pytest.raises(PowerCut):
+        merge_round(round_, clock=lambda: later(10_000), merger=keeping)
+    merge_round(round_, clock=lambda: later(20_000), merger=keeping)
+    result = round_.result_version
+    assert result is not None and set(outputs) == {result.parameters_id}
+    assert plain[0] not in outputs
+
+
+def test_no_round_opens_that_would_overspend_and_raising_the_budget_opens_it(api: APIClient) -> None:
+    federation, fleet = begun(CENTRAL)
+    change_federation_budget(federation=federation, epsilon=epsilon(2.5), delta=DELTA, now=later(0))
+    for number in range(2):
+        round_ = delivered(federation, fleet, at=100.0 * number)
+        merge_round(round_, clock=lambda number=number: later(100.0 * number + 50), merger=in_this_process)
+        assert round_.state == Round.State.PUBLISHED
+    for device in fleet:
+        told = device.say(later(300))
+    assert told.assignment is None and told.wait is not None and told.wait.code == "privacy.budget_spent"
+    sweep(now=later(301))
+    waiting = federation.rounds.order_by("-number").first()
+    assert waiting is not None and (waiting.number, waiting.state) == (3, "planned")
+    assert waiting.reason_code == "privacy.budget_spent"
+    assert "needs 2 devices with privacy budget left, and 0 devices have" in waiting.reason_sentence
+    shown = api.get(f"/api/federations/{federation.pk}/privacy/").json()
+    assert shown["rounds_left"] == 0 and len(shown["curve"]) == 2
+    assert shown["epsilon"] == pytest.approx(epsilon(2)) and shown["budget"]["epsilon"] == pytest.approx(epsilon(2.5))
+    body = {"epsilon": epsilon(3.5), "delta": DELTA}
+    raised = api.put(f"/api/federations/{federation.pk}/privacy/", body, format="json")
+    assert raised.status_code == 200 and raised.json()["rounds_left"] == 1
+    for device in fleet:
+        device.say(later(400))
+    advance_federation(federation_id=federation.pk, now=later(401))
+    waiting.refresh_from_db()
+    assert waiting.state == Round.State.OPEN
+
+
+def test_a_device_is_not_asked_beyond_its_own_budget_whoever_spent_it(api: APIClient) -> None:
+    federation, fleet = begun(CENTRAL)
+    spent, *others = fleet
+    change_device_budget(device=spent.row, epsilon=epsilon(1.5), delta=DELTA, now=later(0))
+    assert spend(release="elsewhere", federation=federation, spent=ONE, devices=[spent.row.pk], now=later(0))
+    round_ = delivered(federation, fleet)
+    assert round_.assignments.filter(device=spent.row).count() == 0
+    assert round_.assignments.count() == len(others)
+    shown = api.get(f"/api/devices/{spent.row.pk}/privacy/").json()
+    assert shown["epsilon"] == pytest.approx(epsilon(1))
+    assert [(one["federation_slug"], one["releases"]) for one in shown["accounts"]] == [("digits", 1)]
+
+
+def test_an_update_whose_device_was_told_of_meanwhile_is_left_out_of_the_sum() -> None:
+    federation, fleet = begun(CENTRAL)
+    spent = fleet[0].row
+    change_device_budget(device=spent, epsilon=epsilon(1.5), delta=DELTA, now=later(0))
+    round_ = delivered(federation, fleet)
+    assert spend(release="elsewhere", federation=federation, spent=ONE, devices=[spent.pk], now=later(0))
+    merge_round(round_, clock=lambda: later(50), merger=in_this_process)
+    assert round_.state == Round.State.PUBLISHED
+    faults = {update.device_id: update.fault_code for update in Update.objects.all()}
+    assert faults == {fleet[0].row.pk: "privacy.budget_spent", fleet[1].row.pk: "", fleet[2].row.pk: ""}
+    assert Charge.objects.filter(device=spent).count() == 1
+
+
+def test_local_noise_is_charged_when_an_update_is_offered_and_refused_before_it_is_sent() -> None:
+    federation, fleet = begun(LOCAL)
+    device = fleet[0]
+    change_device_budget(device=device.row, epsilon=epsilon(2.5), delta=DELTA, now=later(0))
+    for one in fleet:
+        one.say(later(0))
+    sweep(now=later(1))
+    told = device.say(later(2))
+    assert told.assignment is not None
+    name = told.assignment.assignment
+    for seed in (1, 1, 2):  # the same one twice, and another in its place
+        device.offer(name, device.payload(seed), later(3))
+    assert Charge.objects.filter(device=device.row).count() == 2
+    with pytest.raises(BudgetSpent):
+        device.offer(name, device.payload(3), later(4))
+    assert Charge.objects.filter(device=device.row).count() == 2
+    assert not Update.objects.filter(device=device.row).exists()
+    assert federation.rounds.get().assignments.get(device=device.row).state == "rejected"
+
+
+def test_nothing_is_spent_under_plans_that_guarantee_nothing(api: APIClient) -> None:
+    federation, fleet = begun({"privacy": {"kind": "clip"}})
+    merge_round(delivered(federation, fleet), clock=lambda: later(50), merger=in_this_process)
+    assert not Charge.objects.exists()
+    shown = api.get(f"/api/federations/{federation.pk}/privacy/").json()
+    assert (shown["kind"], shown["rounds_left"], shown["epsilon_of_release"]) == ("clip", None, None)
+
+
+def test_a_plan_says_how_long_its_budget_lasts() -> None:
+    federation, fleet = begun({})
+    change_federation_budget(federation=federation, epsilon=epsilon(7.5), delta=DELTA, now=later(0))
+    for device in fleet:
+        device.say(later(0))
+    wanted = {**federation.plan, **CENTRAL}
+    changes = changes_between(complete(federation.plan), complete(wanted))
+    sentences = effects_of(federation, changes, wanted, now=later(1))
+    assert any("lasts for 7 more rounds" in sentence for sentence in sentences)
