@@ -25,7 +25,7 @@ export function knownAfter(known: Known, frame: Frame): Known {
 }
 
 const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
-  audit: [["audit"], ["operators"], ["tokens"], ["webhooks"], ["webhook-deliveries"], ["saved-filters"]],
+  audit: [["audit"], ["privacy"], ["operators"], ["tokens"], ["webhooks"], ["webhook-deliveries"], ["saved-filters"]],
   device: [["devices"]],
   enrolment_token: [["enrolment-tokens"]],
   federation: [["federations"], ["overview"]],
@@ -36,7 +36,7 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   part: [["rounds"], ["devices"]],
   repairs: [["repairs"], ["overview"]],
   rollout: [["rollouts"], ["repairs"]],
-  round: [["rounds"], ["groups"], ["overview"]],
+  round: [["rounds"], ["groups"], ["privacy"], ["overview"]],
 };
 
 /** The answers of the REST API that a frame makes old; after a snapshot all of them may be. */

@@ -14,6 +14,7 @@ import { DeviceTimeline } from "../devices/DeviceTimeline";
 import { Neighbours } from "../devices/Neighbours";
 import { deviceQuery, whyQuery } from "../devices/queries";
 import { useWatched } from "../live/Live";
+import { DevicePrivacy } from "../privacy/DevicePrivacy";
 
 export const Route = createFileRoute("/devices/$id")({
   component: DevicePage,
@@ -60,6 +61,7 @@ function DevicePage() {
         <DeviceHistory id={id} />
         <Neighbours id={id} />
         <Departures id={id} />
+        <DevicePrivacy id={id} />
       </Stack>
     </>
   );

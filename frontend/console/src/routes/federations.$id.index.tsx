@@ -21,9 +21,10 @@ import { PlanEditor } from "../federations/PlanEditor";
 import { federationQuery, metric, type Round, type RoundsSearch, roundsQuery } from "../federations/queries";
 import { RoundsTable } from "../federations/RoundsTable";
 import { Terms } from "../federations/Terms";
+import { FederationPrivacy } from "../privacy/FederationPrivacy";
 import { choice, tableSearch, texts } from "../table/search";
 
-const TABS = ["rounds", "personal", "groups", "plan"] as const;
+const TABS = ["rounds", "personal", "groups", "privacy", "plan"] as const;
 type Tab = (typeof TABS)[number];
 
 interface FederationSearch extends RoundsSearch, GroupsSearch {
@@ -89,6 +90,7 @@ function FederationPage() {
             <Tabs.Tab value="rounds">Rounds</Tabs.Tab>
             <Tabs.Tab value="personal">Personal models</Tabs.Tab>
             <Tabs.Tab value="groups">Groups</Tabs.Tab>
+            <Tabs.Tab value="privacy">Privacy</Tabs.Tab>
             <Tabs.Tab value="plan">Plan</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="rounds">
@@ -110,6 +112,9 @@ function FederationPage() {
               search={search}
               onSearch={(change) => navigate({ search: { ...change, tab }, replace: true })}
             />
+          </Tabs.Panel>
+          <Tabs.Panel value="privacy">
+            <FederationPrivacy id={id} />
           </Tabs.Panel>
           <Tabs.Panel value="plan">
             <Grid gap="lg">

@@ -1,0 +1,41 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import type { components } from "../api/schema";
+
+export type FederationPrivacy = components["schemas"]["FederationPrivacy"];
+export type DevicePrivacy = components["schemas"]["DevicePrivacy"];
+
+export const PRIVACY = ["privacy"] as const;
+
+/** What a federation has told of its devices, and what it may. */
+export function federationPrivacyQuery(id: string) {
+  return queryOptions({
+    queryKey: [...PRIVACY, "federation", id],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/federations/{id}/privacy/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+/** What all federations have told of a device, and what they may. */
+export function devicePrivacyQuery(id: string) {
+  return queryOptions({
+    queryKey: [...PRIVACY, "device", id],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/devices/{id}/privacy/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+/** An epsilon to read, with three digits: what is spent is rounded up, so that nothing looks less than it is. */
+export function epsilon(value: number): string {
+  if (value === 0) return "0";
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
+  const rounded = Math.ceil(value / unit - 1e-9) * unit;
+  return rounded.toLocaleString("en", { maximumSignificantDigits: 3 });
+}
+
+/** How long a budget lasts. */
+export function lasting(rounds: number | null): string {
+  if (rounds === null) return "nothing is spent under this plan";
+  if (rounds === 0) return "pays for no more rounds";
+  return rounds === 1 ? "lasts 1 more round" : `lasts ${rounds.toLocaleString("en")} more rounds`;
+}
