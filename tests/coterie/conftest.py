@@ -19,13 +19,11 @@ CAPABILITIES = Capabilities(cores=4, memory_bytes=1 << 30, machine="aarch64 Linu
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Without the trigger that keeps entries of the audit log from being deleted: some tests empty all tables."""
+    """Without the triggers that keep what is only added from being deleted: some tests empty all tables."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute(
-            "DROP TRIGGER audit_entry_no_delete"
-            if connection.vendor == "sqlite"
-            else "DROP TRIGGER audit_entry_no_delete ON audit_entry"
-        )
+        for table in ("audit_entry", "privacy_charge"):
+            on_table = "" if connection.vendor == "sqlite" else f" ON {table}"
+            cursor.execute(f"DROP TRIGGER {table}_no_delete{on_table}")
 
 
 @pytest.fixture

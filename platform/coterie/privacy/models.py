@@ -1,7 +1,4 @@
-"""Budgets, and the ledger of what has been spent of them. Charges are added and never changed."""
-
-from collections.abc import Iterable
-from typing import NoReturn
+"""Budgets, and the ledger of what has been spent of them."""
 
 from django.db import models
 from django.db.models import Q
@@ -56,27 +53,8 @@ class Account(models.Model):
         return f"{self.device} in {self.federation}"
 
 
-class ChargeChanged(Exception):
-    """Code tried to change what has been spent."""
-
-
-class Charges(models.QuerySet["Charge"]):
-    """They are read, and added all at once."""
-
-    def update(self, **_values: object) -> NoReturn:
-        raise ChargeChanged
-
-    def delete(self) -> NoReturn:
-        raise ChargeChanged
-
-    def bulk_update(
-        self, _objs: Iterable["Charge"], _fields: Iterable[str], _batch_size: int | None = None
-    ) -> NoReturn:
-        raise ChargeChanged
-
-
 class Charge(models.Model):
-    """What one release cost one device."""
+    """What one release cost one device. The database refuses to change or remove it, whoever asks."""
 
     release = models.CharField(max_length=100)
     """Of which there is one: ``merge 12``, or ``update ASSIGNMENT HASH``."""
@@ -89,8 +67,6 @@ class Charge(models.Model):
     """μ² that the federation has told of the device, this included."""
     at = models.DateTimeField()
 
-    objects = Charges.as_manager()
-
     class Meta:
         ordering = ["at", "pk"]
         indexes = [models.Index(fields=["federation", "at"], name="charge_of_federation")]
@@ -98,10 +74,3 @@ class Charge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.release} of {self.device}"
-
-    def save(self, *_arguments: object, **_options: object) -> NoReturn:
-        """Charges are added, all those of a release at once."""
-        raise ChargeChanged
-
-    def delete(self, *_arguments: object, **_options: object) -> NoReturn:
-        raise ChargeChanged

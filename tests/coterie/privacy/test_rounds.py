@@ -1,9 +1,14 @@
 """Budgets in rounds: spent before the sum is formed, once for a merge that is killed, and no round beyond them."""
 
 from collections.abc import Callable
+from datetime import datetime
+from threading import current_thread
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
 from rest_framework.test import APIClient
 
 from coterie.cloud.averaging_job import MergeArguments, MergeResult
@@ -98,6 +103,46 @@ def test_a_merge_that_is_killed_is_paid_before_and_once_and_draws_the_same(
     assert len(set(seen)) == 1 and len(seen) == 4
     assert Charge.objects.count() == 3
     assert {account.releases for account in Account.objects.all()} == {1}
+
+
+class DyingClock:
+    """Tells the time, and cuts the power when it is asked for the time the `last`th time."""
+
+    def __init__(self, begins: float, last: int) -> None:
+        self._begins, self._left = begins, last
+        self._thread = current_thread()
+
+    def __call__(self) -> datetime:
+        if current_thread() is self._thread:
+            self._left -= 1
+            if self._left < 0:
+                raise PowerCut
+        return later(self._begins)
+
+
+class KilledAnywhere(TestCase):
+    """A worker may be killed before the charge, between charge and release, before publication, and after it."""
+
+    @given(st.lists(st.sampled_from(["take", "charge", "sum", "publish"]), max_size=4))
+    @settings(max_examples=30, deadline=None)
+    def test_never_released_unspent_and_never_spent_twice(self, kills: list[str]) -> None:
+        federation, fleet = begun(CENTRAL)
+        round_ = delivered(federation, fleet)
+        lasts = {"take": 0, "charge": 1, "sum": 9, "publish": 2}
+        for number, kill in enumerate(kills, 1):
+            charged = Charge.objects.count()
+            with pytest.raises(PowerCut):
+                merge_round(
+                    round_,
+                    clock=DyingClock(10_000.0 * number, lasts[kill]),
+                    merger=dies_before if kill == "sum" else in_this_process,
+                )
+            assert Charge.objects.count() == (3 if kill in ("sum", "publish") else charged)
+            assert not federation.merges.filter(state="published").exists()
+        merge_round(round_, clock=lambda: later(100_000), merger=in_this_process)
+        assert round_.state == Round.State.PUBLISHED
+        assert sorted(Charge.objects.values_list("release", flat=True)) == [f"merge {round_.merge_id}"] * 3
+        assert {account.releases for account in Account.objects.all()} == {1}
 
 
 def test_versions_of_a_repeated_merge_are_the_same_bytes_and_not_the_plain_mean() -> None:
