@@ -31,6 +31,11 @@ GLOSSARY = (
     ),
     Term("device", "One enrolled edge agent."),
     Term("device state", "What an algorithm remembers on a device from round to round, such as a residual."),
+    Term(
+        "epsilon, delta",
+        "With and without a device, likelihoods of all that is seen differ by e^epsilon at most, "
+        "but with probability delta.",
+    ),
     Term("federation", "A set of devices that learn one task together, under one plan."),
     Term("fleet", "The devices of one organisation."),
     Term("group", "Devices that share one lineage after a split."),
@@ -60,7 +65,15 @@ GLOSSARY = (
     Term("portion", "The part of a helper's model that goes to the device that asked."),
     Term("preset", "A published system as a plan: a file of kinds."),
     Term(
+        "privacy budget",
+        "How much may be told, in all, of a device by one federation or by all of them, as epsilon at a delta.",
+    ),
+    Term(
         "profile", "What a device tells of its data, never the data: class priors, error overall and per class, counts."
+    ),
+    Term(
+        "release",
+        "What is made known under noise: a sum of updates, or one update; every one is charged to the devices in it.",
     ),
     Term("residual", "What a codec lost of an update; it is added to the device's next update (error feedback)."),
     Term("round", "One collection of updates that ends in a new version, or is abandoned with a reason."),
