@@ -86,6 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     ingest.add_argument("--replace", action="store_true", help="drop the samples that are on the device first")
     predict = add("predict", "ask the model on the device about the samples of a file")
     predict.add_argument("file", type=Path, metavar="FILE")
+    kinds = add("kinds", "list the kinds that other packages bring, or let this device load them")
+    choice = kinds.add_mutually_exclusive_group()
+    choice.add_argument("--allow", default="", metavar="PACKAGE", help="load them; they run with the agent's rights")
+    choice.add_argument("--withdraw", default="", metavar="PACKAGE", help="load them no more")
     leave = add("leave", "leave the platform; the samples stay")
     leave.add_argument("--force", action="store_true", help="forget the platform even if it does not answer")
     return parser

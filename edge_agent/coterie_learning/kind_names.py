@@ -1,23 +1,22 @@
-"""Which kinds this source has, found without loading them: an agent that does not train is spared NumPy's memory."""
+"""Which kinds a device has, found without loading them: an agent that does not train is spared NumPy's memory."""
 
-import pkgutil
 from collections.abc import Mapping
-from pathlib import Path
+from functools import cache
 from typing import TypeAlias
+
+from coterie_learning.custom_kinds import DEVICE_SLOTS, built_in_kinds, signed_off_offers
 
 KindNames: TypeAlias = Mapping[str, tuple[str, ...]]
 """By slot, in order; as `coterie_wire.messages.Capabilities` has them."""
-DEVICE_SLOTS = ("local", "codec", "privacy", "personal", "help")
-"""The slots whose kinds run on the device. A kind has the name of its module."""
 NESTED_SLOTS = ("drift",)
-"""Packages of kinds that are hyperparameters of those."""
-_HERE = Path(__file__).parent
+"""Packages of kinds that are hyperparameters of those of `DEVICE_SLOTS`."""
 
 
+@cache
 def own_kinds() -> KindNames:
-    """The kinds that this device has."""
-    return {slot: _modules(_HERE / slot) for slot in (*DEVICE_SLOTS, *NESTED_SLOTS)}
+    """The kinds that this device has, those of other packages among them."""
+    return {slot: _names(slot) for slot in (*DEVICE_SLOTS, *NESTED_SLOTS)}
 
 
-def _modules(package: Path) -> tuple[str, ...]:
-    return tuple(sorted(info.name for info in pkgutil.iter_modules([str(package)]) if not info.name.startswith("_")))
+def _names(slot: str) -> tuple[str, ...]:
+    return tuple(sorted((*built_in_kinds(slot), *(offer.name for offer in signed_off_offers(slot)))))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from coterie_learning.custom_kinds import Offer, offered, signed_off_offers
 from coterie_learning.unknown_names import check_names, nearest
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
@@ -47,8 +48,9 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     @property
     def slot(self) -> str:
-        """The slot that it fits: the package of its module."""
-        return type(self).__module__.split(".")[-2]
+        """The slot that it fits: the package that defines the interface which it implements."""
+        ancestors = type(self).__mro__
+        return ancestors[ancestors.index(Kind) - 1].__module__.rpartition(".")[2]
 
     def nested(self) -> "Iterator[Kind]":
         """The kinds among its hyperparameters, and among theirs."""
@@ -72,11 +74,21 @@ K_co = TypeVar("K_co", bound=Kind, covariant=True)
 
 
 class Registry(Generic[K_co]):
-    """The kinds that fit one slot: every subclass of `base` that a module of `package` defines."""
+    """The kinds that fit one slot: subclasses of `base` that modules of `package` define, or signed off packages."""
 
     def __init__(self, slot: str, package: ModuleType, base: type[K_co]) -> None:
         self.slot = slot
-        self.kinds: Mapping[str, type[K_co]] = discover(package, base)
+        kinds = dict(discover(package, base))
+        refused: dict[str, Reason] = {}
+        for offer in signed_off_offers(slot):
+            found = load(offer, base)
+            if isinstance(found, Reason):
+                refused[offer.name] = found
+            else:
+                kinds[offer.name] = found
+        self.kinds: Mapping[str, type[K_co]] = kinds
+        self.refused: Mapping[str, Reason] = refused
+        """Kinds of packages that are signed off, and are nonetheless none."""
 
     def parse(self, raw: object) -> K_co:
         """The kind that `raw`, ``{"kind": name, **hyperparameters}``, stands for.
@@ -85,14 +97,23 @@ class Registry(Generic[K_co]):
         """
         name = raw.get("kind") if isinstance(raw, Mapping) else None
         if not isinstance(name, str) or name not in self.kinds:
-            meant = f", the nearest is {nearest(name, self.kinds)!r}" if isinstance(name, str) else ""
-            known = ", ".join(sorted(self.kinds))
-            raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}{meant}; it knows {known}")
+            raise WireError("plan.unknown_kind", f"slot {self.slot} has no kind {name!r}{self._instead_of(name)}")
         check_names(raw, self.kinds[name], of=f"slot {self.slot}, kind {name}")
         try:
             return from_values(raw, self.kinds[name])
         except msgspec.ValidationError as error:
             raise WireError("plan.invalid", f"slot {self.slot}, kind {name}: {error}") from error
+
+    def _instead_of(self, name: object) -> str:
+        known = ", ".join(sorted(self.kinds))
+        if not isinstance(name, str):
+            return f"; it knows {known}"
+        offer = offered(self.slot, name)
+        if offer is None:
+            return f", the nearest is {nearest(name, self.kinds)!r}; it knows {known}"
+        refusal = self.refused.get(name, offer.refusal)
+        why = "the process was started before it was signed off" if refusal is None else refusal.sentence
+        return f" that is loaded: {offer.distribution} {offer.version} brings one, but {why}"
 
     def schema(self) -> Mapping[str, object]:
         """JSON schema of each kind by name, for validation elsewhere and for drawing forms."""
@@ -109,4 +130,21 @@ def discover(package: ModuleType, base: type[S]) -> Mapping[str, type[S]]:
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__:
                 found[str(value.__struct_config__.tag)] = value
+    return found
+
+
+def load(offer: Offer, base: type[S]) -> type[S] | Reason:
+    """The kind that `offer` names; or why it is none: its package is broken, or it is of another slot or name."""
+    module, _, attribute = offer.target.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # noqa: BLE001 - whatever foreign code raises, the other kinds are to work
+        return Reason("kinds.cannot_load", f"{offer.target} cannot be loaded: {type(error).__name__}: {error}"[:400])
+    if not (isinstance(found, type) and issubclass(found, base)):
+        return Reason(
+            "kinds.invalid", f"{offer.target} is no kind of slot {offer.slot}: derive it from {base.__name__}"
+        )
+    if found.__struct_config__.tag != offer.name:
+        tag = found.__struct_config__.tag
+        return Reason("kinds.invalid", f"{offer.target} has the tag {tag!r}, and its entry point says {offer.name!r}")
     return found

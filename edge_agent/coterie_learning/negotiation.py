@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from coterie_learning.custom_kinds import DEVICE_SLOTS, signed_off_offers
 from coterie_learning.detectors import DRIFT
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
-from coterie_learning.kind_names import DEVICE_SLOTS, NESTED_SLOTS, KindNames
+from coterie_learning.kind_names import NESTED_SLOTS, KindNames
 from coterie_learning.kinds import FIRST_RELEASE, Kind
 
 
@@ -16,13 +17,15 @@ class NeededKind(NamedTuple):
     name: str
     since: str
     """The first release whose agent has it."""
+    distribution: str | None = None
+    """The package that brings it; None: the agent itself."""
 
 
 def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
     """One for each slot, each followed by the kinds among its hyperparameters."""
     chosen: list[Kind] = [getattr(plan, slot) for slot in DEVICE_SLOTS]
     every = [kind for one in chosen for kind in (one, *one.nested())]
-    return [NeededKind(kind.slot, kind.name, kind.since) for kind in every]
+    return [_needed(kind.slot, kind.name, kind.since) for kind in every]
 
 
 def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
@@ -31,14 +34,21 @@ def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
     So has one that reported no kinds of a slot that is nested in another.
     """
     every = (
-        NeededKind(registry.slot, name, kind.since)
+        _needed(registry.slot, name, kind.since)
         for registry in (LOCAL, CODEC, PRIVACY, PERSONAL, HELP, DRIFT)
         for name, kind in registry.kinds.items()
     )
     return [kind for kind in every if _is_lacked(kind, told)]
 
 
+def _needed(slot: str, name: str, since: str) -> NeededKind:
+    brought = {offer.name: offer.distribution for offer in signed_off_offers(slot)}
+    return NeededKind(slot, name, since, brought.get(name))
+
+
 def _is_lacked(kind: NeededKind, told: KindNames) -> bool:
+    if kind.distribution is not None:
+        return kind.name not in told.get(kind.slot, ())
     if not told or (kind.slot in NESTED_SLOTS and kind.slot not in told):
         return kind.since != FIRST_RELEASE
     return kind.name not in told.get(kind.slot, ())

@@ -1,7 +1,7 @@
 """The plan: what a federation does, as data, one kind in each slot."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -10,6 +10,7 @@ import msgspec
 
 from coterie_learning import groups, merge, pace, rollout, selection
 from coterie_learning.codec import Codec
+from coterie_learning.custom_kinds import Offer, offers
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
 from coterie_learning.groups import Groups
 from coterie_learning.help import Help
@@ -156,6 +157,12 @@ def plan_schema() -> Mapping[str, Document]:
     """JSON schema by slot and kind, for validation elsewhere and for drawing forms; `requirements` has no kinds."""
     kinds: dict[str, Document] = {slot: dict(registry.schema()) for slot, registry in SLOTS.items()}
     return kinds | {"requirements": msgspec.json.schema(Requirements)}
+
+
+def offered_kinds() -> Sequence[Offer]:
+    """Every kind that an installed package brings; those without a refusal are loaded in this process."""
+    refused = {(slot, name): reason for slot, registry in SLOTS.items() for name, reason in registry.refused.items()}
+    return [offer._replace(refusal=refused.get((offer.slot, offer.name), offer.refusal)) for offer in offers()]
 
 
 @lru_cache(maxsize=256)

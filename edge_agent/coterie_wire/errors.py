@@ -36,6 +36,8 @@ CODES: Mapping[str, str] = {
     "update.outlier": "The update is far larger than those of the other devices of its round.",
     "update.outvoted": "The update lies far from those of the other devices of its round, and the merge left it out.",
     "state.damaged": "What an algorithm remembers from round to round was changed on the disk; it is forgotten.",
+    "kinds.not_installed": "No distribution of that name that brings kinds is installed in this environment.",
+    "kinds.not_writable": "The file that names the distributions that are signed off cannot be written.",
     "portion.unsupported": "The model has no parts of the kind that the plan lets helpers send.",
     "portion.malformed": "The portion does not hold whole trees over the model's features and classes.",
     "portion.unknown_class": "The classes that help is asked for are not some of the model's, each once and in order.",

@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from coterie_learning.custom_kinds import DEVICE_SLOTS, PLATFORM_SLOTS
 from coterie_learning.detectors import DRIFT
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY
-from coterie_learning.kind_names import DEVICE_SLOTS, NESTED_SLOTS, own_kinds
+from coterie_learning.kind_names import NESTED_SLOTS, own_kinds
 from coterie_learning.kinds import FIRST_RELEASE, Kind, Registry
 from coterie_learning.negotiation import NeededKind, kinds_lacked, needed_kinds
 from coterie_learning.plan import SLOTS, parse_plan
@@ -22,6 +23,7 @@ def test_what_a_device_has_is_found_without_loading_it() -> None:
     registries = (LOCAL, CODEC, PRIVACY, PERSONAL, HELP, DRIFT)
     assert own_kinds() == {registry.slot: tuple(sorted(registry.kinds)) for registry in registries}
     assert tuple(own_kinds()) == DEVICE_SLOTS + NESTED_SLOTS
+    assert {*DEVICE_SLOTS, *PLATFORM_SLOTS} == set(SLOTS)
 
 
 def test_what_a_device_has_can_be_told() -> None:

@@ -52,8 +52,9 @@ def kill_with_children(process: psutil.Process) -> None:
 class Platform:
     """``coterie up`` on one state directory, started as often as it is killed."""
 
-    def __init__(self, state: Path, **settings: str) -> None:
+    def __init__(self, state: Path, *, python: str = sys.executable, **settings: str) -> None:
         self.state = state
+        self._python = python
         self._settings = settings
         self.url = ""
         self._log = state.with_name(f"{state.name}.log")
@@ -65,7 +66,7 @@ class Platform:
         """Start it, at the address it had before, and wait until it answers."""
         port = self.url.rpartition(":")[2] or "0"
         readies = len(self.told(Ready))
-        command = [sys.executable, "manage.py", "up", "--state", str(self.state), "--port", port, "--json"]
+        command = [self._python, "manage.py", "up", "--state", str(self.state), "--port", port, "--json"]
         with self._log.open("ab") as log, self._told.open("ab") as told:
             self._process = subprocess.Popen(
                 command, env=environment(**self._settings), stdout=told, stderr=log, cwd=ROOT

@@ -35,8 +35,10 @@ class RealAgent:
         learns: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
         chunk_bytes: int = 256 << 10,
         local_api: bool = False,
+        python: str = sys.executable,
     ) -> None:
         self.home = home
+        self._python = python
         home.mkdir()
         (home / "agent.toml").write_text(
             f'conditions_file = "conditions.json"\nlocal_api = {str(local_api).lower()}\n'
@@ -120,4 +122,4 @@ class RealAgent:
         return printed
 
     def _arguments(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "coterie_agent", "--home", str(self.home), *arguments]
+        return [self._python, "-m", "coterie_agent", "--home", str(self.home), *arguments]

@@ -27,3 +27,5 @@ class Arguments(msgspec.Struct, frozen=True):
     file: Path = Path()
     replace: bool = False
     force: bool = False
+    allow: str = ""
+    withdraw: str = ""

@@ -17,6 +17,7 @@ SECTIONS = {
         "demo": "coterie.cli.local:demo",
         "simulate": "coterie.cli.local:simulate",
         "compile": "coterie.cli.local:compile_model",
+        "kinds": "coterie.cli.kinds:kinds",
     },
     "Run a platform on this machine": {
         "up": "coterie.cli.local:up",

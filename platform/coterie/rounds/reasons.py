@@ -58,7 +58,7 @@ def too_stale(allowed: int) -> Reason:
 
 def lacks_kinds(lacked: Sequence[NeededKind]) -> Reason:
     """The device's agent cannot do what the federation's plan asks of it."""
-    needs = ", ".join(f"agent {kind.since} for {kind.slot} {kind.name}" for kind in lacked)
+    needs = ", ".join(f"{kind.distribution or f'agent {kind.since}'} for {kind.slot} {kind.name}" for kind in lacked)
     return Reason("rounds.lacks_kinds", f"needs {needs}"[:MAX_CHARACTERS])
 
 
