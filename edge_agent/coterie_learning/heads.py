@@ -38,6 +38,15 @@ def output_layer(model: ModelSpec) -> OutputLayer:
     return OutputLayer(found.weight, found.bias)
 
 
+def renew(own: Tensors, received: Tensors, model: ModelSpec, scope: Scope) -> Tensors:
+    """The personal model `own` once a version was `received`: its own layers stay, those that are shared are new.
+
+    Where no layers stay on the device it is a model of its own, which no version changes.
+    """
+    kept = scope.personal_layers(model)
+    return {**received, **{name: own[name] for name in kept}} if kept else own
+
+
 def mask_unseen(parameters: Tensors, head: OutputLayer, classes: Sequence[int]) -> Tensors:
     """`parameters` with which no class but `classes` is ever predicted or learned; the other tensors are shared."""
     bias = np.full_like(parameters[head.bias], UNSEEN_BIAS)
@@ -80,7 +89,7 @@ def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, c
 
     Raises WireError ``plan.no_head``.
     """
-    if scope.is_whole:
+    if scope.trains_all:
         return after
     head = output_layer(model)
     taken = dict(before if scope.body == "frozen" else after)
@@ -115,12 +124,12 @@ def update_specs(model: ModelSpec, scope: Scope, classes: Sequence[int]) -> tupl
     check_classes(classes, model, scope)
     if scope.is_whole:
         return model.parameters
-    head = output_layer(model)
+    head, kept = _customised(model, scope), scope.personal_layers(model)
     rows = model.classes if scope.head == "all" else len(classes)
     return tuple(
         TensorSpec(spec.name, spec.dtype, (rows, *spec.shape[1:])) if spec.name in head else spec
         for spec in model.parameters
-        if spec.name in head or scope.body == "trained"
+        if spec.name not in kept and (spec.name in head or scope.body == "trained")
     )
 
 
@@ -128,7 +137,7 @@ def pick(update: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]
     """The part of a whole update that travels: `update_specs` says which."""
     if scope.is_whole:
         return update
-    head = output_layer(model)
+    head = _customised(model, scope)
     return {
         spec.name: update[spec.name][list(classes)] if spec.name in head and scope.head == "seen" else update[spec.name]
         for spec in update_specs(model, scope, classes)
@@ -139,7 +148,7 @@ def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int])
     """The inverse of `pick`: a whole update, zero wherever nothing was trained."""
     if scope.is_whole:
         return part
-    head = output_layer(model)
+    head = _customised(model, scope)
     whole: dict[str, Float32] = {}
     for spec in model.parameters:
         if spec.name in head and scope.head == "seen":
@@ -149,3 +158,8 @@ def place(part: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int])
         else:
             whole[spec.name] = part[spec.name] if spec.name in part else np.zeros(spec.shape, np.float32)
     return whole
+
+
+def _customised(model: ModelSpec, scope: Scope) -> Sequence[str]:
+    """The tensors of the output layer, where not all of the model is trained. Raises WireError ``plan.no_head``."""
+    return () if scope.trains_all else output_layer(model)

@@ -285,7 +285,14 @@ def join(
     window = 0 if rules is None else rules.recent_batches * spec.batch_size
     newest = newest_samples(store.samples) if reading is None else fair_samples(store.samples, reading, window)
     keeping = Keeping.ALWAYS if plan.local.trains_personal_model() else Keeping.IF_BETTER
-    own = load_personal_model(Model(manifest, blobs), store.peers, newest, keeping=keeping, threads=config.threads)
+    own = load_personal_model(
+        Model(manifest, blobs),
+        store.peers,
+        newest,
+        keeping=keeping,
+        scope=plan.local.scope(),
+        threads=config.threads,
+    )
     return Membership(
         standing=standing,
         plan=plan,

@@ -12,6 +12,8 @@ from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.model import Model, Parameters, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_learning.guard import Judgement, judge
+from coterie_learning.heads import renew
+from coterie_learning.local import Scope
 from coterie_learning.profile import Int64
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import encode_tensors
@@ -68,9 +70,11 @@ class Keeping(Enum):
 
 
 def load_personal_model(
-    model: Model, store: PeersStore, newest: Sequence[StoredRow], *, keeping: Keeping, threads: int
+    model: Model, store: PeersStore, newest: Sequence[StoredRow], *, keeping: Keeping, scope: Scope, threads: int
 ) -> PersonalModel:
     """The personal model, on the version that the device holds now; both are evaluated on the samples `newest`.
+
+    Where under the plan's `scope` only some layers stay on the device, the others are the version's.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
@@ -82,8 +86,10 @@ def load_personal_model(
         return PersonalModel(model, predictor, received, adopted)
     own = PersonalModel(model, predictor, received, known)
     keeping = Keeping.UNLESS_WORSE if known.is_elsewhere else keeping
-    if known.base == own.version or _stays(own, kept, received, newest, keeping):
+    if known.base == own.version:
         own.take(kept)
+    elif _stays(own, kept, received, newest, keeping):
+        own.take(renew(kept, received, spec, scope))
     if known.base != own.version:
         own.stored = store.adopt(own.as_stored())
     return own

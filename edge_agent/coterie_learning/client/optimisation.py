@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from coterie_learning.client.order import batch_ids
-from coterie_learning.local import GRADIENT_RATE, Local
+from coterie_learning.client.order import batch_ids, steps_per_epoch
+from coterie_learning.local import GRADIENT_RATE, Layers, Local
 from coterie_learning.random import step_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import DISTILLATION, PER_PARAMETER, carried, length_axes, version_names
@@ -72,10 +72,12 @@ class Optimisation:
         local: Local,
         seed: int,
         frozen: frozenset[str] = frozenset(),
+        personal: frozenset[str] = frozenset(),
     ) -> None:
         """`start` are the tensors of a version; `inputs` are those that a step takes by parameter, by their roles.
 
-        A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start.
+        A role of the graph that `inputs` lack is filled with `start`. No step changes those `frozen` of the start;
+        `personal` are the parameters that stay on the device.
         """
         self._model, self._train, self._local, self._seed = model, train, local, seed
         self._roles = version_names(model)
@@ -90,6 +92,12 @@ class Optimisation:
         begin = {role: start[name] for name, role in self._roles.items()}
         begin.update({tensor.name: np.zeros(tensor.shape, dtype=np.float32) for tensor in model.optimiser_state})
         self._steps = open_steps(begin, fixed, frozen=frozenset(self._roles[name] for name in frozen))
+        parameters = {spec.name for spec in model.parameters}
+        self._layers: Mapping[Layers, frozenset[str]] = {
+            "personal": personal,
+            "shared": frozenset(parameters - personal),
+        }
+        self._epoch = steps_per_epoch(len(train), model.batch_size)
         self._gradients: list[Tensors] = []
         """Of the step that is under way, where a step has several."""
         self._begun: Tensors = {}
@@ -111,12 +119,16 @@ class Optimisation:
             filled = np.zeros((self._model.batch_size, *self._model.output.shape), dtype=np.float32)
             filled[: len(teacher)] = teacher
             feeds["teacher"] = filled
+        still = self._local.still(self.steps_done, self._epoch)
+        roles = [] if still is None else [self._roles[name] for name in self._layers[still]]
+        before = {role: self._steps.read(role) for role in roles}
         if not np.isfinite(self._steps.run(feeds)):
             raise Diverged(self.steps_done)
         if self._local.runs() == 1:
             self._steps.advance()
         else:
             self._move()
+        self._steps.write(before)
         self.steps_done += 1
 
     def parameters(self) -> Tensors:

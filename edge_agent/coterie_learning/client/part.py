@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from coterie_learning.heads import begin_rows, mask_unseen, masked_classes, output_layer, take_over
+from coterie_learning.heads import begin_rows, mask_unseen, masked_classes, output_layer, renew, take_over
 from coterie_learning.local import Scope
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
@@ -29,7 +29,11 @@ class TrainedPart:
         return mask_unseen(received, output_layer(self.model), self.classes) if self.classes else received
 
     def go_on(self, own: Tensors, received: Tensors) -> Tensors:
-        """What training starts from with the personal model `own`: only rows of new classes are `received`."""
+        """What training starts from with the personal model `own`.
+
+        Shared layers, and the rows of new classes, are those of the `received` version.
+        """
+        own = renew(own, received, self.model, self.scope)
         if not self.classes:
             return own
         new = sorted(masked_classes(own, output_layer(self.model)) & set(self.classes))

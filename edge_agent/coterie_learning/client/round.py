@@ -75,6 +75,7 @@ class ClientRound:
             local=local,
             seed=given.seed,
             frozen=self._part.frozen(),
+            personal=local.scope().personal_layers(model),
         )
         self.training = Training(
             model,

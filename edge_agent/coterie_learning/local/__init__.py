@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -71,14 +72,38 @@ class Scope(msgspec.Struct, frozen=True):
     """Every row of the output layer, or only those of the classes that the device has samples of."""
     body: Literal["trained", "frozen"] = "trained"
     """Whether the layers before the output layer are trained."""
+    personal: tuple[str, ...] = ()
+    """Parameters that are trained and never uploaded: shell patterns of their names, or ``head``, the output layer."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole model."""
+        """Whether it is the whole model, and all of it is uploaded."""
         return self == WHOLE
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether all that is trained is uploaded, so that a version is a model by itself."""
+        return not self.personal
+
+    @property
+    def trains_all(self) -> bool:
+        """Whether every parameter is trained."""
+        return self.head == "all" and self.body == "trained"
+
+    def personal_layers(self, model: ModelSpec) -> frozenset[str]:
+        """The names of the parameters of `model` that are trained and stay on the device."""
+        head = () if model.head is None else (model.head.weight, model.head.bias)
+        return frozenset(
+            spec.name
+            for spec in model.parameters
+            for pattern in self.personal
+            if (spec.name in head if pattern == "head" else fnmatchcase(spec.name, pattern))
+        )
 
 
 WHOLE = Scope()
+Layers = Literal["personal", "shared"]
+"""Parameters that stay on the device, and those that travel."""
 
 
 def lacking_head(model: ModelSpec) -> str:
@@ -226,7 +251,7 @@ class Local(Kind, frozen=True):
             self.needs().check(model)
         except WireError as error:
             return Reason(error.code, error.detail)
-        if not self.scope().is_whole and (model.head is None or model.head.bias is None):
+        if not self.scope().trains_all and (model.head is None or model.head.bias is None):
             return Reason("plan.no_head", lacking_head(model))
         if not self.needs_teacher():
             return None
@@ -267,6 +292,10 @@ class Local(Kind, frozen=True):
     def scope(self) -> Scope:
         """What of the model is trained."""
         return WHOLE
+
+    def still(self, step: int, epoch: int) -> Layers | None:  # noqa: ARG002
+        """Which layers step `step` (0-based) leaves as they are, where a pass over the samples takes `epoch` steps."""
+        return None
 
     def stopping(self) -> Stopping | None:
         """When training stops early, keeping its best epoch; None: it goes on to the last epoch and keeps that."""

@@ -21,7 +21,7 @@ from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
 from coterie_learning.guard import judge
-from coterie_learning.heads import place, update_specs
+from coterie_learning.heads import place, renew, update_specs
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.selection import Known
@@ -81,6 +81,7 @@ class Rounds:
         self._told: dict[int, _Told] = {}
         """By device that was asked."""
         rules = plan.personal.rules(plan.local)
+        self._follows = not plan.local.trains_personal_model() or not plan.local.scope().is_sent
         self._personal = None if rules is None else PersonalTraining(world, rules, self.is_busy)
         self.outcomes: list[RoundOutcome] = []
 
@@ -96,8 +97,8 @@ class Rounds:
         self._world.clock.at(starts_s, lambda: self._look(1))
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
-        """A device without a personal model of its rounds follows the newest version."""
-        if not self._plan.local.trains_personal_model() and device.day.is_ready(self._world.clock.now_s):
+        """A device whose rounds do not train a model of its own from end to end follows the newest version."""
+        if self._follows and device.day.is_ready(self._world.clock.now_s):
             self._download(device)
         if self._personal is not None:
             self._personal.on_batch(device)
@@ -117,7 +118,7 @@ class Rounds:
         for what, size_bytes in sizes.items():
             self._world.ledger.count(what, size_bytes)
         self._held[device.number] = version
-        if first or not self._plan.local.trains_personal_model():
+        if first or self._follows:
             self._adopt(device, version.learner)
         return sum(sizes.values())
 
@@ -130,6 +131,10 @@ class Rounds:
             self._personal.receive(device, received)
             return
         own, rules = cast(NeuralLearner, device.learner), self._plan.help.rules()
+        if self._plan.local.trains_personal_model() and own.seen:
+            renewed = renew(own.parameters, received.parameters, own.graphs.spec, self._plan.local.scope())
+            device.learner = replace(own, parameters=renewed, received=received.parameters)
+            return
         newest = None if rules is None else device.newest(rules.recent_batches)
         if newest is not None:
             by_version, by_own = (one.predict(newest.inputs).argmax(axis=1) for one in (received, own))

@@ -28,6 +28,7 @@ from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
 from coterie_learning.codec.int8 import Int8
+from coterie_wire.errors import WireError
 from tests.coterie.world import (
     ScriptedDevice,
     fleet_of,
@@ -38,6 +39,7 @@ from tests.coterie.world import (
     make_pair,
     make_version,
     merge_round,
+    parameters,
 )
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +157,30 @@ class TestMeasure:
 
     def test_is_not_needed(self) -> None:
         assert merged(merging_round(measured=False)).state == "published"
+
+    def test_keeps_no_version_back_that_answers_only_under_the_devices_own_layers(self) -> None:
+        pair = make_pair(predict=predict_graph())
+        make_version(pair)
+        plan = {"local": {"kind": "shared_body", "personal": "bias"}}
+        data = held_out(np.arange(60) % 3)
+        make_federation(pair, held_out=data, plan=plan, target_updates=1, min_updates=1, over_selection=1)
+        (device,) = fleet_of(1)
+        assignment = _assignment(device)
+        body = Int8().encode({"weight": parameters(1)["weight"]}, seed=1).payload
+        device.send(assignment, body, device.offer(assignment, body, later(1)).offset, later(1))
+        sweep(now=later(2))
+        round_ = merged(Round.objects.get(state="merging"), merger=claims(0.9, 0.1))
+        assert (round_.state, round_.metrics["accuracy"]) == ("published", 0.1)
+
+    def test_takes_no_update_with_layers_that_stay_on_devices(self) -> None:
+        pair = make_pair()
+        make_version(pair)
+        make_federation(
+            pair, plan={"local": {"kind": "shared_body", "personal": "bias"}}, target_updates=1, min_updates=1
+        )
+        (device,) = fleet_of(1)
+        with pytest.raises(WireError, match=r"expected float32 \[1\]"):
+            device.deliver(_assignment(device), later(1), seed=1)
 
 
 def held(federation: Federation, device: ScriptedDevice, *, at: float, accuracy: float) -> Round:

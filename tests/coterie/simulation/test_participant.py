@@ -51,6 +51,8 @@ LOCALS: Mapping[str, Mapping[str, object]] = {
     "fed_nova": {"kind": "fed_nova", "epochs": 2, "learning_rate": 0.3, "momentum": 0.5},
     "q_fed_avg": {"kind": "q_fed_avg", "learning_rate": 0.3, "q": 2.0},
     "per_fedavg": {"kind": "per_fedavg", "steps": 3},
+    "shared_body": {"kind": "shared_body", "personal": "bias", "epochs": 2, "learning_rate": 0.3},
+    "shared_body, one after the other": {"kind": "shared_body", "personal": "bias", "head_epochs": 1, "epochs": 2},
     "personal": {**ADAPTED, "lambda_d": 1.0},
     "taught": {**ADAPTED, "lambda_d": 0.4},
 }

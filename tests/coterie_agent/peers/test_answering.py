@@ -12,13 +12,15 @@ from coterie_agent.ingest.row import Row
 from coterie_agent.predicting import Prediction, load_held_model
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalTensors
+from coterie_agent.training.model import read_parameters
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help.none import NoHelp
 from coterie_learning.local.distill import Distill
+from coterie_learning.local.shared_body import SharedBody
 from coterie_wire.helping import StandingPlan
 from coterie_wire.messages import Directive
 from coterie_wire.tensors import Tensors, encode_tensors
-from tests.coterie_agent.bundles import Bundle, make_bundle
+from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
 from tests.coterie_agent.peers.world import GOOD, Device, batch, plan, standing
 
 PERSONAL = plan(NoHelp(), local_training_every_s=None, local=Distill(head="all"))
@@ -86,6 +88,21 @@ def test_a_version_that_comes_while_rounds_go_on(new_device: Callable[[Tensors],
     assert accuracy(device) == 1, "not even for a moment"
     device.live()
     assert accuracy(device) == 1
+
+
+def test_a_version_renews_the_layers_that_are_shared_and_no_others(new_device: Callable[[Tensors], Device]) -> None:
+    own = {"weight": GOOD["weight"], "bias": np.array([3, 2, 1], np.float32)}
+    device = new_device(own)
+    device.direct(plan(NoHelp(), local_training_every_s=None, local=SharedBody(personal="bias")))
+    device.live()
+    receive(device, 2, BAD)
+    device.live()
+    answering = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
+    assert answering.is_personal
+    stored = read_parameters(device.store.peers.personal_tensors(), SPEC)
+    assert stored is not None
+    np.testing.assert_array_equal(stored["bias"], own["bias"])
+    np.testing.assert_array_equal(stored["weight"], BAD["weight"])
 
 
 @every_plan

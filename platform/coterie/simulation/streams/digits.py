@@ -30,6 +30,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     classes: Annotated[tuple[Digit, ...], Meta(min_length=1, description="digits seen throughout, equally often")]
     arrives: Annotated[Digit | None, Meta(description="digit that is introduced, if any")] = None
+    label_shift: Annotated[
+        Digit, Meta(description="what is added to each digit's label, modulo 10: to mean something else by the same")
+    ] = 0
 
 
 class Digits(Stream, frozen=True, tag="digits"):
@@ -99,5 +102,6 @@ class Digits(Stream, frozen=True, tag="digits"):
                 [rows_of[digit][int(place * len(rows_of[digit]))] for digit, place in zip(drawn, places, strict=True)]
             )
             noise = rng.normal(0, self.noise, (len(rows), *IMAGE)).astype(np.float32)
-            batches.append(Dataset({INPUT: images[rows] + noise}, labels[rows]))
+            meant = (labels[rows] + profile.label_shift) % CLASSES
+            batches.append(Dataset({INPUT: images[rows] + noise}, meant))
         return tuple(batches)
