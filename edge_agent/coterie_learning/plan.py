@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -174,6 +175,18 @@ def _parsed_once(document: bytes) -> Plan:
 def presets() -> Mapping[str, Plan]:
     """The published systems: the files of kinds in `presets/`, by name."""
     return {path.stem: parse_plan(tomllib.loads(path.read_text())) for path in sorted(PRESETS.glob("*.toml"))}
+
+
+@cache
+def preset_notes() -> Mapping[str, Sequence[str]]:
+    """What each preset's file says of it, line by line: its paper and what it is for, and when it loses."""
+    return {path.stem: leading_comment(path) for path in sorted(PRESETS.glob("*.toml"))}
+
+
+def leading_comment(path: Path) -> Sequence[str]:
+    """The lines of the comment that a TOML file begins with."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), lines)]
 
 
 class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from coterie.core.listing import ListedViewSet
 from coterie.federations import services
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
-from coterie_learning.plan import plan_document, plan_schema, presets
+from coterie_learning.plan import plan_document, plan_schema, preset_notes, presets
 
 TOLERANCE = "accuracy that a candidate may lose against the champion and still be published, as a share of 1"
 PATIENCE = "candidates in a row that may be kept back as worse; one more is published all the same; null: none is"
@@ -184,3 +184,12 @@ class PresetsView(APIView):
     def get(self, _request: Request) -> Response:
         """Plans by name."""
         return Response({name: plan_document(plan) for name, plan in presets().items()})
+
+
+class PresetNotesView(APIView):
+    """What to know before one chooses a preset."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """By name, lines of text: the paper, what it is for, and when it loses."""
+        return Response(preset_notes())

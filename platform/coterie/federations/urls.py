@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from coterie.federations.group_views import GroupViewSet, MembershipViewSet, SplitViewSet
-from coterie.federations.operator_api import FederationViewSet, PlanSchemaView, PresetsView
+from coterie.federations.operator_api import FederationViewSet, PlanSchemaView, PresetNotesView, PresetsView
 
 router = SimpleRouter()
 router.register("federations", FederationViewSet)
@@ -15,4 +15,5 @@ urlpatterns = [
     *router.urls,
     path("plan-schema/", PlanSchemaView.as_view(), name="plan-schema"),
     path("presets/", PresetsView.as_view(), name="presets"),
+    path("preset-notes/", PresetNotesView.as_view(), name="preset-notes"),
 ]

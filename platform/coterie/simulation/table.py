@@ -1,13 +1,13 @@
 """Tables for people: the result of a simulation, and what can be simulated."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rich.console import Group
 from rich.table import Table
 
 from coterie.simulation.outcome import Outcome
+from coterie_learning.plan import leading_comment
 
 
 def outcome_table(name: str, outcome: Outcome) -> Table:
@@ -59,9 +59,3 @@ def _listing(title: str, files: Mapping[str, Path]) -> Table:
     for name, path in files.items():
         table.add_row(name, "\n".join(leading_comment(path)))
     return table
-
-
-def leading_comment(path: Path) -> Sequence[str]:
-    """The lines of the comment that a file begins with."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), lines)]

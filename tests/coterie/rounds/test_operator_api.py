@@ -87,7 +87,11 @@ def test_a_plan_that_does_not_fit_is_refused_with_its_code(api: APIClient) -> No
 
 def test_plans_are_described(api: APIClient) -> None:
     assert "sync" in api.get("/api/plan-schema/").json()["pace"]
-    assert {"fedavg", "fedprox"} <= api.get("/api/presets/").json().keys()
+    names = api.get("/api/presets/").json().keys()
+    assert {"fedavg", "fedprox"} <= names
+    notes = api.get("/api/preset-notes/").json()
+    assert notes.keys() == names
+    assert all("Loses" in " ".join(lines) for lines in notes.values())
 
 
 def test_recipes_are_described(api: APIClient) -> None:

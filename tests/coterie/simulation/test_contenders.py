@@ -5,8 +5,7 @@ import pytest
 from coterie.simulation.baselines.centralised import Centralised
 from coterie.simulation.contenders import contender_document, parse_contender, read_contender, shipped_contenders
 from coterie.simulation.errors import MalformedFile, UnknownPlan
-from coterie.simulation.table import leading_comment
-from coterie_learning.plan import Plan
+from coterie_learning.plan import Plan, leading_comment
 
 
 @pytest.mark.parametrize("name", shipped_contenders())

@@ -113,6 +113,14 @@ export const presetsQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
+/** Of each preset, line by line: its paper, what it is for, and when it loses. */
+export const presetNotesQuery = queryOptions({
+  queryKey: ["preset-notes"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/preset-notes/", { signal })).data as Readonly<Record<string, readonly string[]>> | undefined,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 type PlanProblem = components["schemas"]["PlanProblem"];
 
 /** What is wrong with a plan that is typed, what the devices with a tag lack for it, and what a pair's model sends. */

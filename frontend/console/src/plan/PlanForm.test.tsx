@@ -37,6 +37,9 @@ function Form({ seen }: { seen: (plan: Plan) => void }) {
   );
 }
 
+// The whole form is drawn, which takes a busy machine seconds.
+vi.setConfig({ testTimeout: 20_000 });
+
 it("starts another kind of a slot with its defaults, and leaves the others alone", async () => {
   const seen = vi.fn();
   await show(<Form seen={seen} />);

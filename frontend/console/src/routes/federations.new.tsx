@@ -1,4 +1,4 @@
-import { Alert, Button, Grid, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Alert, Grid, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDebouncedValue } from "@mantine/hooks";
 import { queryOptions, useQuery } from "@tanstack/react-query";
@@ -16,6 +16,7 @@ import {
   type Plan,
   planCheckQuery,
   planSchemaQuery,
+  presetNotesQuery,
   presetsQuery,
   refusalOf,
 } from "../federations/queries";
@@ -23,6 +24,7 @@ import { TermsFields } from "../federations/TermsFields";
 import { datasetsQuery } from "../models/queries";
 import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
+import { PresetChoice } from "../plan/PresetChoice";
 import { Traffic } from "../plan/Traffic";
 
 export const Route = createFileRoute("/federations/new")({ component: NewFederation });
@@ -41,6 +43,7 @@ const pairsQuery = queryOptions({
 function NewFederation() {
   const navigate = Route.useNavigate();
   const presets = useQuery(presetsQuery);
+  const { data: notes = {} } = useQuery(presetNotesQuery);
   const { data: pairs } = useQuery(pairsQuery);
   const { data: datasets } = useQuery(datasetsQuery);
   const [changed, setPlan] = useState<Plan>();
@@ -161,19 +164,8 @@ function NewFederation() {
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Panel title="Its plan">
             <Stack gap="md">
-              <Text size="sm" c="var(--quiet)">
-                Begin with a published system, then change what you like.
-              </Text>
-              <Answer of={presets} height={30}>
-                {(known) => (
-                  <Group gap="xs">
-                    {Object.entries(known).map(([preset, its]) => (
-                      <Button key={preset} size="xs" variant="default" onClick={() => setPlan(its)}>
-                        {preset}
-                      </Button>
-                    ))}
-                  </Group>
-                )}
+              <Answer of={presets} height={90}>
+                {(known) => <PresetChoice presets={known} notes={notes} first={FIRST_PRESET} onChoose={setPlan} />}
               </Answer>
               <Answer of={useQuery(planSchemaQuery)} height={320}>
                 {(schema) => plan !== undefined && <PlanForm schema={schema} plan={plan} onChange={setPlan} />}
