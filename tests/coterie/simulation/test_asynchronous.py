@@ -15,7 +15,7 @@ from coterie_wire.tensors import Tensors
 from tests.coterie.simulation.small import run, scenario
 
 NOTHING = {"charging": False, "unmetered": False}
-UNLIKE = {"sample_s": 0.05, "spread": 1.0}
+UNLIKE = {"sample_s": 0.2, "spread": 1.0}
 
 
 def buffered(**pace: object) -> dict[str, object]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie_learning.codec.float32 import Float32Codec
@@ -43,6 +43,7 @@ def same_state(left: ServerState, right: ServerState) -> bool:
 
 
 @every_merge
+@settings(max_examples=30)  # of each kind, the same for all
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 20))
 def test_the_order_of_updates_changes_no_bit(merge: Merge, seed: int, count: int) -> None:
     updates = [drawn(seed + number, 0.1) for number in range(count)]
