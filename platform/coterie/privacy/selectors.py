@@ -107,6 +107,15 @@ def rounds_left(federation: Federation, plan: Plan) -> int | None:
     return turns(parts, size) if len(parts) >= plan.pace.devices_needed() else 0
 
 
+def rounds_at_first(plan: Plan, *, devices: int) -> int | None:
+    """How many rounds the default budgets pay for so many devices of whom nothing was told; None: nothing is spent."""
+    cost = cost_under(plan)
+    if cost is None or devices < plan.pace.devices_needed():
+        return None
+    most = Limit().mu2
+    return turns([releases_left(most, 0.0, cost)] * devices, min(plan.pace.updates_wanted(), devices))
+
+
 def turns(parts: Sequence[int], size: int) -> int:
     """The most rounds of `size` different devices, of which each can take part as often as `parts` says.
 

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from coterie.federations.models import Federation
 from coterie.federations.previewing import WORDS, PlanChange
-from coterie.privacy.selectors import limit_of, rounds_left
+from coterie.privacy.models import DEFAULT_DELTA, DEFAULT_EPSILON
+from coterie.privacy.selectors import limit_of, rounds_at_first, rounds_left
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
 from coterie_learning.plan import Plan, parse_plan
@@ -14,7 +15,7 @@ LONG_PAUSE_S = 86_400.0
 
 
 def notes_on(plan: Plan, *, members: int) -> list[str]:
-    """What keeps a federation of so many members from holding rounds under a plan, or lets them be far apart."""
+    """What keeps a federation of so many members from holding rounds under a plan, or lets them be few or far apart."""
     pace = plan.pace
     if not pace.holds_rounds():
         return []
@@ -25,6 +26,10 @@ def notes_on(plan: Plan, *, members: int) -> list[str]:
         notes.append(f"It cannot hold a round yet: one needs {needed:,} devices (pace), and {have} there.")
     if pace.pause_after_s() >= LONG_PAUSE_S:
         notes.append(f"Between two rounds it pauses for {pace.pause_after_s() / 86_400:g} days (pace).")
+    lasts = rounds_at_first(plan, devices=members)
+    if lasts is not None:
+        budget = f"{DEFAULT_EPSILON:g} at delta {DEFAULT_DELTA:g}"
+        notes.append(f"The privacy budget that a federation begins with, epsilon {budget}, lasts for {lasts:,} rounds.")
     return notes
 
 

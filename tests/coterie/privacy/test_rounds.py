@@ -15,9 +15,9 @@ from coterie.cloud.averaging_job import MergeArguments, MergeResult
 from coterie.federations.models import Federation
 from coterie.federations.previewing import changes_between, complete
 from coterie.merging.models import Update
-from coterie.privacy.accounting import cost_of, epsilon_of
+from coterie.privacy.accounting import cost_of, epsilon_of, most_of
 from coterie.privacy.errors import BudgetSpent
-from coterie.privacy.models import Account, Charge
+from coterie.privacy.models import DEFAULT_DELTA, DEFAULT_EPSILON, Account, Charge
 from coterie.privacy.services import change_device_budget, change_federation_budget, spend
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
@@ -257,3 +257,13 @@ def test_a_plan_says_how_long_its_budget_lasts() -> None:
     changes = changes_between(complete(federation.plan), complete(wanted))
     sentences = effects_of(federation, changes, wanted, now=later(1))
     assert any("lasts for 7 more rounds" in sentence for sentence in sentences)
+
+
+def test_a_plan_for_nobody_yet_is_told_how_long_the_first_budget_lasts(api: APIClient) -> None:
+    fleet_of(4)
+    plan = {**CENTRAL, "pace": {"kind": "sync", "target_updates": 2, "min_updates": 2}}
+    parts = int(most_of(DEFAULT_EPSILON, DEFAULT_DELTA) / cost_of(ONE))
+    assert parts > 1
+    assert api.post("/api/plan-check/", {"plan": plan}).json()["notes"] == [
+        f"The privacy budget that a federation begins with, epsilon 8 at delta 1e-06, lasts for {2 * parts} rounds."
+    ]
