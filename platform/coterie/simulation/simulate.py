@@ -23,9 +23,11 @@ from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import LOCAL
+from coterie_learning.kinds import Resources
 from coterie_learning.local import Local
 from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason, Requirements
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: in
     cloud = _bootstrapped(scenario, drawn, first, seed=derive_seed(seed, "cloud"))
     if cloud is not None:
         first = cloud.learner
+    if isinstance(contender, Plan) and isinstance(first, NeuralLearner):
+        check_plan_fits(contender, first.graphs.spec, cloud is not None)
     requirements = contender.requirements if isinstance(contender, Plan) else NOTHING_ASKED
     world = World(scenario, drawn, make_devices(scenario, requirements, first, count=devices, seed=seed), seed)
     parts = _parts(contender, world, first, local, cloud)
@@ -58,6 +62,17 @@ def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: in
         part.begin()
     _run(world, parts, report)
     return _outcome(contender, world, parts)
+
+
+def check_plan_fits(plan: Plan, model: ModelSpec, has_cloud_model: bool) -> None:
+    """Check what the platform checks of a federation's plan. Raises DoesNotFit, with the kind's own sentence."""
+    resources = Resources(
+        cloud_data=has_cloud_model,
+        teacher_problem=None if has_cloud_model else "the scenario has no cloud model: no [bootstrap]",
+        one_model=plan.pace.holds_rounds(),
+    )
+    for slot, reason in plan.misfits(model, resources):
+        raise DoesNotFit(detail=f"{slot} {plan.kind_in(slot).name}: {reason.sentence}")
 
 
 class _Cloud(NamedTuple):
@@ -122,9 +137,6 @@ def _never(_device: Device) -> bool:
 def _rounds(plan: Plan, world: World, first: Learner, cloud: _Cloud | None) -> tuple[Rounds, "DistillingCloud | None"]:
     if not isinstance(first, NeuralLearner):
         raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
-    rules = plan.help.rules()
-    if rules is not None and rules.portion == "learner":
-        raise DoesNotFit(detail="portion learner is for devices whose models differ, and rounds give all of them one")
     merger, distilling = _merger(plan, world, first, cloud)
     return Rounds(world, plan, merger), distilling
 

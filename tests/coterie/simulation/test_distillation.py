@@ -2,11 +2,15 @@
 
 import pytest
 
+from coterie.federations.errors import PlanDoesNotFit
+from coterie.federations.services import check_plan_fits
 from coterie.simulation.contenders import parse_contender
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.scenario import Scenario, parse_scenario
+from coterie_learning.plan import Plan
 from tests.coterie.simulation.small import ROUNDS, run
+from tests.coterie.world import make_pair
 
 DAY_S = 86_400.0
 SCENARIO: dict[str, object] = {
@@ -86,3 +90,14 @@ def test_what_cannot_be_simulated_together_is_refused() -> None:
         run(COLLA, people(bootstrap=None))
     with pytest.raises(DoesNotFit, match="neural"):
         run({"pace": ROUNDS}, people(learner={"kind": "linear"}, bootstrap=None))
+
+
+@pytest.mark.django_db
+def test_what_a_platform_refuses_is_refused_with_its_sentence() -> None:
+    plan = parse_contender({"merge": {"kind": "distill"}}, path="plan.toml")
+    assert isinstance(plan, Plan)
+    with pytest.raises(PlanDoesNotFit) as by_platform:
+        check_plan_fits(plan, make_pair(), None)
+    with pytest.raises(DoesNotFit) as by_simulation:
+        run({"merge": {"kind": "distill"}, "pace": ROUNDS}, people(bootstrap=None))
+    assert str(by_platform.value.fields["problem"]) in str(by_simulation.value)
