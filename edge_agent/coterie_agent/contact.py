@@ -46,7 +46,7 @@ OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
 """Opens a socket that calls its first argument when the platform has news, its second when it has closed."""
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """The fields of a check-in whose change is sent at once; counts and temperatures wait for the next check-in."""
 
     conditions: Conditions
@@ -79,7 +79,7 @@ class Contact:
         self._socket_backoff, self._socket_at = Backoff(), 0.0
         self._backoff = Backoff()
         self._due_at = self._not_before = 0.0  # on the monotonic clock
-        self._told: tuple[Told, int] | None = None
+        self._reported: tuple[Reported, int] | None = None
         self._may_say_more = False
 
     def run(self) -> None:
@@ -88,10 +88,10 @@ class Contact:
             at = time.monotonic()
             if self._socket is None and at >= self._socket_at:
                 self._connect()
-            elif at >= self._not_before and (at >= self._due_at or (_told(now), now.wakes) != self._told):
+            elif at >= self._not_before and (at >= self._due_at or (_report_of(now), now.wakes) != self._reported):
                 self._check_in(now)
             else:
-                news = (_told(now), now.wakes) != self._told
+                news = (_report_of(now), now.wakes) != self._reported
                 next_at = self._not_before if news else max(self._due_at, self._not_before)
                 if self._socket is None:
                     next_at = min(next_at, self._socket_at)
@@ -108,14 +108,15 @@ class Contact:
             self._socket_at = time.monotonic() + delay_s
             log.debug("%s", error.detail)
         else:
-            self._socket_backoff, self._told = Backoff(), None  # news may have been missed meanwhile: check in at once
+            # News may have been missed meanwhile: check in at once.
+            self._socket_backoff, self._reported = Backoff(), None
 
     def _lost_socket(self) -> None:
         """Called by the reading thread; the next check-in notices the closed socket."""
         self.situation.wake()
 
     def _check_in(self, now: Now) -> None:
-        told = (_told(now), now.wakes)
+        reported = (_report_of(now), now.wakes)
         way: Caller = self._socket or self.https
         try:
             directive = way.call(self._message(now), Directive)
@@ -133,12 +134,12 @@ class Contact:
             at = time.monotonic()
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
             self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # spreads a fleet's check-ins
-            self._backoff, self._told = Backoff(), told
+            self._backoff, self._reported = Backoff(), reported
             if self.situation.now.link == "offline":
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
             if directive.ignores_unknown and not self._may_say_more:
-                self._may_say_more, self._told = True, None  # check in again at once, with fields that 0.1 refuses
+                self._may_say_more, self._reported = True, None  # check in again at once, with fields that 0.1 refuses
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
@@ -180,8 +181,8 @@ class Contact:
         )
 
 
-def _told(now: Now) -> Told:
-    return Told(
+def _report_of(now: Now) -> Reported:
+    return Reported(
         conditions=msgspec.structs.replace(now.conditions, temperature_c=None),
         blockers=tuple(reason.code for reason in now.blockers),
         assignment=now.progress.assignment if now.progress else None,

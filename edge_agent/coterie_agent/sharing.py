@@ -44,13 +44,13 @@ def share_profile(
     if telling == "nothing":
         return Profile(batch=batch, willing=False)
     frequent = sorted(found, key=lambda one: (-one.samples, one.label))[:MAX_REPORTED_CLASSES]
-    told = sorted(one for one in frequent if one.samples)
-    classes = tuple(one.label for one in told)
-    counts = share_counts(tuple(one.samples for one in told), telling)
+    shared = sorted(one for one in frequent if one.samples)
+    classes = tuple(one.label for one in shared)
+    counts = share_counts(tuple(one.samples for one in shared), telling)
     if telling == "classes":
         return Profile(batch=batch, classes=classes, counts=counts, drifting=drifting, willing=False)
     hits = tuple(
-        round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, told, strict=True)
+        round(count * _coarse(one.hits / one.samples, telling)) for count, one in zip(counts, shared, strict=True)
     )
     return Profile(batch=batch, classes=classes, counts=counts, hits=hits, drifting=drifting, willing=willing)
 

@@ -54,7 +54,7 @@ def admit(
     are not compared: whether an update counts must not depend on another device's.
     """
     norms: dict[int, float] = {}
-    told: dict[int, Mapping[str, float]] = {}
+    reported: dict[int, Mapping[str, float]] = {}
     faults: dict[int, WireError] = {}
     for place, update in enumerate(updates):
         on_each(place)
@@ -62,7 +62,7 @@ def admit(
             with update() as file:
                 check_moments(model.statistics, file.statistics, base_statistics)
                 norms[place] = file.extent().norm
-                told[place] = file.compared()
+                reported[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
     most = largest_norm(list(norms.values())) if bound is None else None
@@ -70,18 +70,20 @@ def admit(
         if most is not None and norm > most:
             detail = f"its norm is {norm:.3g}; the median of its round allows {most:.3g}"
             faults[place] = WireError("update.outlier", detail)
-    for place, name, number, most in _too_large(told):
+    for place, name, number, most in _too_large(reported):
         faults[place] = WireError("update.outlier", f"its {name} is {number:.3g}; its round's median allows {most:.3g}")
     kept = [place for place in norms if place not in faults]
     return Admission(kept, faults, [norms[place] for place in kept])
 
 
-def _too_large(told: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
+def _too_large(reported: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
     """By place of an update and name, the numbers that are far above the median of those told, with what it allows."""
-    names = next(iter(told.values()), {}) if len(told) >= FEWEST else {}
+    names = next(iter(reported.values()), {}) if len(reported) >= FEWEST else {}
     for name in names:
-        most = TIMES_SCALAR * statistics.median(numbers[name] for numbers in told.values())
-        yield from ((place, name, numbers[name], most) for place, numbers in told.items() if numbers[name] > most > 0)
+        most = TIMES_SCALAR * statistics.median(numbers[name] for numbers in reported.values())
+        yield from (
+            (place, name, numbers[name], most) for place, numbers in reported.items() if numbers[name] > most > 0
+        )
 
 
 def largest_norm(norms: Sequence[float]) -> float | None:

@@ -28,8 +28,8 @@ def needed_kinds(plan: DevicePlan) -> Sequence[NeededKind]:
     return [_needed(kind.slot, kind.name, kind.since) for kind in every]
 
 
-def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
-    """The kinds of this source that a device lacks which reported `told`; one that reported none has those of 0.1.
+def kinds_lacked(reported: KindNames) -> Sequence[NeededKind]:
+    """The kinds of this source that a device lacks that `reported` its own; one that reported none has those of 0.1.
 
     So has one that reported no kinds of a slot that is nested in another.
     """
@@ -38,7 +38,7 @@ def kinds_lacked(told: KindNames) -> Sequence[NeededKind]:
         for registry in (LOCAL, CODEC, PRIVACY, PERSONAL, HELP, DRIFT)
         for name, kind in registry.kinds.items()
     )
-    return [kind for kind in every if _is_lacked(kind, told)]
+    return [kind for kind in every if _is_lacked(kind, reported)]
 
 
 def _needed(slot: str, name: str, since: str) -> NeededKind:
@@ -46,9 +46,9 @@ def _needed(slot: str, name: str, since: str) -> NeededKind:
     return NeededKind(slot, name, since, brought.get(name))
 
 
-def _is_lacked(kind: NeededKind, told: KindNames) -> bool:
+def _is_lacked(kind: NeededKind, reported: KindNames) -> bool:
     if kind.distribution is not None:
-        return kind.name not in told.get(kind.slot, ())
-    if not told or (kind.slot in NESTED_SLOTS and kind.slot not in told):
+        return kind.name not in reported.get(kind.slot, ())
+    if not reported or (kind.slot in NESTED_SLOTS and kind.slot not in reported):
         return kind.since != FIRST_RELEASE
-    return kind.name not in told.get(kind.slot, ())
+    return kind.name not in reported.get(kind.slot, ())

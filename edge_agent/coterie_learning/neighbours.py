@@ -66,7 +66,7 @@ class NeighbourIndex:
         """Sum of p·log2 p over the classes: the part of the divergence that depends on the device only."""
         self._error: NDArray[np.float32] = np.zeros(0, np.float32)
         self._serving: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._has_told: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._has_reported: NDArray[np.bool_] = np.zeros(0, np.bool_)
         """Of samples, however few."""
         self._willing: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._well: NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -94,7 +94,7 @@ class NeighbourIndex:
         self._plogp[column] = _sum_plogp(prior)
         self._error[column] = neighbour.counts.error
         self._serving[column] = neighbour.serving
-        self._has_told[column] = bool(neighbour.counts.samples.any())
+        self._has_reported[column] = bool(neighbour.counts.samples.any())
         self._willing[column] = neighbour.willing
         self._well[column] = not neighbour.drifting
 
@@ -112,7 +112,7 @@ class NeighbourIndex:
                 matrix[:, column] = matrix[:, last]
             self._plogp[column], self._error[column] = self._plogp[last], self._error[last]
             self._serving[column] = self._serving[last]
-            for flags in (self._has_told, self._willing, self._well):
+            for flags in (self._has_reported, self._willing, self._well):
                 flags[column] = flags[last]
 
     def search(
@@ -129,7 +129,7 @@ class NeighbourIndex:
         """
         prior = self._prior_of(wanted)
         count = len(self._devices)
-        able = self._told(exclude) & self._willing[:count] & self._well[:count]
+        able = self._reporting(exclude) & self._willing[:count] & self._well[:count]
         able &= self._errs_less(wanted, rules) & (self._serving[:count] < rules.serves_at_once)
         candidates = np.flatnonzero(able)
         for label, least in self._least_recall(wanted):
@@ -148,7 +148,7 @@ class NeighbourIndex:
         Raises ValueError where the counts are of another number of classes.
         """
         prior, count = self._prior_of(wanted), len(self._devices)
-        left = self._told(exclude)
+        left = self._reporting(exclude)
         known, better = np.ones(count, np.bool_), self._errs_less(wanted, rules)
         for label, least in self._least_recall(wanted):
             recall = self._recall[label, :count]
@@ -170,7 +170,7 @@ class NeighbourIndex:
         """
         if prior.shape != (self._classes,):
             raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
-        candidates = np.flatnonzero(self._told(exclude))
+        candidates = np.flatnonzero(self._reporting(exclude))
         divergence = self._divergence(prior, candidates)
         best = self._best(candidates, divergence, limit)
         return tuple(Match(self._devices[candidates[row]], float(divergence[row])) for row in best)
@@ -181,11 +181,11 @@ class NeighbourIndex:
             raise ValueError(f"a prior of shape {prior.shape} in an index of {self._classes} classes")
         return prior
 
-    def _told(self, exclude: Collection[str]) -> NDArray[np.bool_]:
+    def _reporting(self, exclude: Collection[str]) -> NDArray[np.bool_]:
         """Which devices have samples and are not among `exclude`."""
-        told = self._has_told[: len(self._devices)].copy()
-        told[[self._columns[device] for device in exclude if device in self._columns]] = False
-        return told
+        reporting = self._has_reported[: len(self._devices)].copy()
+        reporting[[self._columns[device] for device in exclude if device in self._columns]] = False
+        return reporting
 
     def _errs_less(self, wanted: Wanted, rules: MatchRules) -> NDArray[np.bool_]:
         """Which devices err as little over all as the rules and the device in need allow."""
@@ -233,7 +233,7 @@ class NeighbourIndex:
         self._plogp = np.resize(self._plogp, grown)
         self._error = np.resize(self._error, grown)
         self._serving = np.resize(self._serving, grown)
-        self._has_told = np.resize(self._has_told, grown)
+        self._has_reported = np.resize(self._has_reported, grown)
         self._willing = np.resize(self._willing, grown)
         self._well = np.resize(self._well, grown)
 

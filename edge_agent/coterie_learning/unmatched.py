@@ -32,7 +32,7 @@ def nobody_qualifies(unfit: Unfit, classes: Sequence[int], *, tried: int) -> Rea
     if not unfit.devices:
         others = "no other device tells about its data" if not tried else "no other device is left to ask"
         return Reason("transfer.no_neighbour", f"{others}, so none can help with {troubled}{after}")
-    told = f"{unfit.devices:,} other device{' tells' if unfit.devices == 1 else 's tell'} about their data"
+    known = f"{unfit.devices:,} other device{' tells' if unfit.devices == 1 else 's tell'} about their data"
     why = (
         (unfit.ignorant, "without samples of it" if len(classes) == 1 else "without samples of all of them"),
         (unfit.no_better, "no better than this device"),
@@ -42,4 +42,4 @@ def nobody_qualifies(unfit: Unfit, classes: Sequence[int], *, tried: int) -> Rea
         (unfit.busy, "busy"),
     )
     parts = ", ".join(f"{count:,} {what}" for count, what in why if count)
-    return Reason("transfer.no_neighbour", f"{told}, none can help with {troubled}: {parts}{after}")
+    return Reason("transfer.no_neighbour", f"{known}, none can help with {troubled}: {parts}{after}")

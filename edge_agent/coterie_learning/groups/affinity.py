@@ -75,8 +75,8 @@ class Affinity(Groups, frozen=True, tag="affinity"):
             sentence += f" halves of the models are divided otherwise: prediction strength {strength:.2f}"
             return _one(distances, silhouettes, f"{sentence}, and {self.least_strength:.2f} is the least that counts")
         others = ", ".join(f"{value:.2f} with {count}" for count, value in silhouettes.items() if count != best)
-        told = f"prediction strength {strength:.2f}, silhouette {silhouettes[best]:.2f}"
-        reason = f"{best} groups: {told}" + (f", against {others}" if others else "")
+        measured = f"prediction strength {strength:.2f}, silhouette {silhouettes[best]:.2f}"
+        reason = f"{best} groups: {measured}" + (f", against {others}" if others else "")
         return _numbered(found[best], distances, silhouettes, reason)
 
     def _into(self, count: int, distances: Distances) -> Divided | None:

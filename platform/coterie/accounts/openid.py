@@ -89,10 +89,10 @@ class OpenIdBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the lib
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Operator:
         """The operator whom token and user info stand for."""
-        told: dict[str, Any] = self.get_userinfo(access_token, id_token, payload)
-        if told.get("sub") != payload.get("sub"):
+        stated: dict[str, Any] = self.get_userinfo(access_token, id_token, payload)
+        if stated.get("sub") != payload.get("sub"):
             raise SignOnRefused(problem="it answers with what belongs to somebody else")
-        return sign_on(provider=_provider(), claims={**payload, **told})
+        return sign_on(provider=_provider(), claims={**payload, **stated})
 
 
 class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]
@@ -121,7 +121,7 @@ class _Answer(OIDCAuthenticationCallbackView):  # type: ignore[misc]
         raise SignOnStale
 
 
-def _told(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def _refusals_shown(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Show a page that says why one is not signed in, with the code."""
 
     @wraps(view)
@@ -134,8 +134,8 @@ def _told(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest]
     return shown
 
 
-begin = never_cache(_told(_Begin.as_view()))
-answer = never_cache(_told(_Answer.as_view()))
+begin = never_cache(_refusals_shown(_Begin.as_view()))
+answer = never_cache(_refusals_shown(_Answer.as_view()))
 
 
 def _provider() -> Provider:
@@ -157,18 +157,18 @@ def _answers(provider: Provider) -> Mapping[str, object]:
     try:
         found = requests.get(place, timeout=TIMEOUT_S)
         found.raise_for_status()
-        told = found.json()
+        stated = found.json()
         endpoints = {
-            "OIDC_OP_AUTHORIZATION_ENDPOINT": told["authorization_endpoint"],
-            "OIDC_OP_TOKEN_ENDPOINT": told["token_endpoint"],
-            "OIDC_OP_USER_ENDPOINT": told["userinfo_endpoint"],
-            "OIDC_OP_JWKS_ENDPOINT": told["jwks_uri"],
+            "OIDC_OP_AUTHORIZATION_ENDPOINT": stated["authorization_endpoint"],
+            "OIDC_OP_TOKEN_ENDPOINT": stated["token_endpoint"],
+            "OIDC_OP_USER_ENDPOINT": stated["userinfo_endpoint"],
+            "OIDC_OP_JWKS_ENDPOINT": stated["jwks_uri"],
         }
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         logger.warning("single sign-on: %s: %s", place, error)
         raise ProviderUnavailable(issuer=provider.issuer) from error
-    if told.get("issuer") != provider.issuer:
-        logger.warning("single sign-on: %s calls itself %r", place, told.get("issuer"))
+    if stated.get("issuer") != provider.issuer:
+        logger.warning("single sign-on: %s calls itself %r", place, stated.get("issuer"))
         raise ProviderUnavailable(issuer=provider.issuer)
     return {
         **endpoints,

@@ -27,7 +27,7 @@ class Provider:
 
     def role_of(self, claims: Claims) -> OperatorRole | None:
         """The highest role that the claims give; None: they give none."""
-        told = claims.get(self.role_claim)
-        values = told if isinstance(told, list) else [told]
+        claimed = claims.get(self.role_claim)
+        values = claimed if isinstance(claimed, list) else [claimed]
         held = {value for value in values if isinstance(value, str)} | {EVERYBODY}
         return next((role for role, groups in self.groups if held.intersection(groups)), None)

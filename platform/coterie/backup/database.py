@@ -63,9 +63,9 @@ def _copy_sqlite(source: sqlite3.Connection, target: Path) -> None:
     with closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, and no log beside it
-        ((told, *_), *_) = copy.execute("PRAGMA integrity_check(1)").fetchall()
-    if told != "ok":
-        raise DatabaseFailed(problem=f"it is damaged: {told}")
+        ((verdict, *_), *_) = copy.execute("PRAGMA integrity_check(1)").fetchall()
+    if verdict != "ok":
+        raise DatabaseFailed(problem=f"it is damaged: {verdict}")
 
 
 def _postgresql(program: str, *arguments: str, database: bool = True) -> None:

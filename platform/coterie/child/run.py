@@ -65,7 +65,7 @@ def run_child(
     its own. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
     try:
-        return _run(job, arguments, limits or Limits(), _Told(job.name, on_progress, on_unconfined), cancel)
+        return _run(job, arguments, limits or Limits(), _Listeners(job.name, on_progress, on_unconfined), cancel)
     except OSError as error:
         if not is_full(error):
             raise
@@ -73,7 +73,7 @@ def run_child(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Listeners:
     """Whom a child's lines are for."""
 
     job: str
@@ -89,7 +89,7 @@ class _Told:
             self.on_progress(line)
 
 
-def _run(job: ChildJob[A, R], arguments: A, limits: Limits, told: _Told, cancel: threading.Event | None) -> R:
+def _run(job: ChildJob[A, R], arguments: A, limits: Limits, listeners: _Listeners, cancel: threading.Event | None) -> R:
     with (
         tempfile.TemporaryDirectory(prefix="coterie-child-") as directory,
         Path(directory, "output").open("w+b") as output,
@@ -109,7 +109,7 @@ def _run(job: ChildJob[A, R], arguments: A, limits: Limits, told: _Told, cancel:
         reader.start()
         try:
             _send_start(process, arguments, limits)
-            last = _follow(job, lines, limits, told, cancel)
+            last = _follow(job, lines, limits, listeners, cancel)
             if last is None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=EXIT_S)
@@ -137,7 +137,7 @@ def _follow(
     job: ChildJob[A, R],
     lines: queue.Queue[bytes],
     limits: Limits,
-    told: _Told,
+    listeners: _Listeners,
     cancel: threading.Event | None,
 ) -> Line | None:
     """The child's last line; None where it ended without one."""
@@ -160,7 +160,7 @@ def _follow(
             raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
         if not isinstance(line, Progress | Unconfined):
             return line
-        told.tell(line)
+        listeners.tell(line)
 
 
 def _read(stdout: IO[bytes], lines: queue.Queue[bytes]) -> None:

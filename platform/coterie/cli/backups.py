@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
-from coterie.cli.failures import Failed, told
+from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.local import STATE
 from coterie.cli.state import choose_state, need_state, passing_state
 from coterie.config.env import Env
@@ -39,7 +39,7 @@ class _Done(msgspec.Struct, frozen=True):
 @click.argument("target", type=click.Path(file_okay=False, path_type=Path))
 @STATE
 @JSON
-@told
+@failures_shown
 def backup(target: Path, state: Path | None, as_json: bool) -> None:
     """Copy the platform, while it runs, to the directory TARGET.
 
@@ -76,7 +76,7 @@ def backup(target: Path, state: Path | None, as_json: bool) -> None:
 @click.argument("source", type=click.Path(file_okay=False, exists=True, path_type=Path))
 @STATE
 @JSON
-@told
+@failures_shown
 def restore(source: Path, state: Path | None, as_json: bool) -> None:
     """Make a platform of the backup in SOURCE.
 
@@ -112,22 +112,22 @@ class _Shown:
     """A line on a terminal that says how far it is."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._told = None if quiet or not sys.stderr.isatty() else -1
+        self._shown_per_cent = None if quiet or not sys.stderr.isatty() else -1
 
     def __enter__(self) -> "_Shown":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._told is not None and self._told >= 0:
+        if self._shown_per_cent is not None and self._shown_per_cent >= 0:
             click.echo(err=True)
 
     def show(self, progress: "Progress") -> None:
         """Tell each further per cent."""
-        if self._told is None:
+        if self._shown_per_cent is None:
             return
         per_cent = 100 * progress.bytes_done // max(1, progress.bytes_total)
-        if per_cent > self._told:
-            self._told = per_cent
+        if per_cent > self._shown_per_cent:
+            self._shown_per_cent = per_cent
             click.echo(f"\r{per_cent:3d} % of {progress.bytes_total / 1e6:.1f} MB", nl=False, err=True)
 
 

@@ -23,7 +23,7 @@ class Failed(click.ClickException):
         super().__init__(f"{sentence} [{code}]")
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
+def failures_shown(command: Callable[P, R]) -> Callable[P, R]:
     """`command`, with the errors that people can act on raised as `Failed`."""
 
     @wraps(command)

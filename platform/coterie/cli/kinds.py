@@ -2,7 +2,7 @@
 
 import click
 
-from coterie.cli.failures import told
+from coterie.cli.failures import failures_shown
 from coterie.cli.output import print_rows
 from coterie_learning.custom_kinds import sign_off, withdraw
 from coterie_learning.plan import offered_kinds
@@ -13,7 +13,7 @@ DISTRIBUTION = click.argument("distribution")
 
 @click.group("kinds", invoke_without_command=True, short_help="List, allow or withdraw kinds that packages bring.")
 @click.pass_context
-@told
+@failures_shown
 def kinds(context: click.Context) -> None:
     """List the kinds that packages of this Python environment bring, and why those that are not loaded are not."""
     if context.invoked_subcommand is not None:
@@ -32,7 +32,7 @@ def kinds(context: click.Context) -> None:
 
 @kinds.command("allow", short_help="Sign a package off.")
 @DISTRIBUTION
-@told
+@failures_shown
 def allow(distribution: str) -> None:
     """Sign DISTRIBUTION off: its kinds are loaded, and run with the rights of the platform."""
     sign_off(distribution)
@@ -41,7 +41,7 @@ def allow(distribution: str) -> None:
 
 @kinds.command("withdraw", short_help="Load the kinds of a package no more.")
 @DISTRIBUTION
-@told
+@failures_shown
 def withdraw_(distribution: str) -> None:
     """Load the kinds of DISTRIBUTION no more. Finish the federations whose plans name one of them before."""
     withdraw(distribution)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from coterie.cli.failures import told
+from coterie.cli.failures import failures_shown
 from coterie.cli.state import make_state, manage, need_state, passing_state
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -26,7 +26,7 @@ ASKS_FOR_HELP = {"-h", "--help"}
 @click.command(context_settings=PASSED_ON, short_help="Run the platform in embedded mode.")
 @STATE
 @ARGUMENTS
-@told
+@failures_shown
 def up(state: Path | None, arguments: tuple[str, ...]) -> None:
     """Run the platform in embedded mode: SQLite and files in one directory, no server to install."""
     if ASKS_FOR_HELP & set(arguments):
@@ -45,7 +45,7 @@ def _run_up(arguments: tuple[str, ...]) -> None:
 @click.command(context_settings=PASSED_ON, short_help="Run one web process of a platform in scaled mode.")
 @STATE
 @ARGUMENTS
-@told
+@failures_shown
 def serve(state: Path | None, arguments: tuple[str, ...]) -> None:
     """Run one web process of a platform in scaled mode; Celery's processes run beside it."""
     if ASKS_FOR_HELP & set(arguments):
@@ -63,7 +63,7 @@ def _run_serve(arguments: tuple[str, ...]) -> None:
 
 @click.command("compile", context_settings=PASSED_ON, short_help="Check a model without a platform.")
 @ARGUMENTS
-@told
+@failures_shown
 def compile_model(arguments: tuple[str, ...]) -> None:
     """Check a model as a platform would, and estimate its cost on devices."""
     from coterie.offline.command import main
@@ -74,7 +74,7 @@ def compile_model(arguments: tuple[str, ...]) -> None:
 def _passing(name: str, says: str) -> click.Command:
     """A command that leaves no state behind."""
 
-    @told
+    @failures_shown
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
         with passing_state(state):
             manage(name, arguments)
@@ -94,7 +94,7 @@ def _beginning(name: str, says: str) -> click.Command:
 
 
 def _with_state(name: str, prepare: Callable[[Path | None], None]) -> Callable[..., None]:
-    @told
+    @failures_shown
     def run(state: Path | None, arguments: tuple[str, ...]) -> None:
         if ASKS_FOR_HELP & set(arguments):
             with passing_state(state):

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from coterie.cli.connection import Connection, Login, Session, chosen_transport
-from coterie.cli.failures import Failed, told
+from coterie.cli.failures import Failed, failures_shown
 from coterie_wire.structs import from_json
 
 FILE = Path(click.get_app_dir("coterie")) / "login.json"
@@ -27,7 +27,7 @@ def read_login() -> Login:
 @click.command()
 @click.argument("url")
 @click.option("--token-stdin", is_flag=True, help="read the API token from standard input instead of asking for it")
-@told
+@failures_shown
 def login(url: str, token_stdin: bool) -> None:
     """Choose the platform at URL for the commands that speak to one.
 
@@ -47,7 +47,7 @@ def login(url: str, token_stdin: bool) -> None:
 
 
 @click.command()
-@told
+@failures_shown
 def logout() -> None:
     """Forget the platform and its token; the token stays valid until somebody revokes it."""
     FILE.unlink(missing_ok=True)

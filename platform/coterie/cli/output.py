@@ -36,10 +36,10 @@ def print_rows(columns: Sequence[str], rows: Sequence[Fields]) -> None:
 
 def print_fields(content: bytes) -> None:
     """Each field of a thing in a line; each thing of a list, or of a page of one, in its own block."""
-    told = from_json(content, object)
-    if isinstance(told, dict) and isinstance(told.get("results"), list):
-        told = told["results"]
-    for number, thing in enumerate(told if isinstance(told, list) else [told]):
+    answer = from_json(content, object)
+    if isinstance(answer, dict) and isinstance(answer.get("results"), list):
+        answer = answer["results"]
+    for number, thing in enumerate(answer if isinstance(answer, list) else [answer]):
         if number:
             click.echo()
         if isinstance(thing, dict):

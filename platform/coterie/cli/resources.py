@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from coterie.cli.connection import Connection, chosen_transport
-from coterie.cli.failures import Failed, told
+from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.login import read_login
 from coterie.cli.output import Fields, print_fields, print_json, print_rows
 from coterie_wire.structs import from_json
@@ -138,7 +138,7 @@ def _group(resource: Resource) -> click.Group:
 
 
 def _list(resource: Resource) -> click.Command:
-    @told
+    @failures_shown
     def run(as_json: bool, page: int, **filters: str | None) -> None:
         query = {name: value for name, value in filters.items() if value is not None}
         query |= {"page": str(page), "page_size": str(PAGE_ROWS)}
@@ -165,7 +165,7 @@ def _show(resource: Resource) -> click.Command:
     @click.command("show", help=f"One of the {resource.name}.", short_help="Show one.")
     @click.argument("which", metavar=_called(resource))
     @JSON
-    @told
+    @failures_shown
     def run(which: str, as_json: bool) -> None:
         connection = _connected()
         content = connection.request("GET", f"{resource.path}/{_find(connection, resource, which)}/")
@@ -178,7 +178,7 @@ def _act(resource: Resource, action: Action) -> click.Command:
     @click.command(action.name, help=action.says)
     @click.argument("which", metavar=_called(resource))
     @JSON
-    @told
+    @failures_shown
     def run(which: str, as_json: bool) -> None:
         connection = _connected()
         path = f"{resource.path}/{_find(connection, resource, which)}/{action.path}/"
@@ -220,7 +220,7 @@ devices, federations, rounds, models, blobs, jobs = (_group(resource) for resour
 
 @click.command(short_help="How the fleet stands.")
 @JSON
-@told
+@failures_shown
 def overview(as_json: bool) -> None:
     """Show the fleet's state in one sentence; with --json everything that the console's first page shows."""
     content = _connected().request("GET", "overview/")
@@ -232,7 +232,7 @@ def overview(as_json: bool) -> None:
 
 @click.command(short_help="What is wrong, and what repairs it.")
 @JSON
-@told
+@failures_shown
 def repairs(as_json: bool) -> None:
     """Show what is wrong on the platform, and how to repair it."""
     content = _connected().request("GET", "repairs/")
@@ -249,7 +249,7 @@ def repairs(as_json: bool) -> None:
 @click.argument("method", type=click.Choice(["GET", "POST", "PATCH", "DELETE"], case_sensitive=False))
 @click.argument("path")
 @click.option("--data", metavar="JSON", help="the request's body; - reads it from standard input")
-@told
+@failures_shown
 def api(method: str, path: str, data: str | None) -> None:
     """Send a request to PATH of the REST API, such as `coterie api GET versions/?pair=...`, and print the answer."""
     text = sys.stdin.read() if data == "-" else data

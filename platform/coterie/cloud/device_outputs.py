@@ -72,8 +72,8 @@ def compute_outputs(
         accuracies.append(float((probabilities.argmax(axis=1) == dataset.labels).mean()) if sound else math.nan)
         if (index + 1) % FLUSHED_EVERY == 0 or index + 1 == len(models):
             file.flush()
-            told = tuple(None if math.isnan(accuracy) else accuracy for accuracy in accuracies)
-            replace_file(mark, msgspec.json.encode(_Done(told, tuple(digests))))
+            reported = tuple(None if math.isnan(accuracy) else accuracy for accuracy in accuracies)
+            replace_file(mark, msgspec.json.encode(_Done(reported, tuple(digests))))
             report(Progress("asking the devices' models", index + 1, len(models)))
     return Outputs(file, tuple(accuracies))
 

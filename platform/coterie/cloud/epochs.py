@@ -84,12 +84,12 @@ def _of_classes(labels: Targets, share: float) -> NDArray[np.bool_]:
 
 def too_few_held_back(labels: Targets, held_back: Targets) -> str | None:
     """Why the samples `held_back` of those with `labels` tell little, for people; None where they are enough."""
-    told = []
+    doubts = []
     if len(held_back) < FEWEST:
-        told.append(f"{len(held_back)} samples were held back, too few to tell one epoch from the next")
+        doubts.append(f"{len(held_back)} samples were held back, too few to tell one epoch from the next")
     if _tell_classes(labels) and (missing := len(np.setdiff1d(labels, held_back))):
-        told.append(f"{missing} classes have a single sample, and none held back")
-    return "; ".join([*told, "give more samples, and judge by held-out data"]) if told else None
+        doubts.append(f"{missing} classes have a single sample, and none held back")
+    return "; ".join([*doubts, "give more samples, and judge by held-out data"]) if doubts else None
 
 
 def batches(rows: NDArray[np.int64], *, size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:

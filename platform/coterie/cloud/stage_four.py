@@ -149,7 +149,7 @@ class _Workshop(NamedTuple):
             merge,
             checkpoint=Path(arguments.checkpoints, f"{shown}.cloud"),
             seed=seed,
-            report=self._told(f"teaching the cloud model of {shown}"),
+            report=self._under_stage(f"teaching the cloud model of {shown}"),
         )
         cloud.load(taught.state)
         course = Course.of(merge, seed=seed)
@@ -160,7 +160,7 @@ class _Workshop(NamedTuple):
             self.dataset,
             cloud.probabilities(self.dataset),
             course,
-            report=self._told(f"making the device model of {shown}"),
+            report=self._under_stage(f"making the device model of {shown}"),
             checkpoint=Path(arguments.checkpoints, f"{shown}.device"),
         )
         after = decode_tensors(compressed.state, expected=arguments.model.version)
@@ -183,7 +183,7 @@ class _Workshop(NamedTuple):
     def _base(self) -> Lineage:
         return next(lineage for lineage in self.arguments.lineages if lineage.name == BASE)
 
-    def _told(self, stage: str) -> ReportProgress:
+    def _under_stage(self, stage: str) -> ReportProgress:
         return lambda progress: self.report(Progress(stage, progress.done, progress.total, progress.values))
 
     def _cloud_quality(self, cloud: CloudProgram) -> Quality | None:

@@ -127,8 +127,8 @@ def _end(now: datetime) -> dict[str, object]:
 
 def _tell_failure(job: TrainingJob, reason: Reason, now: datetime) -> None:
     log(job.pk, f"it failed: {reason.sentence} [{reason.code}]", now)
-    told = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
-    announce(Event.JOB_FAILED, {**told, "sentence": reason.sentence}, now=now)
+    reported = {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug, "code": reason.code}
+    announce(Event.JOB_FAILED, {**reported, "sentence": reason.sentence}, now=now)
 
 
 def _held(job_id: uuid.UUID, lease: uuid.UUID) -> QuerySet[TrainingJob]:

@@ -73,7 +73,7 @@ def flags(inputs: Sequence[TensorSpec]) -> tuple[bool, ...]:
 
 def tell_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> str:
     """What samples are made up of, for people."""
-    return ", ".join(_told(spec, ranges) for spec in inputs)
+    return ", ".join(_described(spec, ranges) for spec in inputs)
 
 
 def synthetic_scalars(model: ModelSpec) -> StepScalars:
@@ -90,7 +90,7 @@ def _range(spec: TensorSpec, ranges: Ranges) -> tuple[int, int]:
     return ranges.get(spec.name, OF_A_BYTE if spec.dtype == "uint8" else OF_EVERY_TABLE)
 
 
-def _told(spec: TensorSpec, ranges: Ranges) -> str:
+def _described(spec: TensorSpec, ranges: Ranges) -> str:
     if spec.dtype == "float32":
         return f"{spec.name} of numbers between 0 and 1"
     if spec.dtype == "bool":

@@ -92,6 +92,10 @@ GLOSSARY = (
     Term("train step", "One optimisation step of the device model (forward, loss, backward, update) as an ONNX graph."),
     Term("transfer", "A portion on its way from a helper to the device that asked."),
     Term(
+        "troubled class",
+        "A class that a device's model recognises much more rarely than before, as the plan's `troubled_recall` says.",
+    ),
+    Term(
         "update",
         "What a device uploads: the encoded difference of its parameters, what its algorithm sends besides, its sample "
         "count and its metrics.",

@@ -130,7 +130,7 @@ class Peers:
     _earlier: frozenset[str] = frozenset()
     """Help requests from before the story."""
     _request: HelpRow | None = None
-    _told: int = 0
+    _shown: int = 0
 
     def __post_init__(self) -> None:
         self._learners = (_Learner(self.helped), _Learner(self.alone))
@@ -216,9 +216,9 @@ class Peers:
     def _follow_request(self) -> None:
         self._request = next((row for row in self.look() if row.id not in self._earlier), None)
         sentences = [] if self._request is None else list(sentences_of(self._request))
-        for sentence in sentences[self._told :]:
+        for sentence in sentences[self._shown :]:
             self.say(sentence)
-        self._told = max(self._told, len(sentences))
+        self._shown = max(self._shown, len(sentences))
 
 
 def sentences_of(request: HelpRow) -> Iterator[str]:

@@ -184,7 +184,7 @@ class _Director:
     peers: "Future[Peers]"
     _script: list[Act] = field(init=False)
     _round: int = 0
-    _told: set[int] = field(default_factory=set)
+    _shown: set[int] = field(default_factory=set)
     _victim: DemoDevice | None = None
     _dead_until: float | None = None
 
@@ -207,8 +207,8 @@ class _Director:
 
     def _tell(self, view: View) -> None:
         for row in view.rounds:
-            if row.is_over and row.id not in self._told:
-                self._told.add(row.id)
+            if row.is_over and row.id not in self._shown:
+                self._shown.add(row.id)
                 self.demo.screen.say(_sentence(row))
 
     def _act(self, view: View) -> None:

@@ -181,17 +181,17 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     if check_in.metadata is not None:
         device.metadata = msgspec.to_builtins(check_in.metadata)
     if check_in.capabilities is not None:
-        told = _with_known_kinds(device, check_in.capabilities)
-        device.capabilities, device.lacks = msgspec.to_builtins(told), words_of(told)
-        device.train_step_s = told.train_step_s
+        reported = _with_known_kinds(device, check_in.capabilities)
+        device.capabilities, device.lacks = msgspec.to_builtins(reported), words_of(reported)
+        device.train_step_s = reported.train_step_s
     return CheckedIn(device, before, check_in)
 
 
-def _with_known_kinds(device: Device, told: Capabilities) -> Capabilities:
+def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
     """What is `told`, with the kinds known of the same agent: after each start it reports them one check-in later."""
-    if told.kinds or told.agent != device.capabilities.get("agent"):
-        return told
-    return msgspec.structs.replace(told, kinds=device.capabilities.get("kinds", {}))
+    if reported.kinds or reported.agent != device.capabilities.get("agent"):
+        return reported
+    return msgspec.structs.replace(reported, kinds=device.capabilities.get("kinds", {}))
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -206,8 +206,8 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     """Save what devices have reported; those that were revoked or have left meanwhile stay as they are."""
     _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
     _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
-    told = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
-    _keep(("capabilities", "lacks", "train_step_s"), told)
+    reported = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
+    _keep(("capabilities", "lacks", "train_step_s"), reported)
     if observe(checked_in, now=now):
         tell_consoles("fleet")
 

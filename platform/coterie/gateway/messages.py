@@ -73,7 +73,7 @@ def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
         if len(asked) == 1:
             return [error]
         return [answered for one in asked for answered in _answer_check_ins([one])]
-    return [msgspec.json.encode(next(directives)) if isinstance(told, Call) else told for told in outcomes]
+    return [msgspec.json.encode(next(directives)) if isinstance(outcome, Call) else outcome for outcome in outcomes]
 
 
 def _call(device: Device | CoterieError, body: bytes) -> Call | Exception:

@@ -52,9 +52,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """The answer where a page fails: that the database is away, or that the log says why."""
     error = sys.exc_info()[1]
     if isinstance(error, UNANSWERED):
-        told = problem_of(error)
-        response = HttpResponse(msgspec.json.encode(told), status=told.status, content_type=CONTENT_TYPE)
-        for name, value in retry_after(told).items():
+        problem = problem_of(error)
+        response = HttpResponse(msgspec.json.encode(problem), status=problem.status, content_type=CONTENT_TYPE)
+        for name, value in retry_after(problem).items():
             response[name] = value
         return response
     return default_server_error(request)

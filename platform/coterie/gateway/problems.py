@@ -50,8 +50,8 @@ def problem(
     code: str, status: HTTPStatus, detail: str, fields: Mapping[str, str | int | float | bool | None] | None = None
 ) -> Problem:
     """A problem whose title is the status in words."""
-    told = {name: _encodable(value) if isinstance(value, str) else value for name, value in (fields or {}).items()}
-    return Problem(code=code, title=status.phrase, status=status.value, detail=_encodable(detail), fields=told)
+    encodable = {name: _encodable(value) if isinstance(value, str) else value for name, value in (fields or {}).items()}
+    return Problem(code=code, title=status.phrase, status=status.value, detail=_encodable(detail), fields=encodable)
 
 
 def _encodable(text: str) -> str:

@@ -226,7 +226,7 @@ def _rolled_back(_now: datetime) -> Iterator[Repair]:
         )
 
 
-def _troubled_merges(_now: datetime) -> Iterator[Repair]:
+def _failing_merges(_now: datetime) -> Iterator[Repair]:
     """Merges that wait, or that workers fail at again and again."""
     running = Merge.objects.filter(state=Merge.State.RUNNING).select_related("federation", "round")
     for merge in running.filter(Q(attempts__gt=1) | Q(postponements__gt=0)):
@@ -536,7 +536,7 @@ FINDERS: tuple[Callable[[datetime], Iterator[Repair]], ...] = (
     _failing_federations,
     _paused_by_themselves,
     _rolled_back,
-    _troubled_merges,
+    _failing_merges,
     _mergeable_rounds,
     _rejected_updates,
     _distrusted_devices,

@@ -126,12 +126,12 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     assert rollout.begun_at is not None, "it is measuring"
     terms = rollout.parsed_terms()
     trials = list(rollout.trials.select_related("device"))
-    told = [trial for trial in trials if trial.reported_at is not None]
-    faulty = [trial for trial in told if trial.fault_code]
-    comparison = compare([(c.champion, c.candidate) for trial in told if (c := trial.compared()) is not None])
+    reported = [trial for trial in trials if trial.reported_at is not None]
+    faulty = [trial for trial in reported if trial.fault_code]
+    comparison = compare([(c.champion, c.candidate) for trial in reported if (c := trial.compared()) is not None])
     # A device that has left cannot report any more, and nobody waits for it.
     group = len(rollout.trials.filter(Q(reported_at__isnull=False) | Q(device__state=Device.State.ENROLLED)))
-    figures: dict[str, object] = {"devices": len(trials), "reports": len(told), "faults": len(faulty)}
+    figures: dict[str, object] = {"devices": len(trials), "reports": len(reported), "faults": len(faulty)}
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
         figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
@@ -141,7 +141,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     verdict = terms.verdict(
         CanaryEvidence(
             group=group,
-            reports=len(told),
+            reports=len(reported),
             faults=len(faulty),
             excess=0.0 if comparison is None else comparison.excess,
             elapsed_s=(now - rollout.begun_at).total_seconds(),
@@ -149,7 +149,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     )
     match verdict:
         case "wait":
-            STEPS.explain(rollout, reasons.measuring(group=group, reports=len(told)))
+            STEPS.explain(rollout, reasons.measuring(group=group, reports=len(reported)))
         case "promote":
             assert comparison is not None, "faults alone do not promote"
             promote(rollout, reason=reasons.no_worse(comparison), now=now)
@@ -158,8 +158,8 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             _roll_back(rollout, reason=reasons.worse(comparison), now=now)
         case "unusable":
             example = faulty[-1].fault_sentence
-            reason = reasons.unusable(faults=len(faulty), reports=len(told), example=example)
+            reason = reasons.unusable(faults=len(faulty), reports=len(reported), example=example)
             _roll_back(rollout, reason=reason, now=now)
         case "too_few_reports":
-            reason = reasons.too_few_reports(reports=len(told), needed=terms.reports_needed())
+            reason = reasons.too_few_reports(reports=len(reported), needed=terms.reports_needed())
             _roll_back(rollout, reason=reason, now=now)

@@ -37,18 +37,18 @@ def own_assignment(*, device: Device, assignment_id: str) -> Assignment:
     return assignment
 
 
-class Told(NamedTuple):
+class ProgressReport(NamedTuple):
     """The progress that a device reports of its assignment."""
 
     assignment: Assignment
     progress: Progress
 
 
-def record_progress(*, told: Sequence[Told], now: datetime) -> None:
+def record_progress(*, reports: Sequence[ProgressReport], now: datetime) -> None:
     """Store the progress of devices; reports on an assignment that has ended, or is just ending, are ignored."""
-    if not told:
+    if not reports:
         return
-    said = {assignment.pk: progress for assignment, progress in told}
+    said = {assignment.pk: progress for assignment, progress in reports}
     live = Assignment.objects.filter(pk__in=said, state__in=Assignment.LIVE)
     live = live.filter(HAS_TIME)
     with transaction.atomic():  # together, or the stage might be stored after the update that ended it

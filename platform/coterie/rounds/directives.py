@@ -19,7 +19,7 @@ from coterie.privacy.selectors import affordable, cost_under
 from coterie.registry.selectors import signed_manifest, signed_teacher, withdrawn_versions
 from coterie.rollouts.reporting import message_of
 from coterie.rounds import reasons
-from coterie.rounds.assigning import Told, record_progress
+from coterie.rounds.assigning import ProgressReport, record_progress
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.opening import take_place
@@ -58,7 +58,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     waiting = waiting_for(devices)
     fleet = latest_count()
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
-    directives, told = [], []
+    directives, reports = [], []
     for device, message in calls:
         own = around[device.pk]
         federation = next(iter(own.under_way), None)  # of several, the one that began first
@@ -78,14 +78,14 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         expect_check_in(device=device, check_in_s=directive.check_in_s)
         directives.append(directive)
         if message.progress is not None:
-            told += [
-                Told(part, message.progress)
+            reports += [
+                ProgressReport(part, message.progress)
                 for part in own.parts.values()
                 if str(part.pk) == message.progress.assignment
             ]
     with transaction.atomic():
         record_check_ins(checked_in=checked_in, now=now)
-        record_progress(told=told, now=now)
+        record_progress(reports=reports, now=now)
     return directives
 
 

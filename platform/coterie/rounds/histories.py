@@ -26,8 +26,8 @@ def history_of(round_: Round, devices: Sequence[str]) -> Sequence[Known]:
     recent = Update.objects.filter(
         federation=round_.federation_id, assignment__round__number__gte=round_.number - REMEMBERED
     )
-    told = recent.order_by("received_at").values_list("device", "loss_before", "samples", "train_s")
-    for device, loss, samples, train_s in told.iterator():
+    reported = recent.order_by("received_at").values_list("device", "loss_before", "samples", "train_s")
+    for device, loss, samples, train_s in reported.iterator():
         updates[device] = (loss, samples, train_s)
     found = []
     for name in devices:

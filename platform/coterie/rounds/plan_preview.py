@@ -41,12 +41,14 @@ def effects_of(federation: Federation, changes: list[PlanChange], plan: object, 
     for slot in dict.fromkeys(change.slot for change in changes):
         fields = [change for change in changes if change.slot == slot]
         kind = next((change for change in fields if change.field == "kind"), None)
-        told = (
+        what = (
             f"{kind.before} becomes {kind.after}"
             if kind is not None
-            else ", ".join(f"{change.field} {_told(change.before)} becomes {_told(change.after)}" for change in fields)
+            else ", ".join(
+                f"{change.field} {_written(change.before)} becomes {_written(change.after)}" for change in fields
+            )
         )
-        sentences.append(f"{WORDS[slot]}: {told}.")
+        sentences.append(f"{WORDS[slot]}: {what}.")
     given = parse_plan(plan)
     if given.pace.holds_rounds():
         needed, ready = given.pace.devices_needed(), eligible_devices(federation, given, now=now).count()
@@ -68,5 +70,5 @@ def _when(federation: Federation) -> str:
     return f"The federation is {federation.state}: the change holds from its next round on."
 
 
-def _told(value: object) -> str:
+def _written(value: object) -> str:
     return "nothing" if value is None else str(value)

@@ -142,8 +142,8 @@ def _unfit(raw: dict[str, object], pair: ModelPair, cloud_data: Dataset | None) 
     try:
         check_plan_fits(parse_plan(raw), pair, cloud_data)
     except PlanDoesNotFit as error:
-        told = error.fields
-        return asdict(PlanProblem(str(told["slot"]), "", str(told["reason"]), str(error).rstrip(".")))
+        fields = error.fields
+        return asdict(PlanProblem(str(fields["slot"]), "", str(fields["reason"]), str(error).rstrip(".")))
     except WireError:  # it is not right in itself
         return None
     return None

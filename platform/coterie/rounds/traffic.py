@@ -66,8 +66,8 @@ def traffic_by_day(*, now: datetime, days: int) -> list[Day]:
         of(day).update_bytes, of(day).updates = size_bytes, count
     for day, size_bytes, _ in _daily(Transfer.objects.filter(delivered_at__gte=since).order_by(), "delivered_at"):
         of(day).portion_bytes = size_bytes
-    told = ReportedDay.objects.filter(day__gte=since.astimezone(UTC).date()).order_by()
-    for row in told.values("day").annotate(all_bytes=Sum("size_bytes")):
+    reported = ReportedDay.objects.filter(day__gte=since.astimezone(UTC).date()).order_by()
+    for row in reported.values("day").annotate(all_bytes=Sum("size_bytes")):
         of(row["day"]).profile_bytes = row["all_bytes"]
     return [found[day] for day in sorted(found)]
 
@@ -104,8 +104,8 @@ def _portions(device: Device, since: datetime) -> Iterator[Departure]:
 
 
 def _profiles(device: Device, since: datetime) -> Iterator[Departure]:
-    told = ReportedDay.objects.filter(device=device, latest_at__gte=since)
-    for row in told.select_related("federation")[:LATEST]:
+    reported = ReportedDay.objects.filter(device=device, latest_at__gte=since)
+    for row in reported.select_related("federation")[:LATEST]:
         yield Departure(
             "profile", row.latest_at, row.size_bytes, row.reports, row.federation_id, row.federation.slug, None, ""
         )

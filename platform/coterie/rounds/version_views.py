@@ -52,19 +52,19 @@ class ComparisonView(APIView):
             {
                 "first": VersionSerializer(one).data,
                 "second": VersionSerializer(other).data,
-                "figures": _told([*figures_of(one, other), *_on_devices(one, other)]),
-                "classes": _told(class_figures_of(one, other)),
+                "figures": _rows([*figures_of(one, other), *_on_devices(one, other)]),
+                "classes": _rows(class_figures_of(one, other)),
             }
         )
 
 
-def _told(figures: Iterable[Figure]) -> list[dict[str, object]]:
+def _rows(figures: Iterable[Figure]) -> list[dict[str, object]]:
     return [{**asdict(figure), "difference": figure.difference} for figure in figures]
 
 
 def _on_devices(*versions: ModelVersion) -> list[Figure]:
-    told = [_fare(version) for version in versions]
-    return [Figure(name, told[0][name], told[1][name]) for name in told[0]]
+    both = [_fare(version) for version in versions]
+    return [Figure(name, both[0][name], both[1][name]) for name in both[0]]
 
 
 def _fare(version: ModelVersion) -> dict[str, float | None]:

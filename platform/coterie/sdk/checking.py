@@ -40,8 +40,8 @@ def check(
             Path(directory), models, example, length=length, loss=loss, target=target, tell=line.tell
         )
 
-        def show(told: Progress) -> None:
-            line.tell(f"{told.stage} ({told.done + 1} of {told.total})")
+        def show(reported: Progress) -> None:
+            line.tell(f"{reported.stage} ({reported.done + 1} of {reported.total})")
 
         try:
             return check_programs(

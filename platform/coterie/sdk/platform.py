@@ -86,7 +86,7 @@ class Platform:
             while pair.state == "checking":
                 self._rest.pause()
                 job = next(iter(self._jobs(pair, "preflight")), None)
-                line.tell(_told(job) if job else "waiting for the pre-flight")
+                line.tell(_stage_of(job) if job else "waiting for the pre-flight")
                 pair = self.pair(pair.id)
             line.tell(f"{name} is {pair.state}")
         if pair.state == "rejected":
@@ -200,7 +200,7 @@ class Platform:
 
     def _follow(self, job: Job, line: ProgressLine) -> None:
         while job.state not in ENDED:
-            line.tell(_told(job))
+            line.tell(_stage_of(job))
             self._rest.pause()
             job = self._rest.get(f"jobs/{job.id}/", Job)
         if job.state != "succeeded":
@@ -217,5 +217,5 @@ class _Secret(msgspec.Struct, frozen=True):
     secret: str
 
 
-def _told(job: Job) -> str:
+def _stage_of(job: Job) -> str:
     return f"{job.kind} {job.progress:.0%}: {job.progress_sentence or job.state}"

@@ -46,8 +46,8 @@ def simulate(
         with samples.open("wb") as file:
             write_arrays(file, data)
 
-        def show(told: Progress) -> None:
-            line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds")
+        def show(reported: Progress) -> None:
+            line.tell(f"simulated {reported.share:.0%}, {reported.rounds} rounds")
 
         try:
             scenario = own_scenario(paths["device"], samples)

@@ -162,5 +162,5 @@ def _past(device: Device, followed: bool, random: Random, now: datetime) -> Iter
         at += timedelta(hours=random.uniform(0.5, 3)) if followed else timedelta(days=random.uniform(2, 6))
 
 
-def _text(told: object) -> str:
-    return msgspec.json.encode(told).decode()
+def _text(reported: object) -> str:
+    return msgspec.json.encode(reported).decode()

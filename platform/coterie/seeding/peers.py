@@ -151,13 +151,13 @@ def _profile(device: Device, random: Random, classes: int) -> Profile:
     """Of the newest batches, which lean as the device's data do."""
     weights = [count + 1 for count in device.reported_metadata().class_counts][:classes]
     counts = [round(320 * weight / sum(weights)) for weight in weights]
-    told = [label for label, count in enumerate(counts) if count]
+    reported = [label for label, count in enumerate(counts) if count]
     skill = random.betavariate(18, 2)
-    hits = [round(counts[label] * min(1.0, skill + random.gauss(0, 0.03))) for label in told]
+    hits = [round(counts[label] * min(1.0, skill + random.gauss(0, 0.03))) for label in reported]
     return Profile(
         batch=random.randint(20, 900),
-        classes=tuple(told),
-        counts=tuple(counts[label] for label in told),
+        classes=tuple(reported),
+        counts=tuple(counts[label] for label in reported),
         hits=tuple(hits),
         drifting=random.random() < 0.03,
         willing=random.random() < 0.95,

@@ -330,26 +330,26 @@ def _tell_story(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID,
     """The events of a round, in order."""
     kind = RoundEvent.Kind
     assert round_.opened_at is not None
-    told: list[tuple[datetime, RoundEvent.Kind, Device | None, str, str]] = [
+    reported: list[tuple[datetime, RoundEvent.Kind, Device | None, str, str]] = [
         (round_.opened_at - timedelta(minutes=2), kind.PLANNED, None, "", ""),
         (round_.opened_at, kind.OPEN, None, "", ""),
     ]
     for part in parts:
         at = part.offered_at
-        told.append((at, kind.ASKED, part.device, "", ""))
+        reported.append((at, kind.ASKED, part.device, "", ""))
         span = (part.changed_at - part.offered_at) / 4
         for stage in (kind.ACCEPTED, kind.TRAINING, kind.UPLOADING):
             at += span * random.uniform(0.6, 1.2)
             if part.pk in updates or stage == kind.ACCEPTED or (stage == kind.TRAINING and part.steps_done):
-                told.append((at, stage, part.device, "", ""))
+                reported.append((at, stage, part.device, "", ""))
         if part.state not in Assignment.LIVE:
-            told.append((part.changed_at, kind(part.state), part.device, part.reason_code, part.reason_sentence))
+            reported.append((part.changed_at, kind(part.state), part.device, part.reason_code, part.reason_sentence))
     if round_.closed_at is not None and round_.finished_at is not None:
-        told.append((round_.closed_at, kind.CLOSING, None, reasons.CLOSING.code, reasons.CLOSING.sentence))
-        told.append((round_.finished_at, kind(round_.state), None, round_.reason_code, round_.reason_sentence))
+        reported.append((round_.closed_at, kind.CLOSING, None, reasons.CLOSING.code, reasons.CLOSING.sentence))
+        reported.append((round_.finished_at, kind(round_.state), None, round_.reason_code, round_.reason_sentence))
     RoundEvent.objects.bulk_create(
         RoundEvent(round=round_, at=at, kind=what, device=device, reason_code=code, reason_sentence=sentence)
-        for at, what, device, code, sentence in sorted(told, key=lambda line: line[0])
+        for at, what, device, code, sentence in sorted(reported, key=lambda line: line[0])
     )
 
 

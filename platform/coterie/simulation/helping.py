@@ -72,7 +72,7 @@ class Helping:
         self._world, self._plan, self._rules = world, plan, rules
         classes = world.drawn.task.classes
         self._index = NeighbourIndex(classes)
-        self._told: dict[int, Neighbour] = {}
+        self._reported: dict[int, Neighbour] = {}
         self._devices = {device.name: device for device in world.devices}
         self._watches: dict[int, Watch] = {device.number: begin_watch(rules, classes) for device in world.devices}
         self._in_hand: dict[int, _Request] = {}
@@ -96,7 +96,7 @@ class Helping:
         size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=watch.drifting)))
 
         def arrive() -> None:
-            known = self._told.get(device.number)
+            known = self._reported.get(device.number)
             self._know(device, Neighbour(counts, watch.drifting, known.serving if known else 0))
 
         self._later(self._world.upload_s(size_bytes), arrive)
@@ -141,9 +141,9 @@ class Helping:
                 self._match(request)
                 return
             news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, rules.judge_s))
-            told = self._say("requests", news)
+            reported = self._say("requests", news)
             world.ledger.count("portions", len(payload))
-            download_s = world.download_s(told) + world.download_s(len(payload))
+            download_s = world.download_s(reported) + world.download_s(len(payload))
             self._later(download_s, lambda: self._judge(request, match, terms, payload))
 
         self._later(min(upload_s, rules.deliver_s), delivered)
@@ -196,11 +196,11 @@ class Helping:
         )
 
     def _know(self, device: Device, neighbour: Neighbour) -> None:
-        self._told[device.number] = neighbour
+        self._reported[device.number] = neighbour
         self._index.put(device.name, neighbour)
 
     def _load(self, helper: Device, more: int) -> None:
-        known = self._told[helper.number]
+        known = self._reported[helper.number]
         self._know(helper, known._replace(serving=known.serving + more))
 
     def _say(self, what: What, message: Message) -> int:

@@ -53,7 +53,7 @@ class _Assignment:
     """Whether it was ended before its update came."""
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     """What a device's part in rounds has told, as the platform records it."""
 
     asked_in: int = 0
@@ -78,7 +78,7 @@ class Rounds:
         self._participants = {device.number: Participant(plan.device, device.portions) for device in world.devices}
         self._at_work: dict[int, _Assignment] = {}
         """By device; in synchronous rounds also those whose round has ended without them."""
-        self._told: dict[int, _Told] = {}
+        self._reported: dict[int, _Reported] = {}
         """By device that was asked."""
         rules = plan.personal.rules(plan.local)
         self._follows = not plan.local.trains_personal_model() or not plan.local.scope().is_sent
@@ -193,15 +193,17 @@ class Rounds:
         ):
             device = eligible[name]
             round_.asked.add(device.number)
-            self._told[device.number] = self._told.get(device.number, _Told())._replace(asked_in=round_.number)
+            self._reported[device.number] = self._reported.get(device.number, _Reported())._replace(
+                asked_in=round_.number
+            )
             self._assign(round_, device)
         self._close_if_due(round_)
 
     def _known(self, device: Device, round_: _Round) -> Known:
-        told = self._told.get(device.number)
-        if told is None:
+        reported = self._reported.get(device.number)
+        if reported is None:
             return Known(device.name)
-        return Known(device.name, round_.number - told.asked_in, told.loss, told.samples, told.train_s)
+        return Known(device.name, round_.number - reported.asked_in, reported.loss, reported.samples, reported.train_s)
 
     def _view(self, round_: _Round) -> View:
         is_carried = self._staleness_allowed is not None
@@ -314,7 +316,7 @@ class Rounds:
             dataset = joined([arrived.batch for arrived in self._data(device)])
             picked = np.arange(len(dataset.labels)), dataset.labels
             right = delivery.base.learner.predict(dataset.inputs)[picked]
-            self._told[device.number] = self._told[device.number]._replace(
+            self._reported[device.number] = self._reported[device.number]._replace(
                 loss=float(-np.log(np.maximum(right, LEAST_PROBABILITY)).mean()),
                 samples=delivery.samples,
                 train_s=self._world.training_s(device, len(dataset.labels) * self._plan.local.epochs_wanted()),

@@ -72,8 +72,8 @@ def ask_help(*, device: Device, ask: AskHelp, now: datetime) -> HelpRequest:
     tell_consoles("transfer")
     _count_report(device, federation, len(msgspec.json.encode(ask)), now)
     ADVANCE.send(request=str(request.pk))
-    told = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
-    announce(Event.DEVICE_DRIFTED, {**told, "classes": list(ask.classes)}, now=now)
+    reported = {"device": str(device.pk), "device_name": device.name, "federation": federation.slug}
+    announce(Event.DEVICE_DRIFTED, {**reported, "classes": list(ask.classes)}, now=now)
     return request
 
 

@@ -49,8 +49,8 @@ class NeighboursView(APIView):
     def get(self, _request: Request, pk: UUID) -> Response:
         """Class shares of the device and its nearest neighbours, in each federation that it told of its data."""
         device = get_object_or_404(Device, pk=pk)
-        told = DeviceProfile.objects.filter(device=device, device__state=Device.State.ENROLLED)
-        return Response([_neighbourhood(own) for own in told.select_related("device", "federation__pair")])
+        reported = DeviceProfile.objects.filter(device=device, device__state=Device.State.ENROLLED)
+        return Response([_neighbourhood(own) for own in reported.select_related("device", "federation__pair")])
 
 
 def _neighbourhood(own: DeviceProfile) -> dict[str, object]:

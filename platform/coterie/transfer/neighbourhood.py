@@ -117,9 +117,11 @@ def _index(federation_id: UUID, classes: int) -> Neighbourhood:
 def _counts(profile: Profile, classes: int) -> Counts:
     """Of a device that does not tell how it does, as if it did everything wrong."""
     samples, wrong = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    told = list(profile.classes)
-    samples[told] = profile.counts
-    wrong[told] = samples[told] if profile.hits is None else samples[told] - np.array(profile.hits, np.int64)
+    reported = list(profile.classes)
+    samples[reported] = profile.counts
+    wrong[reported] = (
+        samples[reported] if profile.hits is None else samples[reported] - np.array(profile.hits, np.int64)
+    )
     return Counts(samples, wrong)
 
 

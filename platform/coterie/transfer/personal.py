@@ -67,8 +67,8 @@ class PersonalModels:
 
 def personal_models_of(federation: Federation) -> PersonalModels:
     """As its members have told last, those that have left not counted."""
-    told = PersonalFigures.objects.filter(federation=federation, device__state=Device.State.ENROLLED)
-    rows = list(told.values_list("answers", "own_accuracy", "version_accuracy"))
+    reported = PersonalFigures.objects.filter(federation=federation, device__state=Device.State.ENROLLED)
+    rows = list(reported.values_list("answers", "own_accuracy", "version_accuracy"))
     both = [(own, version) for _, own, version in rows if own is not None and version is not None]
     return PersonalModels(
         count=len(rows),

@@ -6,7 +6,7 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { type Call, commandOf } from "../api/curl";
 import { isProblem } from "../api/problem";
 import { useMay } from "../session/session";
-import { tell } from "./told";
+import { tell } from "./notice";
 
 // Pages whose actions ask nothing do without it.
 const Confirm = lazy(() => import("./Confirm"));

@@ -1,16 +1,16 @@
 import { Notification, Portal } from "@mantine/core";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import classes from "./Notices.module.css";
-import { forget, type Notice, notices } from "./told";
+import { forget, type Notice, notices } from "./notice";
 
 const SHOWN_MS = 4_000;
 const FAILED_SHOWN_MS = 10_000;
 
 /** What was told lately, in the corner; it stays as long as the pointer or the keyboard is on it. */
 export function Notices() {
-  const told = useSyncExternalStore(notices.subscribe, notices.now);
+  const shown = useSyncExternalStore(notices.subscribe, notices.now);
   const [held, hold] = useState(false);
-  if (told.length === 0) return null;
+  if (shown.length === 0) return null;
   return (
     <Portal>
       <section
@@ -21,7 +21,7 @@ export function Notices() {
         onFocus={() => hold(true)}
         onBlur={() => hold(false)}
       >
-        {told.map((notice) => (
+        {shown.map((notice) => (
           <Shown key={notice.id} notice={notice} held={held} />
         ))}
       </section>

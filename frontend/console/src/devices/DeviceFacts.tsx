@@ -13,26 +13,26 @@ import type { Device } from "./queries";
 export function DeviceFacts({ device }: { device: Device }) {
   const { capabilities, conditions, metadata } = device;
   const { data: groups } = useQuery(groupsOfQuery(device.id));
-  const told = (of: unknown, name: string): unknown =>
+  const reported = (of: unknown, name: string): unknown =>
     typeof of === "object" && of !== null ? (of as Record<string, unknown>)[name] : undefined;
-  const memory = told(capabilities, "memory_bytes");
-  const heat = told(conditions, "temperature_c");
-  const samples = told(metadata, "samples");
+  const memory = reported(capabilities, "memory_bytes");
+  const heat = reported(conditions, "temperature_c");
+  const samples = reported(metadata, "samples");
   return (
     <Panel title="Now">
       <Facts
         of={[
           ["Seen", <When key="seen" at={device.last_seen_at} />],
-          ["Charging", String(told(conditions, "charging") ?? "unknown")],
-          ["Network", networkOf(told(conditions, "network"))],
-          ["Idle", String(told(conditions, "idle") ?? "unknown")],
+          ["Charging", String(reported(conditions, "charging") ?? "unknown")],
+          ["Network", networkOf(reported(conditions, "network"))],
+          ["Idle", String(reported(conditions, "idle") ?? "unknown")],
           ["Temperature", typeof heat === "number" ? `${heat.toFixed(0)} °C` : "unknown"],
           ["Samples it keeps", typeof samples === "number" ? samples.toLocaleString() : "–"],
           ["Train step", device.train_step_s == null ? "–" : duration(device.train_step_s)],
-          ["Machine", String(told(capabilities, "machine") ?? "–")],
-          ["Cores", String(told(capabilities, "cores") ?? "–")],
+          ["Machine", String(reported(capabilities, "machine") ?? "–")],
+          ["Cores", String(reported(capabilities, "cores") ?? "–")],
           ["Memory", typeof memory === "number" ? bytes(memory) : "–"],
-          ["Agent", String(told(capabilities, "agent") ?? "–")],
+          ["Agent", String(reported(capabilities, "agent") ?? "–")],
           [
             "Holds",
             device.held_version === "" ? (

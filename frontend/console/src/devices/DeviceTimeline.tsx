@@ -40,7 +40,7 @@ function Seen({ seen, until }: { seen: readonly Observation[]; until: number }) 
       {seen.length > 1 && <LaneChart title="What held when" lanes={lanes} />}
       <Timeline bulletSize={12} lineWidth={2} color="teal" active={0} mt="lg">
         {seen.slice(0, SHOWN).map((one) => (
-          <Timeline.Item key={one.id} title={<Told of={one.conditions} />}>
+          <Timeline.Item key={one.id} title={<Conditions of={one.conditions} />}>
             <Text size="xs" c="var(--quiet)" mb={2}>
               <When at={one.at} />
             </Text>
@@ -56,13 +56,13 @@ function Seen({ seen, until }: { seen: readonly Observation[]; until: number }) 
   );
 }
 
-function Told({ of }: { of: unknown }) {
-  const told = (typeof of === "object" && of !== null ? of : {}) as Record<string, unknown>;
+function Conditions({ of }: { of: unknown }) {
+  const reported = (typeof of === "object" && of !== null ? of : {}) as Record<string, unknown>;
   const words = [
-    told.charging === "yes" ? "charging" : told.charging === "no" ? "on battery" : "power unknown",
-    `network ${networkOf(told.network)}`,
-    ...(told.idle === "no" ? ["in use"] : []),
-    ...(typeof told.temperature_c === "number" ? [`${told.temperature_c.toFixed(0)} °C`] : []),
+    reported.charging === "yes" ? "charging" : reported.charging === "no" ? "on battery" : "power unknown",
+    `network ${networkOf(reported.network)}`,
+    ...(reported.idle === "no" ? ["in use"] : []),
+    ...(typeof reported.temperature_c === "number" ? [`${reported.temperature_c.toFixed(0)} °C`] : []),
   ];
   return (
     <Text component="span" size="sm" fw={550}>

@@ -7,10 +7,10 @@ export interface Observed {
   readonly blockers: readonly { readonly code: string }[];
 }
 
-type Told = Readonly<Record<string, unknown>>;
+type Conditions = Readonly<Record<string, unknown>>;
 type Reading = readonly [words: string, tone: Span["tone"]];
 
-const LANES: readonly (readonly [name: string, read: (told: Told, seen: Observed) => Reading])[] = [
+const LANES: readonly (readonly [name: string, read: (reported: Conditions, seen: Observed) => Reading])[] = [
   ["trains", (_told, seen) => (seen.blockers.length === 0 ? ["it could train", "good"] : ["held back", "wait"])],
   ["power", ({ charging }) => known(charging, { yes: ["charging", "good"], no: ["on battery", "wait"] })],
   [
@@ -36,7 +36,7 @@ export function conditionLanes(seen: readonly Observed[], now: number): readonly
   return LANES.map(([name, read]) => {
     const spans: Span[] = [];
     ordered.forEach((one, index) => {
-      const [words, tone] = read((one.conditions ?? {}) as Told, one);
+      const [words, tone] = read((one.conditions ?? {}) as Conditions, one);
       const next = ordered[index + 1];
       const from = Date.parse(one.at) / 1000;
       const to = next === undefined ? now : Date.parse(next.at) / 1000;

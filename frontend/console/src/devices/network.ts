@@ -6,6 +6,6 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A device's network as people call it. */
-export function networkOf(told: unknown): string {
-  return (typeof told === "string" ? WORDS[told] : undefined) ?? "unknown";
+export function networkOf(reported: unknown): string {
+  return (typeof reported === "string" ? WORDS[reported] : undefined) ?? "unknown";
 }

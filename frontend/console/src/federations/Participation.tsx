@@ -7,27 +7,27 @@ import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { participationQuery } from "./queries";
 
-type Told = components["schemas"]["Participation"];
+type Figures = components["schemas"]["Participation"];
 
 /** For how many rounds devices have not been asked: whether a selection forgets some. */
 export function Participation({ federation }: { federation: string }) {
-  const told = useQuery(participationQuery(federation));
+  const participation = useQuery(participationQuery(federation));
   return (
     <Panel title="Is every device asked?">
-      <Answer of={told} height={200}>
-        {(found) => <Shown told={found} />}
+      <Answer of={participation} height={200}>
+        {(found) => <Shown participation={found} />}
       </Answer>
     </Panel>
   );
 }
 
-function Shown({ told }: { told: Told }) {
+function Shown({ participation }: { participation: Figures }) {
   const { names, series } = useMemo(
     () => ({
-      names: told.by_rounds.map((row) => String(row.rounds)),
-      series: [{ label: "devices", values: told.by_rounds.map((row) => row.devices) }],
+      names: participation.by_rounds.map((row) => String(row.rounds)),
+      series: [{ label: "devices", values: participation.by_rounds.map((row) => row.devices) }],
     }),
-    [told],
+    [participation],
   );
   return (
     <>
@@ -35,14 +35,14 @@ function Shown({ told }: { told: Told }) {
         <BarChart title="Rounds since devices were asked" names={names} series={series} height={160} />
       )}
       <Text size="sm" c="var(--quiet)" mt="xs">
-        {sentenceOf(told)}
+        {sentenceOf(participation)}
       </Text>
     </>
   );
 }
 
 /** The same in words. */
-export function sentenceOf({ longest, median, never }: Pick<Told, "longest" | "median" | "never">): string {
+export function sentenceOf({ longest, median, never }: Pick<Figures, "longest" | "median" | "never">): string {
   const others = never === 0 ? "" : ` ${never.toLocaleString()} that are ready have not been asked in 200 rounds.`;
   if (longest === null || median === null) return `No device that is ready has been asked yet.${others}`;
   return `Of the devices that are ready, half were asked ${ago(median)} or later, and all ${ago(longest)} or later.${others}`;

@@ -2,12 +2,17 @@ import type { QueryKey } from "@tanstack/react-query";
 
 /** What the platform says on the console's socket; `number` counts events within one epoch. */
 export type Frame =
-  | { readonly frame: "snapshot"; readonly number: number; readonly epoch: string; readonly documents: readonly Told[] }
-  | { readonly frame: "changed"; readonly number: number; readonly document: Told }
+  | {
+      readonly frame: "snapshot";
+      readonly number: number;
+      readonly epoch: string;
+      readonly documents: readonly Changed[];
+    }
+  | { readonly frame: "changed"; readonly number: number; readonly document: Changed }
   | { readonly frame: "gone"; readonly number: number; readonly kind: string; readonly id: string }
   | { readonly frame: "tick"; readonly number: number; readonly at: string };
 
-interface Told {
+interface Changed {
   readonly kind: string;
   readonly id: string;
 }

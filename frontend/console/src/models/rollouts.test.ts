@@ -27,7 +27,7 @@ it.each([
 ])("says of a device how it found the candidate", (given, sentence) => expect(verdictOf(given)).toBe(sentence));
 
 it("puts those that told last first", () => {
-  const told = (reported_at: string | null) => trial({ reported_at });
-  const [first, second, none] = [told("2026-01-01T00:00:00Z"), told("2026-01-02T00:00:00Z"), told(null)];
+  const reported = (reported_at: string | null) => trial({ reported_at });
+  const [first, second, none] = [reported("2026-01-01T00:00:00Z"), reported("2026-01-02T00:00:00Z"), reported(null)];
   expect(latestOf([first, none, second])).toEqual([second, first, none]);
 });

@@ -176,22 +176,22 @@ const COLUMNS: readonly Column<Device>[] = [
     optional: true,
     cell: (device) => (
       <Text size="sm" style={{ whiteSpace: "nowrap" }}>
-        {told(device, "machine") ?? "–"}
+        {reported(device, "machine") ?? "–"}
       </Text>
     ),
   },
-  { id: "cores", header: "Cores", optional: true, align: "end", cell: (device) => told(device, "cores") ?? "–" },
+  { id: "cores", header: "Cores", optional: true, align: "end", cell: (device) => reported(device, "cores") ?? "–" },
   {
     id: "memory",
     header: "Memory",
     optional: true,
     align: "end",
     cell: (device) => {
-      const size = Number(told(device, "memory_bytes"));
+      const size = Number(reported(device, "memory_bytes"));
       return Number.isFinite(size) ? bytes(size) : "–";
     },
   },
-  { id: "agent", header: "Agent", optional: true, cell: (device) => told(device, "agent") ?? "–" },
+  { id: "agent", header: "Agent", optional: true, cell: (device) => reported(device, "agent") ?? "–" },
   {
     id: "joined",
     header: "Joined",
@@ -214,7 +214,7 @@ function FirstReason({ device }: { device: Device }) {
 }
 
 /** What the device said of itself when it joined. */
-function told(device: Device, name: string): string | undefined {
+function reported(device: Device, name: string): string | undefined {
   const capabilities = (device.capabilities ?? {}) as Record<string, unknown>;
   return capabilities[name] === undefined ? undefined : String(capabilities[name]);
 }

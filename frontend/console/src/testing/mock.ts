@@ -3,14 +3,14 @@ import { setupServer } from "msw/node";
 import type { paths } from "../api/schema";
 
 type Method = "get" | "post" | "patch" | "put" | "delete";
-type Told<Responses, Status extends keyof Responses> = Responses[Status] extends {
+type BodyOf<Responses, Status extends keyof Responses> = Responses[Status] extends {
   content: { "application/json": infer Body };
 }
   ? Body
   : null;
 /** What the OpenAPI description says that a request is answered with. */
 type Answer<Path extends keyof paths, Of extends Method> = paths[Path][Of] extends { responses: infer Responses }
-  ? Told<Responses, keyof Responses & (200 | 201 | 204)>
+  ? BodyOf<Responses, keyof Responses & (200 | 201 | 204)>
   : never;
 
 type Answering<Path extends keyof paths, Of extends Method> = (
@@ -28,10 +28,10 @@ export function answers<Of extends Method, Path extends keyof paths>(
 ): void {
   platform.use(
     handler(method, path, async ({ request }) => {
-      const told = typeof body === "function" ? await (body as Answering<Path, Of>)(request) : body;
-      return told === null
+      const given = typeof body === "function" ? await (body as Answering<Path, Of>)(request) : body;
+      return given === null
         ? new HttpResponse(null, { status: 204 })
-        : HttpResponse.json(told as DefaultBodyType, { status: method === "post" ? 201 : 200 });
+        : HttpResponse.json(given as DefaultBodyType, { status: method === "post" ? 201 : 200 });
     }),
   );
 }

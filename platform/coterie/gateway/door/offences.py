@@ -17,7 +17,7 @@ REMEMBERED = 4096
 @dataclass
 class _Seen:
     told_at: float
-    since_told: int = 0
+    since_logged: int = 0
 
 
 class Offences:
@@ -34,10 +34,10 @@ class Offences:
         with self._lock:
             seen = self._seen.get(key)
             if seen is not None and now - seen.told_at < EVERY_S:
-                seen.since_told += 1
+                seen.since_logged += 1
                 self._seen.move_to_end(key)
                 return
-            before = 0 if seen is None else seen.since_told
+            before = 0 if seen is None else seen.since_logged
             self._seen[key] = _Seen(now)
             self._seen.move_to_end(key)
             if len(self._seen) > REMEMBERED:

@@ -51,5 +51,5 @@ class Command(ShellCommand):
             )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
-        told = {"name": name, "secret": issued.secret}
-        self.stdout.write(msgspec.json.encode(told).decode() if json else issued.secret)
+        shown = {"name": name, "secret": issued.secret}
+        self.stdout.write(msgspec.json.encode(shown).decode() if json else issued.secret)

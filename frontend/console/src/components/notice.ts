@@ -9,12 +9,12 @@ export interface Notice {
 
 const MOST = 5;
 
-let told: readonly Notice[] = [];
+let shown: readonly Notice[] = [];
 let count = 0;
 const heard = new Set<() => void>();
 
 function become(next: readonly Notice[]): void {
-  told = next;
+  shown = next;
   for (const hear of heard) hear();
 }
 
@@ -22,11 +22,11 @@ function become(next: readonly Notice[]): void {
 export function tell(message: string, title?: string): void {
   count += 1;
   const notice = { id: count, message, failed: title !== undefined, ...(title !== undefined && { title }) };
-  become([...told, notice].slice(-MOST));
+  become([...shown, notice].slice(-MOST));
 }
 
 export function forget(id: number): void {
-  become(told.filter((notice) => notice.id !== id));
+  become(shown.filter((notice) => notice.id !== id));
 }
 
 /** As `useSyncExternalStore` wants it. */
@@ -35,5 +35,5 @@ export const notices = {
     heard.add(hear);
     return () => heard.delete(hear);
   },
-  now: () => told,
+  now: () => shown,
 };
