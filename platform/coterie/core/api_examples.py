@@ -189,5 +189,6 @@ IN_OTHER_PLACES: Mapping[str, object] = {
     "classes": [6],
     "devices": ["0b6cd6a4-7d5e-4f46-8b53-8a0f4b4d9c55"],
     "median": 2,
+    "why_not_again": "Round 12 cannot be merged again: its updates have been removed.",
 }
 """Of fields whose type is not everywhere the same."""

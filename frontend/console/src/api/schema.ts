@@ -4145,7 +4145,10 @@ export interface components {
             readonly updates: number;
             /** @description of merged updates, the freshest first */
             readonly updates_by_age: components["schemas"]["Age"][];
-            /** @description why it cannot be merged again; null: it can */
+            /**
+             * @description why it cannot be merged again; null: it can
+             * @example Round 12 cannot be merged again: its updates have been removed.
+             */
             readonly why_not_again: string | null;
         };
         /** @description What happened in a round. */
