@@ -29,6 +29,7 @@ from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
 from coterie.rounds.selectors import active_round
 from coterie.rounds.transitions import end_assignment, tell
 from coterie_learning.heads import update_specs
+from coterie_learning.local import Local
 from coterie_learning.merge import Cohort
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import BlobRef, ModelSpec
@@ -223,7 +224,7 @@ def _unpaid(assignment: Assignment, offer: OfferUpdate, now: datetime) -> Coteri
 def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
     """What is wrong with an offer, by its figures alone."""
     model = _model(assignment)
-    limit_bytes = largest_update_bytes(model)
+    limit_bytes = largest_update_bytes(model, assignment.round.parsed_plan().local)
     if not offer.size_bytes:
         return Implausible(problem="it has no bytes")
     if offer.size_bytes > limit_bytes:
@@ -240,10 +241,11 @@ def _fault(assignment: Assignment, offer: OfferUpdate) -> CoterieError | None:
     return None
 
 
-def largest_update_bytes(model: ModelSpec) -> int:
-    """No codec makes an update larger than its float32 numbers and some words about each tensor."""
-    return FIXED_OVERHEAD_BYTES + sum(
-        _float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.version
+def largest_update_bytes(model: ModelSpec, local: Local) -> int:
+    """No codec makes a part of an update larger than its float32 numbers and some words about each tensor."""
+    return local.files() * (
+        FIXED_OVERHEAD_BYTES
+        + sum(_float32_bytes(tensor.shape) + TENSOR_OVERHEAD_BYTES + len(tensor.name) for tensor in model.version)
     )
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from tests.benchmarks.family import fairness, personal, skew, stragglers
+from tests.benchmarks.family import fairness, personal, skew, stragglers, tasks
 from tests.benchmarks.family.settings import Settings, read_settings
 from tests.benchmarks.report import Figure
 
@@ -30,6 +30,7 @@ def measure() -> list[Figure]:
         "stragglers": stragglers.ARMS,
         "fairness": fairness.ARMS,
         "personal": personal.ARMS,
+        "tasks": [*tasks.ARMS, *tasks.CONTROLS],
     }
     jobs = [Job(part, arm, seed) for part, names in arms.items() for arm in names for seed in settings.seeds]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
@@ -43,6 +44,7 @@ def measure() -> list[Figure]:
         *fairness.figures(settings.fairness, found("fairness")),  # type: ignore[arg-type]
         *personal.figures(settings.personal, found("personal")),  # type: ignore[arg-type]
         *skew.figures(settings.skew, found("skew")),  # type: ignore[arg-type]
+        *tasks.figures(settings.tasks, found("tasks")),  # type: ignore[arg-type]
     ]
 
 
@@ -53,5 +55,6 @@ def _run(job: Job) -> object:
         "stragglers": lambda: stragglers.run(settings.stragglers, job.arm, job.seed),
         "fairness": lambda: fairness.run(settings.fairness, job.arm, job.seed),
         "personal": lambda: personal.run(settings.personal, job.arm, job.seed),
+        "tasks": lambda: tasks.run(settings.tasks, job.arm, job.seed),
     }
     return runs[job.part]()

@@ -106,6 +106,24 @@ def minority(seed: int, *, devices: int, few: int, turned: float) -> Fleet:
     return Fleet(train, test)
 
 
+def related(seed: int, *, devices: int, sorts: int, apart: float) -> Fleet:
+    """Two classes on either side of a plane of the device's own, which lies near that of its sort; 20 to 80 samples.
+
+    Labels are those of the plane and noise 0.3 times as large as what it tells (as in an earlier prototype of MOCHA).
+    """
+    rng = np.random.default_rng([seed, 5])
+    features = 30
+    centres = rng.normal(size=(sorts, features))
+    train, test = [], []
+    for device in range(devices):
+        normal = centres[device % sorts] + apart * rng.normal(size=features)
+        for found, size in ((train, int(rng.integers(20, 81))), (test, 300)):
+            x = rng.normal(size=(size, features))
+            y = (x @ normal + 0.3 * np.linalg.norm(normal) * rng.normal(size=size) > 0).astype(np.int64)
+            found.append(Dataset({INPUT: x.astype(np.float32)}, y))
+    return Fleet(train, test)
+
+
 def _digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     images, labels = read_digits()
     return images.reshape(len(labels), -1), labels

@@ -37,8 +37,12 @@ def hold(
     cohort: int,
     seed: int,
     steps: Steps = all_steps,
+    own: dict[int, Tensors] | None = None,
 ) -> Iterator[Tensors]:
-    """The parameters after each round; whoever is asked depends on the seed alone, whatever the plan."""
+    """The parameters after each round; whoever is asked depends on the seed alone, whatever the plan.
+
+    Where rounds train devices' personal models, `own` is filled with these.
+    """
     graphs, cloud = first.graphs, AveragingCloud(plan, first, fleet=len(devices))
     parts = [Participant(plan.device, []) for _ in devices]
     rows = [Rows(data, graphs.spec, range(1, len(data.labels) + 1)) for data in devices]
@@ -57,7 +61,7 @@ def hold(
                     version.learner.parameters,
                     rows[device],
                     seen=(),
-                    personal=None,
+                    personal=None if own is None else own.get(device),
                     teacher=None,
                     seed=derive_seed(seed, "training", device, number),
                     server=version.server,
@@ -67,6 +71,8 @@ def hold(
             except Diverged:
                 continue
             parts[device].accepted()
+            if own is not None:
+                own[device] = part.trained
             deliveries.append(Delivery(cast(Device, None), version, part.payload, {}, part.samples, ()))
         if deliveries:
             cloud.merge(deliveries)

@@ -76,6 +76,15 @@ class Personal(_Strict, frozen=True):
     long_steps: int
 
 
+class Tasks(_Strict, frozen=True):
+    devices: int
+    rounds: int
+    epochs: int
+    learning_rate: float
+    mu: float
+    most_error: float
+
+
 class Settings(_Strict, frozen=True):
     """The whole file."""
 
@@ -84,6 +93,7 @@ class Settings(_Strict, frozen=True):
     stragglers: Stragglers
     fairness: Fairness
     personal: Personal
+    tasks: Tasks
 
 
 def read_settings() -> Settings:

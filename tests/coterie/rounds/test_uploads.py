@@ -13,9 +13,11 @@ from coterie.merging.models import Update
 from coterie.rounds.advancing import sweep
 from coterie.rounds.assigning import release_assignment
 from coterie.rounds.models import Assignment, Round, Upload
-from coterie.rounds.uploads import complete_upload, open_upload
+from coterie.rounds.uploads import complete_upload, largest_update_bytes, open_upload
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.local.multitask import MultiTask
+from coterie_learning.local.sgd import Sgd
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import encode_tensors
@@ -29,6 +31,7 @@ from tests.coterie.world import (
     make_version,
     parameters,
 )
+from tests.coterie_agent.bundles import spec_of
 
 pytestmark = pytest.mark.django_db
 
@@ -235,6 +238,13 @@ def test_an_update_as_large_as_the_model_is_taken() -> None:
     payload = Float32Codec().encode(parameters(1), seed=1).payload
     device.offer(assignment, payload, later(1))
     assert device.send(assignment, payload, 0, later(2)).accepted
+
+
+def test_every_part_of_an_update_may_be_as_large_as_the_model() -> None:
+    model, local = spec_of(side=32, classes=10, batch=8), MultiTask()
+    whole = {spec.name: np.ones(spec.shape, np.float32) for spec in model.parameters}
+    size_bytes = len(local.parts) * len(Float32Codec().encode(whole, seed=1).payload)
+    assert largest_update_bytes(model, Sgd()) < size_bytes <= largest_update_bytes(model, local)
 
 
 def test_a_reason_given_by_the_device_is_kept(device: ScriptedDevice, assignment: str) -> None:

@@ -53,6 +53,7 @@ LOCALS: Mapping[str, Mapping[str, object]] = {
     "per_fedavg": {"kind": "per_fedavg", "steps": 3},
     "shared_body": {"kind": "shared_body", "personal": "bias", "epochs": 2, "learning_rate": 0.3},
     "shared_body, one after the other": {"kind": "shared_body", "personal": "bias", "head_epochs": 1, "epochs": 2},
+    "multitask": {"kind": "multitask", "epochs": 2, "learning_rate": 0.3, "mu": 0.7},
     "personal": {**ADAPTED, "lambda_d": 1.0},
     "taught": {**ADAPTED, "lambda_d": 0.4},
 }

@@ -9,10 +9,12 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.device_plan import LOCAL
 from coterie_learning.fold import Counted, Folded, fold_in_memory
 from coterie_learning.geometry import Opens
+from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge import Merge, ServerState
 from coterie_learning.tally import Tally, tally
 from coterie_learning.update_files import Contents, UpdateFile
+from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors
@@ -29,14 +31,24 @@ def folded(
     fleet: int = 0,
     scalars: Sequence[Mapping[str, float]] | None = None,
 ) -> Folded:
-    """The merge of `updates`, which have one sample each and scalars of 1, where nothing else is said."""
-    names = next((kind.scalars for kind in LOCAL.kinds.values() if merge.half_of and kind.half_of == merge.half_of), ())
-    told = scalars or [dict.fromkeys(names, 1.0)] * len(updates)
-    specs, opens = stored(base, updates, codec or Float32Codec(), told)
+    """The merge of `updates`, which have one sample each, scalars of 1 and equal parts, where nothing else is said."""
+    halves = (kind() for kind in LOCAL.kinds.values() if merge.half_of and kind.half_of == merge.half_of)
+    local = next(halves, Sgd())
+    told = scalars or [dict.fromkeys(local.scalars, 1.0)] * len(updates)
+    specs, opens = stored(base, updates, codec or Float32Codec(), told, local)
     found = tally(merge, specs, opens, samples or [1] * len(updates))
     counted = [Counted(*pair) for pair in zip(opens, found.weights, strict=True) if pair[1]]
     return fold_in_memory(
-        merge, specs, counted, base, state, scalars=names, fleet=fleet, share=found.share, block=block
+        merge,
+        specs,
+        counted,
+        base,
+        state,
+        parts=local.parts,
+        scalars=local.scalars,
+        fleet=fleet,
+        share=found.share,
+        block=block,
     )
 
 
@@ -47,12 +59,16 @@ def tallied(merge: Merge, updates: Sequence[Tensors]) -> Tally:
 
 
 def stored(
-    base: Tensors, updates: Sequence[Tensors], codec: Codec, scalars: Sequence[Mapping[str, float]] | None = None
+    base: Tensors,
+    updates: Sequence[Tensors],
+    codec: Codec,
+    scalars: Sequence[Mapping[str, float]] | None = None,
+    local: Local | None = None,
 ) -> tuple[Sequence[TensorSpec], Opens]:
-    """The tensors of `base`, and `updates` as they are uploaded, with `scalars` beside them."""
+    """The tensors of `base`, and `updates` as they are uploaded under `local`, every part alike, with `scalars`."""
     specs = tuple(TensorSpec(name, "float32", tensor.shape) for name, tensor in base.items())
     model = ModelSpec.of_classifier(inputs=(), classes=3, batch_size=1, parameters=specs)
-    contents = Contents(model, codec, Sgd())
+    contents = Contents(model, codec, local or Sgd())
     told = scalars or [{}] * len(updates)
     return specs, [
         partial(_opened, contents, contents.codec.encode(update, seed=7).payload, numbers)
@@ -62,6 +78,8 @@ def stored(
 
 @contextmanager
 def _opened(contents: Contents, payload: bytes, scalars: Mapping[str, float]) -> Iterator[UpdateFile]:
-    file = contents.open(InMemory(payload), ())
+    parts = [payload] * len(contents.local.parts)
+    beside = [encode_scalars(scalars)] if contents.local.scalars else []
+    file = contents.open(InMemory(join_update({}, *parts, *beside)), ())
     file.scalars = scalars
     yield file
