@@ -69,6 +69,10 @@ def describe(result: dict[str, Any], **_: object) -> dict[str, Any]:  # Any: an 
     """Add to each operation the problem that it may answer with, to each list its CSV, to each field an example."""
     for schema in result["components"]["schemas"].values():
         for name, described in schema.get("properties", {}).items():
+            if "enum" in described or any(
+                "Enum" in one.get("$ref", "") for one in (described, *described.get("allOf", ()))
+            ):
+                continue  # it says itself what it may be
             for examples in (EXAMPLES, IN_OTHER_PLACES):
                 if name in examples and described.get("type", "any") in ("any", *TYPES[type(examples[name])]):
                     described.setdefault("example", examples[name])

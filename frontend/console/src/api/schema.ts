@@ -1845,11 +1845,13 @@ export interface components {
             /**
              * Format: double
              * @description but for events of this probability; below one in as many as there are devices
+             * @example 0.000001
              */
             delta: number;
             /**
              * Format: double
              * @description what may be told in all: the likelihoods of anything seen, with and without a device, are within e^epsilon
+             * @example 3.2
              */
             epsilon: number;
         };
@@ -2138,10 +2140,7 @@ export interface components {
             /** @description why it would not train now; empty: it is ready */
             readonly reasons: components["schemas"]["Reason"][];
             readonly state: components["schemas"]["DeviceState"];
-            /**
-             * @description how it stands, in one word
-             * @example 200
-             */
+            /** @description how it stands, in one word */
             readonly status: components["schemas"]["StatusEnum"];
             /**
              * @example [
@@ -2161,17 +2160,18 @@ export interface components {
             /**
              * Format: double
              * @description of them alone, at the delta of the device's budget
+             * @example 3.2
              */
             epsilon: number;
             /** Format: uuid */
             federation: string;
             /** @example digits */
             federation_slug: string;
+            /** @example 40 */
             releases: number;
         };
         /** @description One action on many devices. */
         DeviceActionRequest: {
-            /** @example fleet.revoke_device */
             action: components["schemas"]["ActionEnum"];
             /**
              * @example [
@@ -2195,6 +2195,7 @@ export interface components {
             /**
              * Format: double
              * @description spent, all federations together
+             * @example 3.2
              */
             epsilon: number;
         };
@@ -2291,7 +2292,6 @@ export interface components {
         Edge: {
             /** Format: uuid */
             from_version: string;
-            /** @example merge */
             origin: components["schemas"]["OriginEnum"];
             /** Format: uuid */
             to_version: string;
@@ -2533,16 +2533,24 @@ export interface components {
             /**
              * Format: double
              * @description spent: of the device of which most has been told
+             * @example 3.2
              */
             epsilon: number;
             /**
              * Format: double
              * @description of one alone; null: the plan spends nothing
+             * @example 0.05
              */
             epsilon_of_release: number | null;
-            /** @description of the plan's slot privacy */
+            /**
+             * @description of the plan's slot privacy
+             * @example central_noise
+             */
             kind: string;
-            /** @description that budgets pay if devices take turns; null: the plan spends nothing */
+            /**
+             * @description that budgets pay if devices take turns; null: the plan spends nothing
+             * @example 160
+             */
             rounds_left: number | null;
         };
         /** @description A federation. */
@@ -2806,11 +2814,13 @@ export interface components {
             /**
              * Format: double
              * @description but for events of this probability; below one in as many as there are devices
+             * @example 0.000001
              */
             delta: number;
             /**
              * Format: double
              * @description what may be told in all: the likelihoods of anything seen, with and without a device, are within e^epsilon
+             * @example 3.2
              */
             epsilon: number;
         };
@@ -3823,9 +3833,13 @@ export interface components {
             /**
              * Format: double
              * @description of the device of which most had been told by then
+             * @example 3.2
              */
             epsilon: number;
-            /** @description merge NUMBER, or update ASSIGNMENT HASH */
+            /**
+             * @description merge NUMBER, or update ASSIGNMENT HASH
+             * @example merge 12
+             */
             release: string;
         };
         /** @description An error as RFC 9457 problem+json; docs/reference/errors.md lists the codes. */
@@ -4400,7 +4414,6 @@ export interface components {
              * @example conditions.on_battery
              */
             reason: string;
-            /** @example 200 */
             status: components["schemas"]["StatusEnum"];
             /**
              * @description as in "61 on battery"
@@ -4806,7 +4819,6 @@ export interface components {
             readonly metrics: unknown;
             /** @example 12 */
             readonly number: number;
-            /** @example merge */
             readonly origin: components["schemas"]["OriginEnum"];
             /** Format: uuid */
             readonly pair: string;
