@@ -180,9 +180,16 @@ def _memory_bytes(server: psutil.Process) -> int:
 
 
 def _disk_bytes(state: Path) -> int:
-    spools = Path(tempfile.gettempdir()).glob("coterie-spool-*")
-    files = (path for root in (state, *spools) for path in root.rglob("*"))
-    return sum(path.stat().st_size for path in files if path.is_file())
+    roots = (state, *Path(tempfile.gettempdir()).glob("coterie-spool-*"))
+    return sum(_size(Path(folder, name)) for root in roots for folder, _, names in os.walk(root) for name in names)
+
+
+def _size(path: Path) -> int:
+    """Of a file of a platform that goes on working: one that is removed meanwhile takes nothing."""
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _figures(siege: Siege) -> list[Figure]:
