@@ -20,6 +20,8 @@ import {
   WORDS,
 } from "../devices/queries";
 import { useWatched } from "../live/Live";
+import { overviewQuery } from "../overview/queries";
+import type { Part } from "../overview/standing";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -38,6 +40,7 @@ function Devices() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(devicesQuery(search));
+  const { data: overview } = useQuery({ ...overviewQuery, enabled: search.reason !== undefined });
   useWatched(rows.data?.results.map((device) => device.id) ?? []);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const shownAsChosen = useDeferredValue(chosen); // the box is ticked first, and what can be done comes after
@@ -58,6 +61,7 @@ function Devices() {
         columns={COLUMNS}
         rows={rows}
         rowKey={(device) => device.id}
+        rowName={(device) => device.name}
         pageSize={PAGE_SIZE}
         search={search}
         onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })}
@@ -95,9 +99,9 @@ function Devices() {
                     size="lg"
                     tt="none"
                     onClick={() => narrow(name, null)}
-                    aria-label={`No longer only ${said(name, search)}`}
+                    aria-label={`No longer only ${said(name, search, overview?.by_status)}`}
                   >
-                    {said(name, search)} ×
+                    {said(name, search, overview?.by_status)} ×
                   </Badge>
                 ),
             )}
@@ -111,17 +115,19 @@ function Devices() {
 }
 
 /** A filter that has no field of its own. */
-function said(name: "reason" | "version" | "ready", search: DevicesSearch): string {
+function said(name: "reason" | "version" | "ready", search: DevicesSearch, parts: readonly Part[] = []): string {
   if (name === "ready") return search.ready === true ? "ready" : "not ready";
-  return name === "version" ? "one version" : (search.reason ?? "");
+  if (name === "version") return "one version";
+  return parts.find(({ reason }) => reason === search.reason)?.words ?? search.reason ?? "";
 }
 
 /** How many there are, once that is known. */
 function says(search: DevicesSearch, count: number | undefined): string | undefined {
   if (count === undefined) return undefined;
-  const devices = count === 1 ? "1 device" : `${count.toLocaleString()} devices`;
+  if (count === 1) return "1 device.";
+  const devices = `${count.toLocaleString()} devices`;
   const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version ?? search.ready;
-  return narrowed === undefined ? `${devices} in the fleet.` : `${devices} fit.`;
+  return narrowed === undefined ? `${devices} have joined, also those that left or were revoked.` : `${devices} fit.`;
 }
 
 const COLUMNS: readonly Column<Device>[] = [

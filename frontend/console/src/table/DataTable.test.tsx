@@ -55,6 +55,7 @@ function Devices({
         seen(change);
         setSearch(change);
       }}
+      rowName={({ id }) => `the ${id}`}
       searchable="Name"
       empty="Nothing is here."
       {...choice}
@@ -100,18 +101,18 @@ it("hides a column, and shows one that is optional", async () => {
 
 it("chooses rows, one or all of the page", async () => {
   await show(<Devices choosable />);
-  await userEvent.click(screen.getByRole("checkbox", { name: "Choose hall" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Choose the hall" }));
   const all = screen.getByRole<HTMLInputElement>("checkbox", { name: "Choose all on this page" });
   expect([all.checked, all.indeterminate]).toEqual([false, true]);
   await userEvent.click(all);
-  expect(screen.getByRole<HTMLInputElement>("checkbox", { name: "Choose barn" }).checked).toBe(true);
+  expect(screen.getByRole<HTMLInputElement>("checkbox", { name: "Choose the barn" }).checked).toBe(true);
 });
 
 it("draws no cell anew when a row is chosen, or others are asked for", async () => {
   const cell = vi.spyOn(COLUMNS[1] as Column<Device>, "cell");
   await show(<Devices choosable />);
   const drawn = cell.mock.calls.length;
-  await userEvent.click(screen.getByRole("checkbox", { name: "Choose hall" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Choose the hall" }));
   await userEvent.click(screen.getByRole("checkbox", { name: "Choose all on this page" }));
   await userEvent.click(screen.getByRole("button", { name: "Device" }));
   expect(cell.mock.calls.length).toBe(drawn);

@@ -59,6 +59,8 @@ interface Props<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: Rows<Row>;
   readonly rowKey: (row: Row) => string;
+  /** What people call a row; without, its key. */
+  readonly rowName?: (row: Row) => string;
   readonly pageSize: number;
   readonly search: TableSearch;
   readonly onSearch: (change: TableSearch) => void;
@@ -73,7 +75,20 @@ interface Props<Row> {
 
 /** A table whose rows the platform searches, sorts and pages; what it shows is in the address. */
 export function DataTable<Row>(props: Props<Row>) {
-  const { label, rows, rowKey, pageSize, search, onSearch, searchable, tools, empty, chosen, onChosen } = props;
+  const {
+    label,
+    rows,
+    rowKey,
+    rowName = rowKey,
+    pageSize,
+    search,
+    onSearch,
+    searchable,
+    tools,
+    empty,
+    chosen,
+    onChosen,
+  } = props;
   // The same array as long as the same columns are shown, or every row would be drawn anew.
   const { show, hide } = search;
   const columns = useMemo(
@@ -151,7 +166,8 @@ export function DataTable<Row>(props: Props<Row>) {
                 : shown.map((row) => (
                     <BodyRow
                       key={rowKey(row)}
-                      name={rowKey(row)}
+                      id={rowKey(row)}
+                      name={rowName(row)}
                       row={row}
                       columns={columns}
                       chosen={chosen?.has(rowKey(row)) ?? false}
@@ -182,6 +198,7 @@ export function DataTable<Row>(props: Props<Row>) {
 }
 
 interface BodyRowProps<Row> {
+  readonly id: string;
   readonly name: string;
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
@@ -190,12 +207,12 @@ interface BodyRowProps<Row> {
 }
 
 /** One row: drawn anew when it is chosen, its cells only when what they show is another. */
-const BodyRow = memo(function BodyRow<Row>({ name, row, columns, chosen, onChosen }: BodyRowProps<Row>) {
+const BodyRow = memo(function BodyRow<Row>({ id, name, row, columns, chosen, onChosen }: BodyRowProps<Row>) {
   return (
     <tr data-chosen={chosen || undefined}>
       {onChosen !== undefined && (
         <td className={classes.choice}>
-          <Box label={`Choose ${name}`} checked={chosen} onChange={() => onChosen((before) => toggled(before, name))} />
+          <Box label={`Choose ${name}`} checked={chosen} onChange={() => onChosen((before) => toggled(before, id))} />
         </td>
       )}
       <Cells row={row} columns={columns} />
