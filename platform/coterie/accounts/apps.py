@@ -9,5 +9,5 @@ class AccountsConfig(AppConfig):
     name = "coterie.accounts"
 
     def ready(self) -> None:
-        """Let the audit log know of sign-ins."""
+        """Connect the receivers that record sign-ins."""
         import coterie.accounts.sign_ins  # noqa: F401 - it needs the apps loaded

@@ -1,4 +1,4 @@
-"""Who speaks to the REST API: the operator whose token the request bears."""
+"""Authentication in the REST API: the operator whose token the request bears."""
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -25,5 +25,5 @@ class ApiTokenAuthentication(BaseAuthentication):
         return token.operator, token
 
     def authenticate_header(self, _request: Request) -> str:
-        """What a refused request is asked to bring."""
+        """The scheme that a refused request is asked for."""
         return "Bearer"

@@ -1,4 +1,4 @@
-"""Operators and the tokens with which their programs speak to the API."""
+"""Operators, and the API tokens of their programs."""
 
 from typing import ClassVar
 

@@ -40,7 +40,7 @@ STATUS: Mapping[ErrorKind, int] = {
 
 
 class OpenIdBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library is untyped
-    """Signs in whom the provider has signed in; passwords are none of its business."""
+    """Signs in whom the provider has signed in; it checks no passwords."""
 
     get_settings = staticmethod(lambda name, *default: _setting(name, *default))
 

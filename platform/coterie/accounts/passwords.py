@@ -1,4 +1,4 @@
-"""Signing in with name and password, on whatever way: who guesses has to wait."""
+"""Signing in with name and password, in a form or by HTTP: wrong attempts are limited by address."""
 
 from contextlib import suppress
 from ipaddress import ip_address, ip_network

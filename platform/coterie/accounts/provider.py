@@ -13,7 +13,7 @@ Claims = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Provider:
-    """Where it is, who we are to it, and whom its groups make what."""
+    """Its address, our client id at it, and which role each of its groups gives."""
 
     issuer: str
     """URL, as its tokens name it."""

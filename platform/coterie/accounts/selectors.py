@@ -1,4 +1,4 @@
-"""Who a secret stands for."""
+"""The operator or token that a secret belongs to."""
 
 from datetime import datetime
 

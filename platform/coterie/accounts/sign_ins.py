@@ -1,4 +1,4 @@
-"""Records every sign-in, failed sign-in and sign-out, on whatever way it came about, in the audit log."""
+"""Records every sign-in, failed sign-in and sign-out, by whatever means, in the audit log."""
 
 import logging
 from collections.abc import Mapping

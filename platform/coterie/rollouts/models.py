@@ -22,7 +22,7 @@ class Rollout(Stateful):
     """A version on its way to the devices of a federation."""
 
     class State(models.TextChoices):
-        """What it waits for."""
+        """How far it is."""
 
         PLANNED = "planned"
         """The end of the round that is held, or enough devices."""
@@ -80,7 +80,7 @@ class Rollout(Stateful):
 
 
 class Trial(models.Model):
-    """One device's part in a roll-out: it holds the candidate, and tells how it does."""
+    """One device's part in a roll-out: it holds the candidate, and reports how it does."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="trials")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="trials")
@@ -103,7 +103,7 @@ class Trial(models.Model):
         return f"{self.device} in {self.rollout}"
 
     def compared(self) -> Compared | None:
-        """Both versions on the device's samples; None where it has not told them."""
+        """Both versions on the device's samples; None where it has not reported them."""
         if self.samples is None or self.champion_loss is None or self.candidate_loss is None:
             return None
         return Compared(

@@ -17,7 +17,7 @@ def needs_devices(*, needed: int, available: int) -> Reason:
 
 
 def measuring(*, group: int, reports: int) -> Reason:
-    """The canary group is at it."""
+    """The canary group compares the candidate with the champion."""
     return Reason("rollouts.measuring", f"{reports} of {group} devices have told how it does")
 
 

@@ -1,4 +1,4 @@
-"""What devices of a canary group tell, and what they are told to do."""
+"""What devices of a canary group report, and what they are asked to compare."""
 
 from datetime import datetime
 from uuid import UUID
@@ -37,7 +37,7 @@ def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None
 
 
 def message_of(trial: Trial | None) -> TrialMessage | None:
-    """What the device is to compare; None: nothing, or it has told the outcome."""
+    """What the device is to compare; None: nothing, or it has reported the outcome."""
     if trial is None or trial.reported_at is not None:
         return None
     rollout = trial.rollout

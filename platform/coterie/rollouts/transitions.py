@@ -31,7 +31,7 @@ def step(rollout: Rollout, to: State, *, reason: Reason, **changes: object) -> b
 
 
 def end(rollout: Rollout, to: State, *, reason: Reason, now: datetime) -> bool:
-    """Take `rollout` to an end and tell whoever wants to know; False if it has ended meanwhile."""
+    """End `rollout` and deliver the event; False if it has ended meanwhile."""
     if not step(rollout, to, reason=reason, ended_at=now):
         return False
     announce(

@@ -1,1 +1,1 @@
-"""Tells other programs what happened: signed, tried again until it arrives, and logged."""
+"""Delivers events to other programs: signed, retried until they arrive, and logged."""

@@ -93,7 +93,7 @@ def _try(delivery: Delivery, now: datetime, call: Call) -> tuple[int | None, str
 
 @transaction.atomic
 def _settle(delivery: Delivery, status: int | None, problem: str, now: datetime) -> None:
-    """Write down what became of an attempt, unless another worker has taken it up, and let the webhook go."""
+    """Record the outcome of an attempt, unless another worker has taken it up, and let the webhook go."""
     held = Delivery.objects.filter(pk=delivery.pk, state=State.PENDING, attempts=delivery.attempts)
     if not problem:
         held.update(state=State.DELIVERED, status=status, problem="", next_at=None, ended_at=now)

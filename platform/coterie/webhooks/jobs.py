@@ -1,4 +1,4 @@
-"""What webhooks ask to be done later."""
+"""The jobs that webhooks enqueue."""
 
 from coterie.core.jobs import Job
 

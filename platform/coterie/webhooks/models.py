@@ -1,4 +1,4 @@
-"""Who wants to be told what, and each telling with what became of it."""
+"""Webhooks, and each delivery with its outcome."""
 
 import uuid
 
@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 class Event(models.TextChoices):
-    """What other programs can be told."""
+    """Events that can be delivered."""
 
     ROUND_PUBLISHED = "round.published"
     ROLLOUT_ENDED = "rollout.ended"
@@ -19,7 +19,7 @@ class Event(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """An address that is told of some events."""
+    """A URL to which some events are delivered."""
 
     name = models.CharField(max_length=100, unique=True)
     url = models.CharField(max_length=500)
@@ -40,10 +40,10 @@ class Webhook(models.Model):
 
 
 class Delivery(models.Model):
-    """One telling."""
+    """One event for one webhook."""
 
     class State(models.TextChoices):
-        """What became of it."""
+        """How far it is."""
 
         PENDING = "pending"
         DELIVERED = "delivered"

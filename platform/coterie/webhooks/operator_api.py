@@ -47,7 +47,7 @@ class ChangedWebhookSerializer(serializers.Serializer[Webhook]):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """One telling, and what became of it."""
+    """One event for one webhook, and its outcome."""
 
     webhook_name = serializers.CharField(source="webhook.name", read_only=True)
     body = serializers.DictField(read_only=True)
@@ -72,7 +72,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class WebhookViewSet(ListedViewSet[Webhook]):
-    """Addresses that are told what happened; deliveries are signed as Standard Webhooks describes."""
+    """URLs to which events are delivered, signed as Standard Webhooks describes."""
 
     queryset = Webhook.objects.all()
     serializer_class = WebhookSerializer
@@ -89,7 +89,7 @@ class WebhookViewSet(ListedViewSet[Webhook]):
 
     @extend_schema(request=ChangedWebhookSerializer, responses=WebhookSerializer)
     def partial_update(self, request: Request, **_: int) -> Response:
-        """Tell another address, of other events, or nothing for a while."""
+        """Deliver to another URL, deliver other events, or pause."""
         webhook = self.get_object()
         change = ChangedWebhookSerializer(data=request.data)
         change.is_valid(raise_exception=True)
@@ -105,7 +105,7 @@ class WebhookViewSet(ListedViewSet[Webhook]):
     @extend_schema(request=None, responses={201: DeliverySerializer})
     @action(detail=True, methods=["post"])
     def test(self, _request: Request, **_: int) -> Response:
-        """Tell it of nothing, to see whether it arrives."""
+        """Deliver a test event."""
         delivery = services.try_webhook(webhook=self.get_object(), now=timezone.now())
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED)
 

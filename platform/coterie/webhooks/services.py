@@ -1,4 +1,4 @@
-"""Changes to webhooks, and what they are to tell: a row for each telling, in the transaction of what it tells."""
+"""Changes to webhooks, and their deliveries: each is a row, written in the transaction of what it reports."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ class NewWebhook(NamedTuple):
 
 
 def create_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime) -> NewWebhook:
-    """Have an address told of some events. Raises WebhookNameTaken or AddressRefused."""
+    """Have some events delivered to a URL. Raises WebhookNameTaken or AddressRefused."""
     check_permitted("webhooks.create_webhook")
     resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)  # no transaction waits for a name server
     return _make_webhook(name=name, url=url, events=events, now=now)
@@ -45,7 +45,7 @@ def _make_webhook(*, name: str, url: str, events: Sequence[Event], now: datetime
 def change_webhook(
     *, webhook: Webhook, url: str | None = None, events: Sequence[Event] | None = None, is_active: bool | None = None
 ) -> None:
-    """Tell another address, of other events, or nothing for a while. Raises AddressRefused."""
+    """Deliver to another URL, deliver other events, or pause. Raises AddressRefused."""
     check_permitted("webhooks.change_webhook")
     if url is not None:
         resolve(url, allowed_hosts=settings.WEBHOOK_HOSTS)
@@ -62,13 +62,13 @@ def _set_webhook(*, webhook: Webhook, url: str | None, events: Sequence[Event] |
 
 @audited("webhooks.remove_webhook", subject="webhook")
 def remove_webhook(*, webhook: Webhook) -> None:
-    """Tell it nothing any more, and forget what it was told."""
+    """Deliver nothing to it any more, and remove its log."""
     webhook.delete()
 
 
 @audited("webhooks.try_webhook")
 def try_webhook(*, webhook: Webhook, now: datetime) -> Delivery:
-    """Tell it of nothing, to see whether it arrives."""
+    """Deliver a test event."""
     return _enqueue(webhook, Event.TEST, {"webhook": webhook.name}, now)
 
 
@@ -83,7 +83,7 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
 
 
 def announce(event: Event, body: Mapping[str, object], *, now: datetime) -> None:
-    """Tell whoever wants to know, once the transaction commits; where nobody does, this is one query."""
+    """Deliver the event to the webhooks that want it, once the transaction commits; one query where none does."""
     for webhook in Webhook.objects.filter(is_active=True):
         if event in webhook.events:
             _enqueue(webhook, event, body, now)

@@ -1643,7 +1643,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Addresses that are told what happened; deliveries are signed as Standard Webhooks describes. */
+        /** @description URLs to which events are delivered, signed as Standard Webhooks describes. */
         get: operations["webhooks_retrieve"];
         put?: never;
         post?: never;
@@ -1651,7 +1651,7 @@ export interface paths {
         delete: operations["webhooks_destroy"];
         options?: never;
         head?: never;
-        /** @description Tell another address, of other events, or nothing for a while. */
+        /** @description Deliver to another URL, deliver other events, or pause. */
         patch: operations["webhooks_partial_update"];
         trace?: never;
     };
@@ -1664,7 +1664,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Tell it of nothing, to see whether it arrives. */
+        /** @description Deliver a test event. */
         post: operations["webhooks_test_create"];
         delete?: never;
         options?: never;
@@ -1988,7 +1988,7 @@ export interface components {
             /** @example [] */
             readonly target_shape: number[];
         };
-        /** @description One telling, and what became of it. */
+        /** @description One event for one webhook, and its outcome. */
         Delivery: {
             /** @example 2 */
             readonly attempts: number;
