@@ -15,7 +15,7 @@ LOOKS = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 
 BESIDE = (
     '/devices?status=waiting&show=["version","machine","cores","memory","agent","joined"]',
     "/settings?tab=password",
-    "/nowhere",
+    "/settings/nowhere",
 )
 """Looks of pages that are no pages of their own."""
 
