@@ -1,8 +1,9 @@
-import { Anchor, Drawer, Select, Stack, Text } from "@mantine/core";
+import { Anchor, Drawer, Select, Stack, Text, TextInput } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { api } from "../api/client";
-import type { components, operations } from "../api/schema";
+import type { components } from "../api/schema";
+import { type AuditSearch, auditAsked, auditFilter, auditSearch } from "../audit/filter";
 import { Answer } from "../components/Answer";
 import { Changes } from "../components/Changes";
 import { Empty } from "../components/Empty";
@@ -11,40 +12,32 @@ import { When } from "../components/When";
 import { sessionQuery } from "../session/session";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
-import { asked, LIST, PAGE_SIZE } from "../table/rows";
-import { type TableSearch, tableSearch } from "../table/search";
+import { LIST, PAGE_SIZE } from "../table/rows";
 
 type Entry = components["schemas"]["Entry"];
-type ActionName = NonNullable<NonNullable<operations["audit_list"]["parameters"]["query"]>["action"]>;
 
-interface AuditSearch extends TableSearch {
-  readonly action?: string;
-  /** The entry that is looked at. */
-  readonly entry?: number;
-}
+const ACTORS = [
+  { value: "person", label: "a person" },
+  { value: "token", label: "an API token" },
+  { value: "system", label: "the platform" },
+  { value: "nobody", label: "nobody signed in" },
+] as const;
 
 export const Route = createFileRoute("/audit")({
   component: Audit,
-  validateSearch: (raw: Record<string, unknown>): AuditSearch => ({
-    ...tableSearch(raw),
-    ...(typeof raw.action === "string" && { action: raw.action }),
-    ...(typeof raw.entry === "number" && { entry: raw.entry }),
-  }),
+  validateSearch: auditSearch,
   loaderDeps: ({ search }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(entriesQuery(deps));
   },
 });
 
-function query(search: AuditSearch) {
-  return { ...asked(search), ...(search.action !== undefined && { action: search.action as ActionName }) };
-}
-
 function entriesQuery(search: AuditSearch) {
   const { entry: _entry, hide: _hide, ...wanted } = search;
   return queryOptions({
     queryKey: ["audit", wanted],
-    queryFn: async ({ signal }) => (await api.GET("/api/audit/", { params: { query: query(wanted) }, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/audit/", { params: { query: auditAsked(wanted) }, signal })).data,
     ...LIST,
   });
 }
@@ -64,6 +57,10 @@ function Audit() {
   const rows = useQuery(entriesQuery(search));
   const { data: session } = useQuery(sessionQuery);
   const show = (change: AuditSearch) => navigate({ search: change, replace: true });
+  const narrow = (name: "action" | "by" | "from" | "to", value: string | null) => {
+    const { [name]: _old, page: _page, ...kept } = search;
+    show(auditSearch({ ...kept, ...(value !== null && { [name]: value }) }));
+  };
 
   const columns: readonly Column<Entry>[] = [
     { id: "at", header: "When", sort: "at", cell: (entry) => <When at={entry.at} /> },
@@ -84,7 +81,7 @@ function Audit() {
   return (
     <>
       <PageHead title="Audit" says="Every change that people, their tokens and the platform made. Nothing is removed.">
-        <ExportCsv path="/api/audit/" query={query(search)} />
+        <ExportCsv path="/api/audit/" query={auditAsked(search)} />
       </PageHead>
       <DataTable
         label="Changes"
@@ -93,24 +90,43 @@ function Audit() {
         rowKey={(entry) => String(entry.id)}
         pageSize={PAGE_SIZE}
         search={search}
-        onSearch={(change) => show({ ...change, ...(search.action !== undefined && { action: search.action }) })}
+        onSearch={(change) => show({ ...auditFilter({ ...search }), ...change })}
+        searchable="Who, or on what"
         tools={
-          <Select
-            aria-label="Kind of change"
-            placeholder="All changes"
-            clearable
-            searchable
-            value={search.action ?? null}
-            data={session?.may.map((may) => ({ value: may.action, label: may.title })) ?? []}
-            onChange={(action) => {
-              const { action: _action, page: _page, ...kept } = search;
-              show(action === null ? kept : { ...kept, action });
-            }}
-            w={280}
-          />
+          <>
+            <Select
+              aria-label="Kind of change"
+              placeholder="All changes"
+              clearable
+              searchable
+              value={search.action ?? null}
+              data={session?.may.map((may) => ({ value: may.action, label: may.title })) ?? []}
+              onChange={(action) => narrow("action", action)}
+              w={280}
+            />
+            <Select
+              aria-label="Made by"
+              placeholder="By anybody"
+              clearable
+              value={search.by ?? null}
+              data={[...ACTORS]}
+              onChange={(by) => narrow("by", by)}
+              w={170}
+            />
+            {(["from", "to"] as const).map((end) => (
+              <TextInput
+                key={end}
+                type="date"
+                aria-label={end === "from" ? "First day" : "Last day"}
+                value={search[end] ?? ""}
+                onChange={(event) => narrow(end, event.currentTarget.value)}
+                w={150}
+              />
+            ))}
+          </>
         }
         empty={
-          <Empty title={search.action === undefined ? "No change yet" : "No change of this kind yet"}>
+          <Empty title={Object.keys(auditFilter({ ...search })).length === 0 ? "No change yet" : "No change fits"}>
             Changes appear here as soon as somebody makes one.
           </Empty>
         }
