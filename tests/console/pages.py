@@ -50,6 +50,7 @@ PAGES: Mapping[str, ConsolePage] = {
     "personal-models": ConsolePage("/federations/{served}?tab=personal", "No personal model yet"),
     "groups": ConsolePage("/federations/{divided}?tab=groups", "Not divided yet"),
     "plan": ConsolePage("/federations/{federation}?tab=plan", None),
+    "privacy": ConsolePage("/federations/{federation}?tab=privacy", None),
     "round": ConsolePage("/federations/{divided}/rounds/{round}", "No device has been asked yet."),
     "models": ConsolePage("/models", "No model pair yet"),
     "model": ConsolePage("/models/{pair}?version={first}&against={second}", "No version yet"),

@@ -27,7 +27,7 @@ export function BudgetForm({
     <Stack gap="sm">
       <NumberInput
         label="Epsilon"
-        description="what may be told in all; smaller is more private"
+        description="the most that may be spent; smaller is more private"
         min={0.001}
         max={1000}
         {...form.getInputProps("epsilon")}
@@ -45,7 +45,7 @@ export function BudgetForm({
         blocked={form.isDirty() ? undefined : "Nothing is changed yet."}
         confirm={
           given.epsilon > budget.epsilon || given.delta > budget.delta
-            ? "More may then be told of devices than was said before. The audit log keeps who allowed it."
+            ? "More may then be revealed about devices than was promised before. The audit log keeps who allowed it."
             : undefined
         }
         done="It holds from the next release on."

@@ -6,37 +6,37 @@ import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { BudgetForm } from "./BudgetForm";
-import { devicePrivacyQuery, epsilon, type DevicePrivacy as Told } from "./queries";
+import { type DevicePrivacy as Accounts, devicePrivacyQuery, epsilon } from "./queries";
 
-/** What all federations have told of a device, and its budget. */
+/** What all federations have spent of a device's privacy budget, and the budget. */
 export function DevicePrivacy({ id }: { id: string }) {
   return (
-    <Panel title="What has been told of the device">
+    <Panel title="What releases have spent on the device">
       <Answer of={useQuery(devicePrivacyQuery(id))} height={200}>
-        {(told) => <Shown key={`${told.budget.epsilon} ${told.budget.delta}`} id={id} told={told} />}
+        {(spent) => <Shown key={`${spent.budget.epsilon} ${spent.budget.delta}`} id={id} spent={spent} />}
       </Answer>
     </Panel>
   );
 }
 
-function Shown({ id, told }: { id: string; told: Told }) {
+function Shown({ id, spent }: { id: string; spent: Accounts }) {
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 8 }}>
         <Figure
-          value={`${epsilon(told.epsilon)} of ${epsilon(told.budget.epsilon)}`}
+          value={`${epsilon(spent.epsilon)} of ${epsilon(spent.budget.epsilon)}`}
           label="epsilon spent, all federations together"
-          detail={`at delta ${told.budget.delta}`}
+          detail={`at delta ${spent.budget.delta}`}
         />
-        {told.accounts.length === 0 ? (
+        {spent.accounts.length === 0 ? (
           <Text size="sm" c="var(--quiet)" mt="sm">
             No release under noise has been of this device.
           </Text>
         ) : (
           <SmallTable
-            label="What each federation has told"
+            label="What each federation has spent"
             columns={COLUMNS}
-            rows={told.accounts}
+            rows={spent.accounts}
             rowKey={(account) => account.federation}
             minWidth={320}
           />
@@ -44,7 +44,7 @@ function Shown({ id, told }: { id: string; told: Told }) {
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 4 }}>
         <BudgetForm
-          budget={told.budget}
+          budget={spent.budget}
           action="privacy.change_device_budget"
           call={(body, via) => api.PUT("/api/devices/{id}/privacy/", { params: { path: { id } }, body, ...via })}
         />
@@ -53,7 +53,7 @@ function Shown({ id, told }: { id: string; told: Told }) {
   );
 }
 
-const COLUMNS: readonly SmallColumn<Told["accounts"][number]>[] = [
+const COLUMNS: readonly SmallColumn<Accounts["accounts"][number]>[] = [
   { header: "Federation", cell: (account) => account.federation_slug },
   { header: "Releases", align: "end", cell: (account) => account.releases.toLocaleString("en") },
   { header: "Epsilon alone", align: "end", cell: (account) => epsilon(account.epsilon) },

@@ -4,9 +4,9 @@ import { expect, it } from "vitest";
 import { answers } from "../testing/mock";
 import { show, signedIn } from "../testing/show";
 import { FederationPrivacy } from "./FederationPrivacy";
-import { epsilon, type FederationPrivacy as Told } from "./queries";
+import { type FederationPrivacy as Account, epsilon } from "./queries";
 
-const TOLD: Told = {
+const ACCOUNT: Account = {
   kind: "central_noise",
   budget: { epsilon: 8, delta: 1e-6, changed_at: null },
   epsilon: 2.5612,
@@ -17,19 +17,19 @@ const TOLD: Told = {
 
 it("tells how long the budget lasts, and what has been spent of it", async () => {
   signedIn("privacy.change_federation_budget");
-  answers("get", "/api/federations/{id}/privacy/", TOLD);
+  answers("get", "/api/federations/{id}/privacy/", ACCOUNT);
   await show(<FederationPrivacy id="7f0d" />);
   expect(await screen.findByText("2.57 of 8")).toBeDefined();
   expect(screen.getByText("lasts 41 more rounds if devices take turns; one alone costs 0.5")).toBeDefined();
 });
 
-it("asks before more may be told than was said, and sends the budget", async () => {
+it("asks before more may be spent than was promised, and sends the budget", async () => {
   signedIn("privacy.change_federation_budget");
   const sent: unknown[] = [];
-  answers("get", "/api/federations/{id}/privacy/", TOLD);
+  answers("get", "/api/federations/{id}/privacy/", ACCOUNT);
   answers("put", "/api/federations/{id}/privacy/", async (request) => {
     sent.push(await request.json());
-    return { ...TOLD, budget: { epsilon: 9, delta: 1e-6, changed_at: "2026-01-01T00:00:00Z" } };
+    return { ...ACCOUNT, budget: { epsilon: 9, delta: 1e-6, changed_at: "2026-01-01T00:00:00Z" } };
   });
   await show(<FederationPrivacy id="7f0d" />);
   const field = await screen.findByLabelText("Epsilon");
@@ -38,7 +38,7 @@ it("asks before more may be told than was said, and sends the budget", async () 
   const button = screen.getByRole("button", { name: "Change the budget" });
   await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
   await userEvent.click(button);
-  expect(await screen.findByText(/More may then be told/)).toBeDefined();
+  expect(await screen.findByText(/More may then be revealed/)).toBeDefined();
   expect(sent).toEqual([]);
   const buttons = screen.getAllByRole("button", { name: "Change the budget" });
   await userEvent.click(buttons[buttons.length - 1] as HTMLElement);
@@ -49,7 +49,7 @@ it("asks before more may be told than was said, and sends the budget", async () 
 it("says where a plan spends nothing", async () => {
   signedIn("privacy.change_federation_budget");
   answers("get", "/api/federations/{id}/privacy/", {
-    ...TOLD,
+    ...ACCOUNT,
     kind: "clip",
     epsilon: 0,
     epsilon_of_release: null,

@@ -7,41 +7,41 @@ import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
 import { BudgetForm } from "./BudgetForm";
-import { epsilon, federationPrivacyQuery, lasting, type FederationPrivacy as Told } from "./queries";
+import { type FederationPrivacy as Account, epsilon, federationPrivacyQuery, lasting } from "./queries";
 
-/** How much a federation has told of its devices, how long its budget lasts, and the budget. */
+/** What a federation has spent of its privacy budget, how long the rest lasts, and the budget. */
 export function FederationPrivacy({ id }: { id: string }) {
   return (
     <Answer of={useQuery(federationPrivacyQuery(id))} height={260}>
-      {(told) => <Shown key={`${told.budget.epsilon} ${told.budget.delta}`} id={id} told={told} />}
+      {(account) => <Shown key={`${account.budget.epsilon} ${account.budget.delta}`} id={id} account={account} />}
     </Answer>
   );
 }
 
-function Shown({ id, told }: { id: string; told: Told }) {
-  const { budget } = told;
-  const cost = told.epsilon_of_release;
+function Shown({ id, account }: { id: string; account: Account }) {
+  const { budget } = account;
+  const cost = account.epsilon_of_release;
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 8 }}>
-        <Panel title="What has been told of devices">
+        <Panel title="What releases have spent">
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg" mb="md">
             <Figure
-              value={`${epsilon(told.epsilon)} of ${epsilon(budget.epsilon)}`}
+              value={`${epsilon(account.epsilon)} of ${epsilon(budget.epsilon)}`}
               label="epsilon spent"
-              detail={`at delta ${budget.delta}, of the device of which most has been told`}
+              detail={`at delta ${budget.delta}, of the device that most was spent on`}
             />
             <Figure
-              value={told.rounds_left === null ? "–" : told.rounds_left.toLocaleString("en")}
+              value={account.rounds_left === null ? "–" : account.rounds_left.toLocaleString()}
               label="more rounds"
               detail={
                 cost === null
                   ? lasting(null)
-                  : `${lasting(told.rounds_left)} if devices take turns; one alone costs ${epsilon(cost)}`
+                  : `${lasting(account.rounds_left)} if devices take turns; one alone costs ${epsilon(cost)}`
               }
             />
           </SimpleGrid>
-          <Curve told={told} />
+          <Curve account={account} />
         </Panel>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 4 }}>
@@ -57,22 +57,22 @@ function Shown({ id, told }: { id: string; told: Told }) {
   );
 }
 
-function Curve({ told }: { told: Told }) {
+function Curve({ account }: { account: Account }) {
   const { times, series } = useMemo(
     () => ({
-      times: told.curve.map((point) => Date.parse(point.at) / 1000),
+      times: account.curve.map((point) => Date.parse(point.at) / 1000),
       series: [
-        { label: "spent", values: told.curve.map((point) => point.epsilon) },
-        { label: "budget", values: told.curve.map(() => told.budget.epsilon) },
+        { label: "spent", values: account.curve.map((point) => point.epsilon) },
+        { label: "budget", values: account.curve.map(() => account.budget.epsilon) },
       ],
     }),
-    [told],
+    [account],
   );
   if (times.length < 2) {
     return (
       <Text size="sm" c="var(--quiet)">
-        {told.epsilon_of_release === null
-          ? `Privacy kind ${told.kind} guarantees nothing that could be counted.`
+        {account.epsilon_of_release === null
+          ? `Under privacy: ${account.kind} no epsilon is guaranteed, so none is spent.`
           : "The curve is drawn from the second release on."}
       </Text>
     );

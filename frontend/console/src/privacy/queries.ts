@@ -7,7 +7,7 @@ export type DevicePrivacy = components["schemas"]["DevicePrivacy"];
 
 export const PRIVACY = ["privacy"] as const;
 
-/** What a federation has told of its devices, and what it may. */
+/** What a federation has spent of its privacy budget, and the budget. */
 export function federationPrivacyQuery(id: string) {
   return queryOptions({
     queryKey: [...PRIVACY, "federation", id],
@@ -16,7 +16,7 @@ export function federationPrivacyQuery(id: string) {
   });
 }
 
-/** What all federations have told of a device, and what they may. */
+/** What all federations have spent of a device's budget, and the budget. */
 export function devicePrivacyQuery(id: string) {
   return queryOptions({
     queryKey: [...PRIVACY, "device", id],
