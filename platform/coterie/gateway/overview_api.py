@@ -1,10 +1,11 @@
 """What is happening now, in one answer: the first page of the console."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 
 from django.conf import settings
 from django.db.models import Count
+from django.db.models.functions import TruncDay
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -24,7 +25,7 @@ from coterie.rounds.reasons import what_keeps
 from coterie.rounds.traffic import Day, traffic_by_day
 
 HISTORY_ROUNDS = 200
-TRAFFIC_DAYS = 30
+DAYS = 30
 ENDED = (DeviceStatus.REVOKED, DeviceStatus.LEFT)
 
 
@@ -61,6 +62,13 @@ class TrafficDaySerializer(serializers.Serializer[Day]):
     profile_bytes = serializers.IntegerField(help_text="what devices told of their data: counts by class")
 
 
+class PublishedDaySerializer(serializers.Serializer[None]):
+    """How many rounds published a version in a day."""
+
+    day = serializers.DateField(help_text="in UTC, as that of traffic")
+    rounds = serializers.IntegerField()
+
+
 class OverviewSerializer(serializers.Serializer[None]):
     """The platform at one moment."""
 
@@ -71,7 +79,8 @@ class OverviewSerializer(serializers.Serializer[None]):
     active_rounds = RoundSerializer(many=True)
     active_jobs = TrainingJobSerializer(many=True)
     rounds = RoundPointSerializer(many=True, help_text="the latest that were published, oldest first")
-    traffic = TrafficDaySerializer(many=True, help_text="of the last days, oldest first")
+    published = PublishedDaySerializer(many=True, help_text="of the last days on which any did, oldest first")
+    traffic = TrafficDaySerializer(many=True, help_text="of the last days on which anything left, oldest first")
     repairs = serializers.IntegerField(help_text="faults that are not muted")
 
 
@@ -128,7 +137,8 @@ def _overview(now: datetime) -> dict[str, object]:
         "active_rounds": RoundSerializer(rounds.filter(state__in=Round.ACTIVE).order_by("opens_at"), many=True).data,
         "active_jobs": TrainingJobSerializer(jobs, many=True).data,
         "rounds": _round_points(),
-        "traffic": [TrafficDaySerializer(day).data for day in traffic_by_day(now=now, days=TRAFFIC_DAYS)],
+        "published": _published_by_day(since=now - timedelta(days=DAYS)),
+        "traffic": [TrafficDaySerializer(day).data for day in traffic_by_day(now=now, days=DAYS)],
         "repairs": len(shown(now=now)),
     }
 
@@ -150,3 +160,9 @@ def _round_points() -> list[dict[str, object]]:
         }
         for round_ in reversed(latest)
     ]
+
+
+def _published_by_day(*, since: datetime) -> list[dict[str, object]]:
+    published = Round.objects.filter(state=Round.State.PUBLISHED, finished_at__gte=since).order_by()
+    by_day = published.annotate(day=TruncDay("finished_at")).values("day").annotate(rounds=Count("pk")).order_by("day")
+    return [{"day": row["day"].date(), "rounds": row["rounds"]} for row in by_day]

@@ -48,6 +48,7 @@ def test_tells_devices_by_how_they_stand_and_rounds_by_how_they_went(api: APICli
     (point,), (day,) = told["rounds"], told["traffic"]
     assert (point["number"], point["updates"], point["mean_accuracy"]) == (1, 1, 0.5)
     assert point["update_bytes"] == day["update_bytes"] > 0
+    assert [one["rounds"] for one in told["published"]] == [1]
 
 
 def test_the_platform_tells_what_it_is(api: APIClient) -> None:

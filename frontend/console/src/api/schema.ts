@@ -3072,6 +3072,8 @@ export interface components {
              * @example 13
              */
             devices: number;
+            /** @description of the last days on which any did, oldest first */
+            published: components["schemas"]["PublishedDay"][];
             /**
              * @description faults that are not muted
              * @example 2
@@ -3084,7 +3086,7 @@ export interface components {
              * @example on battery; the federation asks for charging
              */
             sentence: string;
-            /** @description of the last days, oldest first */
+            /** @description of the last days on which anything left, oldest first */
             traffic: components["schemas"]["TrafficDay"][];
         };
         PaginatedApiTokenList: {
@@ -3867,6 +3869,16 @@ export interface components {
             title: string;
             /** @example about:blank */
             type: string;
+        };
+        /** @description How many rounds published a version in a day. */
+        PublishedDay: {
+            /**
+             * Format: date
+             * @description in UTC, as that of traffic
+             */
+            day: string;
+            /** @example 3 */
+            rounds: number;
         };
         /** @description Why something waits. */
         Reason: {

@@ -22,19 +22,23 @@ export function latest({ rounds }: Overview): { point: Point; values: readonly (
   return { point, values: rounds.filter((one) => one.federation === point.federation).map(accuracyOf) };
 }
 
-/** How many rounds published a version in each of the last days until `overview.at`, today last. */
-export function publishedByDay({ at, rounds }: Overview): readonly number[] {
-  const counts = Array.from({ length: DAYS }, () => 0);
-  const now = Date.parse(at);
-  for (const round of rounds) {
-    const ago = Math.floor((now - Date.parse(round.at)) / DAY_MS);
-    const place = DAYS - 1 - Math.max(0, ago);
-    if (place >= 0) counts[place] = (counts[place] ?? 0) + 1;
-  }
-  return counts;
+/** How many rounds published a version in each of the last days, today last. */
+export function publishedByDay({ at, published }: Overview): readonly number[] {
+  const rounds = new Map(published.map((one) => [one.day, one.rounds]));
+  return lastDays(at).map((day) => rounds.get(day) ?? 0);
 }
 
-/** Bytes that left the devices in each of the last days. */
-export function sentByDay({ traffic }: Overview): readonly number[] {
-  return traffic.slice(-DAYS).map((day) => day.update_bytes + day.portion_bytes + day.profile_bytes);
+/** Bytes that left the devices in each of the last days, today last. */
+export function sentByDay({ at, traffic }: Overview): readonly number[] {
+  const sent = new Map(traffic.map((one) => [one.day, one.update_bytes + one.portion_bytes + one.profile_bytes]));
+  return lastDays(at).map((day) => sent.get(day) ?? 0);
+}
+
+/** Days in UTC, as the platform counts them, up to the one of `at`. */
+function lastDays(at: string): readonly string[] {
+  const now = Date.parse(at);
+  return Array.from({ length: DAYS }, (_, place) => {
+    const day = new Date(now - (DAYS - 1 - place) * DAY_MS);
+    return day.toISOString().slice(0, "2026-01-01".length);
+  });
 }
