@@ -189,6 +189,18 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the platform's merge remembers beside the version, where a round's devices need it; else left out."""
 
 
+class Difference(msgspec.Struct, frozen=True):
+    """How a device that has the parameters of one version can come by those of the next with fewer bytes.
+
+    It is not signed: what comes of it must have the hash that the signed manifest names.
+    """
+
+    base: Sha256
+    """The parameters that it is a difference from."""
+    blob: BlobRef
+    """A payload of `coterie_learning.differences`."""
+
+
 class SignedManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A manifest's exact bytes and the platform's Ed25519 signature over them."""
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Answer = Literal["yes", "no", "unknown"]
 Network = Literal["wifi", "ethernet", "metered", "none", "unknown"]
@@ -17,6 +17,8 @@ class Conditions(msgspec.Struct, frozen=True):
     network: Network = "unknown"
     idle: Answer = "unknown"
     temperature_c: TemperatureC | None = None
+    confirmed: Annotated[tuple[Literal["charging", "network"], ...], Meta(max_length=2)] | UnsetType = UNSET
+    """Those that no probe tells and the owner has said, e.g. in a browser; left out where there are none."""
 
 
 class Requirements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
-from coterie_wire.bundle import Sha256, SignedManifest
+from coterie_wire.bundle import Difference, Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.helping import (
@@ -24,8 +24,21 @@ from coterie_wire.helping import (
     StandingPlan,
     WithdrawHelp,
 )
+from coterie_wire.invitation import Invitation, ReadInvitation
+from coterie_wire.meeting import Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.personal import ReportPersonal
+from coterie_wire.relaying import HandIn, Lead, OfferPartial, OfferToLead, PublicKey, Route
+from coterie_wire.secure_sum import (
+    AskSum,
+    JoinSum,
+    LogEntries,
+    OfferMasked,
+    ReadLog,
+    RevealShares,
+    ShareSecrets,
+    SumNews,
+)
 from coterie_wire.structs import from_json
 from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.version import SPOKEN
@@ -48,10 +61,16 @@ class Capabilities(Message, frozen=True):
     """Measured median of one train step; None until one has run."""
     kinds: Annotated[Mapping[KindName, Annotated[tuple[KindName, ...], Meta(max_length=100)]], Meta(max_length=20)] = {}
     """By slot of a plan, the names of the kinds that the device has; empty: those of agent 0.1."""
+    peer_key: PublicKey | None = None
+    """By which other devices know it; None: it deals with the platform alone."""
+    relay: OfferToLead | None = None
+    """The owner lets it be a supernode."""
+    meets: OfferToMeet | None = None
+    """The owner lets it meet its peers."""
 
 
 class Enrol(Message, frozen=True):
-    """Join a fleet with a one-time token. The only message without a credential."""
+    """Join a fleet with a one-time token. It and `ReadInvitation` come without a credential."""
 
     protocol: Count
     token: Annotated[str, Meta(max_length=200)]
@@ -104,6 +123,9 @@ class CheckIn(Message, frozen=True):
     """Digest of the plan that the device knows to hold between rounds."""
     help: Identifier | None = None
     """The help request that the device has not seen the end of."""
+    variants: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] | None = None
+    """Digest of the list of smaller forms that the device knows of the version that it holds; blank: it knows none;
+    None: it takes none."""
 
 
 class Assignment(Message, frozen=True):
@@ -121,6 +143,15 @@ class Assignment(Message, frozen=True):
     """Until the round closes; partial work uploaded in time counts."""
     teacher: SignedManifest | None = None
     """A signed `coterie_learning.teacher.Teacher`, where the plan has the device learn from the cloud model."""
+    stream_index: Count | None = None
+    """How many sums were released before the round's, where the plan's noise depends on these: the device takes part in
+    such as are far enough apart only."""
+    route: Route | None = None
+    """The supernode that the update goes to; None: to the platform."""
+    difference: Difference | None = None
+    """From the version that the device holds to that of `manifest`, where the platform has a smaller one."""
+    gathering: Gathering | None = None
+    """With whom the device averages its model before it sends the update; None: with nobody."""
 
 
 class Directive(Message, frozen=True):
@@ -134,6 +165,8 @@ class Directive(Message, frozen=True):
     """The one assignment that is the device's now; the device drops any other."""
     manifest: SignedManifest | None = None
     """The champion, when the device holds another version."""
+    difference: Difference | None = None
+    """From the version that the device holds to that of `manifest`, where the platform has a smaller one."""
     requirements: Requirements | None = None
     """What the federation's plan asks before it invites the device; None: no federation asks."""
     wait: Reason | None = None
@@ -153,6 +186,11 @@ class Directive(Message, frozen=True):
     ignores_unknown: bool = False
     """The platform passes over fields that it does not know, as all but 0.1 do. Only then a device sends what 0.1 does
     not know; agents of 0.1, which refuse this field too, are not told."""
+    lead: Lead | None = None
+    """The device is a supernode now."""
+    variants: SignedManifest | None = None
+    """Smaller forms of the version that the device holds, where it knows another list: a
+    `coterie_wire.variants.Variants`."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -182,6 +220,8 @@ class UploadState(Message, frozen=True):
 
     offset: Count
     accepted: bool = False
+    held: Count | None = None
+    """A supernode holds the update, by the route of this epoch: the device keeps it until it is accepted."""
 
 
 class ReleaseAssignment(Message, frozen=True):
@@ -207,9 +247,12 @@ class Exchange(NamedTuple):
 
 
 EXCHANGES: Mapping[str, Exchange] = {
+    "read-invitation": Exchange(ReadInvitation, Invitation),
     "enrol": Exchange(Enrol, Enrolled),
     "check-in": Exchange(CheckIn, Directive),
     "offer-update": Exchange(OfferUpdate, UploadState),
+    "hand-in": Exchange(HandIn, UploadState),
+    "offer-partial": Exchange(OfferPartial, UploadState),
     "release-assignment": Exchange(ReleaseAssignment, Done),
     "report-profile": Exchange(ReportProfile, Done),
     "ask-help": Exchange(AskHelp, HelpNews),
@@ -220,6 +263,12 @@ EXCHANGES: Mapping[str, Exchange] = {
     "give-verdict": Exchange(GiveVerdict, Done),
     "report-trial": Exchange(ReportTrial, Done),
     "report-personal": Exchange(ReportPersonal, Done),
+    "read-log": Exchange(ReadLog, LogEntries),
+    "ask-sum": Exchange(AskSum, SumNews),
+    "join-sum": Exchange(JoinSum, SumNews),
+    "share-secrets": Exchange(ShareSecrets, SumNews),
+    "offer-masked": Exchange(OfferMasked, UploadState),
+    "reveal-shares": Exchange(RevealShares, SumNews),
     "leave": Exchange(Leave, Done),
 }
 

@@ -1,0 +1,149 @@
+"""Everything that leaves a device: each field of each message and file, what it tells, and what a plan's privacy hides.
+
+A field that a message gains without an entry here fails a test (`tests/contract/test_leaving.py`).
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Covered = Literal["clear", "noise", "summed", "not sent"]
+"""Read as it is; read with the device's own noise; hidden in a sum; not sent at all."""
+
+
+class Told(NamedTuple):
+    """What a field tells, and of what it is readable for the platform."""
+
+    what: str
+    local_noise: Covered = "clear"
+    masked: Covered = "clear"
+    """Under secure aggregation. Noise at the platform (`central_noise`, `correlated_noise`) hides none of it from the
+    platform, and all of an update from whoever sees versions."""
+
+
+LEAVES: Mapping[str, Told] = {
+    # Who the device is and what it runs on.
+    "ReadInvitation.token": Told("secret of the enrolment"),
+    "Enrol.protocol": Told("version of the protocol"),
+    "Enrol.token": Told("secret of the enrolment"),
+    "Enrol.name": Told("name that its owner gave it"),
+    "Capabilities.cores": Told("processor cores"),
+    "Capabilities.memory_bytes": Told("memory"),
+    "Capabilities.machine": Told("kind of processor and system"),
+    "Capabilities.agent": Told("version of the agent"),
+    "Capabilities.train_step_s": Told("how long a train step takes"),
+    "Capabilities.kinds": Told("which kinds of a plan it has"),
+    "Capabilities.peer_key": Told("public key that neighbours know it by"),
+    "OfferToLead.address": Told("address that its neighbours reach it at, where its owner lets it sum their updates"),
+    "OfferToLead.members": Told("neighbours whose updates it takes at once"),
+    "OfferToMeet.address": Told("address that its peers reach it at, where its owner lets it meet them"),
+    # What it is doing.
+    "CheckIn.protocol": Told("version of the protocol"),
+    "CheckIn.version": Told("model version that it holds"),
+    "CheckIn.standing": Told("digest of the plan that it knows"),
+    "CheckIn.help": Told("help request that it waits for"),
+    "CheckIn.variants": Told("digest of the list of smaller forms of that version that it knows"),
+    "Conditions.charging": Told("whether it charges"),
+    "Conditions.network": Told("kind of its network"),
+    "Conditions.idle": Told("whether somebody uses it"),
+    "Conditions.temperature_c": Told("its temperature"),
+    "Conditions.confirmed": Told("which of these its owner said, since nothing on the device tells them"),
+    "Reason.code": Told("why it does not train, gives something back or refuses it, as a code"),
+    "Reason.sentence": Told("the same as a sentence"),
+    "Progress.assignment": Told("which assignment it works on"),
+    "Progress.stage": Told("whether it trains, waits or uploads"),
+    "Progress.steps_done": Told("steps done, from which samples can be estimated", masked="not sent"),
+    "Progress.steps_total": Told("steps to do, from which samples can be estimated", masked="not sent"),
+    # What it tells of its data.
+    "DataMetadata.samples": Told("number of its samples", masked="not sent"),
+    "DataMetadata.class_counts": Told("number of its samples of each class", masked="not sent"),
+    # An update.
+    "update: parameters": Told("what training changed", "noise", "summed"),
+    "update: running statistics": Told("means and variances of its activations", "clear", "summed"),
+    "update: numbers of the algorithm": Told(
+        "what some kinds of `local` send beside parameters", "not sent", "not sent"
+    ),
+    "OfferUpdate.assignment": Told("which assignment it answers", masked="not sent"),
+    "OfferUpdate.sha256": Told("hash of the file", masked="not sent"),
+    "OfferUpdate.size_bytes": Told("size of the file", masked="not sent"),
+    "OfferUpdate.samples": Told("samples that it was made of", masked="summed"),
+    "OfferUpdate.steps_done": Told("steps that it was made in", masked="not sent"),
+    "OfferUpdate.steps_total": Told("steps that were to be done", masked="not sent"),
+    "OfferUpdate.loss_before": Told("loss of the version on its samples", masked="summed"),
+    "OfferUpdate.loss_after": Told("loss after training", masked="summed"),
+    "OfferUpdate.accuracy_before": Told("accuracy of the version on samples held out", masked="summed"),
+    "OfferUpdate.train_s": Told("seconds of training", masked="not sent"),
+    "OfferUpdate.classes": Told(
+        "classes that it has samples of, where a plan customises the output layer", "not sent", "not sent"
+    ),
+    "OfferUpdate.train_memory_bytes": Told("memory of the agent while it trained", masked="not sent"),
+    "ReleaseAssignment.assignment": Told("which assignment it gives back"),
+    # An update that goes to a neighbour, which reads it, and from there in a sum: only under topology `supernodes`.
+    "HandIn.assignment": Told("which assignment it answers", masked="not sent"),
+    "SignedReceipt.receipt": Told("a neighbour's word that it has the update: its hash and norm", masked="not sent"),
+    "SignedReceipt.signature": Told("signature of that", masked="not sent"),
+    "HandIn.fingerprint": Told("two numbers to check the neighbour's sum with", masked="not sent"),
+    "OfferPartial.fold": Told("which sum it sends", masked="not sent"),
+    "OfferPartial.sha256": Told("hash of the sum", masked="not sent"),
+    "OfferPartial.size_bytes": Told("size of the sum", masked="not sent"),
+    "partial aggregate": Told("the sum of its neighbours' updates", "noise", "not sent"),
+    # What goes to peers, not to the platform, which reads none of it: only under topology `gossip`.
+    "model among peers": Told("its model and how many samples it has, which peers read", "not sent", "not sent"),
+    # A secure sum.
+    "ReadLog.identity": Told("public key that it signs with"),
+    "ReadLog.known": Told("entries of the log of identities that it has read"),
+    "AskSum.assignment": Told("which assignment it is summed for"),
+    "JoinSum.assignment": Told("which assignment it is summed for"),
+    "Member.device": Told("its identity"),
+    "Member.identity": Told("public key that it signs with"),
+    "Member.mask": Told("public key of its masks in one sum"),
+    "Member.channel": Told("public key of its boxes in one sum"),
+    "Member.commitment": Told("hash of the seed of its own mask"),
+    "Member.signature": Told("signature of these keys"),
+    "ShareSecrets.assignment": Told("which assignment it is summed for"),
+    "Box.sender": Told("its place in the list"),
+    "Box.to": Told("place of the device that the box is for"),
+    "Box.content": Told("shares of its secrets, which only that device can read"),
+    "OfferMasked.assignment": Told("which assignment it is summed for"),
+    "OfferMasked.sha256": Told("hash of the masked vector"),
+    "OfferMasked.size_bytes": Told("size of the masked vector, the same for all"),
+    "masked vector": Told("numbers that nobody can tell from random ones before they are summed with others'"),
+    "RevealShares.assignment": Told("which assignment it is summed for"),
+    "Share.owner": Told("place of the device that the share is of"),
+    "Share.of": Told("whether that device delivered"),
+    "Share.share": Told("a share of one secret of that device, never of both"),
+    # Help between devices, which privacy kinds refuse.
+    "ReportProfile.federation": Told("federation", "not sent", "not sent"),
+    "Profile.batch": Told("batches seen", "not sent", "not sent"),
+    "Profile.classes": Told("classes among its latest batches", "not sent", "not sent"),
+    "Profile.counts": Told("samples of each; rounded or left out where the owner wants it", "not sent", "not sent"),
+    "Profile.hits": Told("how many of each were predicted rightly", "not sent", "not sent"),
+    "Profile.drifting": Told("whether its model fails it", "not sent", "not sent"),
+    "Profile.willing": Told("whether its owner lets it help", "not sent", "not sent"),
+    "AskHelp.request": Told("number of a help request", "not sent", "not sent"),
+    "AskHelp.federation": Told("federation", "not sent", "not sent"),
+    "AskHelp.classes": Told("classes that its model fails on", "not sent", "not sent"),
+    "WithdrawHelp.request": Told("number of a help request", "not sent", "not sent"),
+    "OfferPortion.transfer": Told("which transfer it serves", "not sent", "not sent"),
+    "OfferPortion.sha256": Told("hash of a portion", "not sent", "not sent"),
+    "OfferPortion.size_bytes": Told("size of a portion", "not sent", "not sent"),
+    "portion": Told("a part of its own model", "not sent", "not sent"),
+    "DeclineTransfer.transfer": Told("which transfer it declines", "not sent", "not sent"),
+    "ReportMerged.transfer": Told("which transfer it has merged", "not sent", "not sent"),
+    "GiveVerdict.transfer": Told("which transfer it judged", "not sent", "not sent"),
+    "GiveVerdict.kept": Told("whether it kept what it merged", "not sent", "not sent"),
+    "GiveVerdict.accuracy_before": Told("accuracy of its own model before", "not sent", "not sent"),
+    "GiveVerdict.accuracy_after": Told("accuracy of its own model after", "not sent", "not sent"),
+    "GiveVerdict.samples": Told("samples judged on", "not sent", "not sent"),
+    # Trials of versions, and personal models.
+    "ReportTrial.rollout": Told("which roll-out it tries"),
+    "Compared.samples": Told("samples compared on"),
+    "Fit.loss": Told("loss of a version on its samples"),
+    "Fit.accuracy": Told("accuracy of a version on its samples"),
+    "ReportPersonal.federation": Told("federation", masked="not sent"),
+    "ReportPersonal.version": Told("version that it held", masked="not sent"),
+    "ReportPersonal.answers": Told("whether its personal model answers its owner", masked="not sent"),
+    "ReportPersonal.samples": Told("samples compared on; rounded where the owner wants it", masked="not sent"),
+    "ReportPersonal.version_accuracy": Told("accuracy of the version on its samples", masked="not sent"),
+    "ReportPersonal.own_accuracy": Told("accuracy of its personal model", masked="not sent"),
+}
+"""By ``STRUCT.FIELD`` of the wire, or by the name of a file."""

@@ -1,0 +1,198 @@
+"""Supernodes: who sends an update to whom, what a supernode is asked to sum, and how two devices know each other.
+
+Every device has one Ed25519 key, which the platform learns from its check-ins. A member's ticket, signed by the
+platform, names its key and the supernode's; both derive X25519 keys from them, and what they send one another is sealed
+with `crypto_box` for the other one alone.
+"""
+
+from typing import Annotated, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta
+from nacl.exceptions import BadSignatureError, CryptoError
+from nacl.public import Box
+from nacl.signing import SigningKey, VerifyKey
+
+from coterie_wire.bundle import Sha256, SignedManifest
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.message import Count, Identifier, Message
+from coterie_wire.structs import from_json
+
+PublicKey: TypeAlias = Annotated[bytes, Meta(min_length=32, max_length=32)]
+"""Of Ed25519."""
+Address: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.\-\[\]:]{1,255}:[0-9]{1,5}$")]
+"""``HOST:PORT`` that neighbours reach."""
+MAX_MEMBERS = 100
+MAX_CLASSES = 10_000
+PATH = "/updates"
+"""Where a supernode answers its neighbours."""
+
+
+class OfferToLead(Message, frozen=True):
+    """The device's owner lets it sum its neighbours' updates."""
+
+    address: Address
+    members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
+    """Neighbours at once at most."""
+
+
+class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The platform lets a device hand one update to a supernode."""
+
+    protocol: Count
+    assignment: Identifier
+    member: Identifier
+    member_key: PublicKey
+    supernode: Identifier
+    epoch: Count
+    expires_at: float
+    """Seconds since 1970."""
+
+
+class Route(Message, frozen=True):
+    """Hand the update to this neighbour; an update whose route has another epoch goes by that one."""
+
+    supernode: Identifier
+    address: Address
+    key: PublicKey
+    epoch: Count
+    ticket: SignedManifest
+    """A signed `Ticket`."""
+    check_seed: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    """What the update's fingerprint is drawn from; no supernode knows it."""
+
+
+class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A supernode has an update, whole and verified: held, not yet counted."""
+
+    assignment: Identifier
+    sha256: Sha256
+    epoch: Count
+    norm: Annotated[float, Meta(ge=0)]
+    """L2 norm of the update, as `UpdateFile.extent` measures it."""
+
+
+class SignedReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A receipt's exact bytes and the supernode's Ed25519 signature over them."""
+
+    receipt: Annotated[bytes, Meta(max_length=4096)]
+    signature: Annotated[bytes, Meta(min_length=64, max_length=64)]
+
+
+class HandIn(Message, frozen=True):
+    """A supernode has the update that was offered for this assignment."""
+
+    assignment: Identifier
+    receipt: SignedReceipt
+    fingerprint: tuple[Count, Count]
+    """Of the update, by the route's `check_seed`."""
+
+
+class Share(Message, frozen=True):
+    """One update in a partial aggregate."""
+
+    assignment: Identifier
+    sha256: Sha256
+    weight: Annotated[int, Meta(ge=0, lt=1 << 24)]
+    """0: it is left out."""
+
+
+class Order(Message, frozen=True):
+    """Sum these updates, with these weights, and send the sum."""
+
+    fold: Identifier
+    shares: Annotated[tuple[Share, ...], Meta(max_length=MAX_MEMBERS)]
+
+
+class Lead(Message, frozen=True):
+    """The device is the supernode of its neighbours in a round."""
+
+    round: Identifier
+    plan: msgspec.Raw
+    """A `coterie_learning.device_plan.DevicePlan`."""
+    manifest: SignedManifest
+    """The version that updates are differences from."""
+    order: Order | None = None
+    """None: it receives updates."""
+
+
+class OfferPartial(Message, frozen=True):
+    """Announce the upload of a partial aggregate, or ask how far it came."""
+
+    fold: Identifier
+    sha256: Sha256
+    size_bytes: Count
+
+
+class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """From member to supernode: what an update is, before a piece of it."""
+
+    sha256: Sha256
+    size_bytes: Count
+    offset: Count
+    classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASSES)] = ()
+    """Those whose rows of the output layer the update holds, where the plan customises it."""
+
+
+class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """From supernode to member: how much has arrived, and the receipt once all has."""
+
+    offset: Count = 0
+    receipt: SignedReceipt | None = None
+    refusal: Reason | None = None
+    """Why nothing was taken."""
+
+
+def public_key(secret: bytes) -> bytes:
+    """The Ed25519 public key, 32 bytes, of a device's 32 secret bytes."""
+    return bytes(SigningKey(secret).verify_key)
+
+
+def seal(content: bytes, *, secret: bytes, to: bytes) -> bytes:
+    """`content` for the device with the public key `to` alone, which knows from whom it comes."""
+    return bytes(_box(secret, to).encrypt(content))
+
+
+def unseal(content: bytes, *, secret: bytes, by: bytes) -> bytes:
+    """What the device with the public key `by` sealed. Raises WireError ``relay.not_sealed``."""
+    try:
+        return _box(secret, by).decrypt(content)
+    except (CryptoError, ValueError) as error:
+        raise WireError("relay.not_sealed", "the content was not sealed for this device by its neighbour") from error
+
+
+def sign_receipt(receipt: Receipt, secret: bytes) -> SignedReceipt:
+    """The receipt's bytes with the supernode's signature."""
+    content = msgspec.json.encode(receipt)
+    return SignedReceipt(content, SigningKey(secret).sign(content).signature)
+
+
+def verify_receipt(signed: SignedReceipt, key: bytes) -> Receipt:
+    """What the supernode with the public key `key` signed. Raises WireError ``relay.bad_receipt``."""
+    try:
+        VerifyKey(key).verify(signed.receipt, signed.signature)
+        return from_json(signed.receipt, Receipt)
+    except (BadSignatureError, *UNREADABLE) as error:
+        raise WireError("relay.bad_receipt", "the receipt was not signed by the supernode of this route") from error
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def with_body(struct: msgspec.Struct, body: bytes = b"") -> bytes:
+    """A message between two devices: JSON, a line break, and whatever it is about."""
+    return msgspec.json.encode(struct) + b"\n" + body
+
+
+def read_with_body(content: bytes, struct: type[S]) -> tuple[S, bytes]:
+    """The same, read. Raises WireError ``relay.malformed``."""
+    head, _, body = content.partition(b"\n")
+    try:
+        return from_json(head, struct), body
+    except UNREADABLE as error:
+        raise WireError("relay.malformed", f"{struct.__name__}: {error}") from error
+
+
+def _box(secret: bytes, public: bytes) -> Box:
+    return Box(SigningKey(secret).to_curve25519_private_key(), VerifyKey(public).to_curve25519_public_key())
