@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from coterie_learning.exact_sum import GRID, MOST_WEIGHT
+from coterie_learning.merge import Merge
 from coterie_learning.moments import check_moments
 from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.update_files import UpdateFile
@@ -37,6 +38,8 @@ class Admission(NamedTuple):
     """What is wrong with each of the others."""
     norms: Sequence[float] = ()
     """L2 norms of those that count, in their order."""
+    all_norms: Sequence[float] = ()
+    """Those of all that could be read."""
 
 
 def admit(
@@ -46,12 +49,14 @@ def admit(
     on_each: Callable[[int], None],
     *,
     bound: float | None = None,
+    others: Sequence[float] = (),
 ) -> Admission:
     """Read every number of every update, one update after the other; `on_each` is called with each place.
 
     An update that cannot be opened or read, is not finite or out of range, or whose norm is far above the others', or a
     number that it tells of itself (`Local.compared`), is at fault. Where a privacy kind holds norms to a `bound`, norms
-    are not compared: whether an update counts must not depend on another device's.
+    are not compared: whether an update counts must not depend on another device's. `others` are the norms of those of
+    their cohort that were verified elsewhere.
     """
     norms: dict[int, float] = {}
     reported: dict[int, Mapping[str, float]] = {}
@@ -65,15 +70,19 @@ def admit(
                 reported[place] = file.compared()
         except WireError as fault:
             faults[place] = fault
-    most = largest_norm(list(norms.values())) if bound is None else None
+    most = largest_norm([*norms.values(), *others]) if bound is None else None
     for place, norm in norms.items():
         if most is not None and norm > most:
-            detail = f"its norm is {norm:.3g}; the median of its round allows {most:.3g}"
-            faults[place] = WireError("update.outlier", detail)
+            faults[place] = far_off(norm, most)
     for place, name, number, most in _too_large(reported):
         faults[place] = WireError("update.outlier", f"its {name} is {number:.3g}; its round's median allows {most:.3g}")
     kept = [place for place in norms if place not in faults]
-    return Admission(kept, faults, [norms[place] for place in kept])
+    return Admission(kept, faults, [norms[place] for place in kept], list(norms.values()))
+
+
+def far_off(norm: float, most: float) -> WireError:
+    """What is wrong with an update that is larger than its cohort allows."""
+    return WireError("update.outlier", f"its norm is {norm:.3g}; the median of its round allows {most:.3g}")
 
 
 def _too_large(reported: Mapping[int, Mapping[str, float]]) -> Iterator[tuple[int, str, float, float]]:
@@ -107,6 +116,27 @@ def weights(counted: Sequence[int]) -> tuple[int, ...]:
     if total <= MOST_WEIGHT:
         return tuple(capped)
     return tuple(max(1, count * (MOST_WEIGHT // 2) // total) for count in capped)
+
+
+class Figures(NamedTuple):
+    """What is known of an update that was verified elsewhere."""
+
+    samples: int
+    norm: float
+
+
+def weights_of_figures(merge: Merge, cohort: Sequence[Figures]) -> Sequence[int]:
+    """What each update of a merge of sums weighs, none of which is stale; 0: it is left out, as `admit` leaves it out.
+
+    The same as that of updates which are read.
+    """
+    most = largest_norm([figures.norm for figures in cohort])
+    kept = [place for place, figures in enumerate(cohort) if most is None or figures.norm <= most]
+    found = [0] * len(cohort)
+    counted = weights(merge.counted([cohort[place].samples for place in kept])) if kept else ()
+    for place, weight in zip(kept, counted, strict=True):
+        found[place] = weight
+    return found
 
 
 class Weight(NamedTuple):

@@ -5,7 +5,8 @@ same bits in any order and with any block size: sums are exact, columns are sort
 itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from coterie_learning.exact_sum import (
 from coterie_learning.local import DELTA
 from coterie_learning.merge import Aggregate, Cohort, Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
+from coterie_learning.noise import digest_of, release_key
+from coterie_learning.partial_sums import PartialSum, Sums, key_of
 from coterie_learning.payloads import row_spans
 from coterie_learning.privacy import Int64, Place, Privacy
 from coterie_learning.update_files import UpdateFile
@@ -47,6 +50,8 @@ class Counted(NamedTuple):
     weight: int
     full: int | None = None
     """What it would weigh if it were not stale: means of parameters divide by the sum of these. None: `weight`."""
+    devices: int = 1
+    """How many it is the mean of."""
 
 
 class Release(NamedTuple):
@@ -55,6 +60,23 @@ class Release(NamedTuple):
     privacy: Privacy
     seed: bytes
     """32 secret bytes that belong to the sum of these updates alone."""
+    earlier: Sequence[bytes] = ()
+    """Those of the releases before, oldest first, where the kind's releases are a stream."""
+    digest: str = ""
+    """What tells the sum from others of a stream, so that its seed can be had again."""
+
+    @classmethod
+    def under(cls, privacy: Privacy, secret: bytes, what: Iterable[str], earlier: Sequence[str] = ()) -> "Release":
+        """That of the sum of `what`: of each update, what tells it from others, and its weight.
+
+        `secret` belongs to this sum, or where the kind has a stream to that; `earlier` are the digests of the releases
+        before. The same sum is released with the same noise, and another one with other noise.
+        """
+        if privacy.stream() is None:
+            return cls(privacy, release_key(secret, *what))
+        digests = (*earlier, digest_of(what))
+        *before, own = [release_key(secret, f"{place} {digest}") for place, digest in enumerate(digests)]
+        return cls(privacy, own, tuple(before), digests[-1])
 
 
 class Remembered(NamedTuple):
@@ -93,9 +115,12 @@ def fold_parameters(
     fleet: int = 0,
     share: float = 1.0,
     release: Release | None = None,
+    partials: Sequence[PartialSum] = (),
     block: int | None = None,
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; the resulting numbers may be not finite.
+
+    `partials` are sums of further updates, formed elsewhere; a merge of anything but sums takes none.
 
     `state` is the server state of the merge that made `base`; None where there is none. `parts` and `scalars` are those
     of the updates; `fleet` is how many devices there are, as far as that is known. Weighted means are multiplied by
@@ -103,12 +128,14 @@ def fold_parameters(
     parameters are processed at once; the result does not depend on it.
     Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
     """
-    cohort = Cohort(len(updates), max(fleet, len(updates)))
+    devices = sum(update.devices for update in updates)
+    devices += sum(sum(weight > 0 for weight in one.weights) for one in partials)
+    cohort = Cohort(devices, max(fleet, devices))
     means = _scalars(scalars, updates)
     if merge.reads == "columns":
         aggregates, most = partial(_columns, merge), max(1, COLUMNS // len(updates))
     else:
-        aggregates, most = partial(_sums, share, release, cohort), BLOCK
+        aggregates, most = partial(_sums, share, release, cohort, partials), BLOCK
     for spans in blocks(specs, block or most):
         begun = {name: base(*span) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
@@ -143,6 +170,7 @@ def fold_in_memory(
     fleet: int = 0,
     share: float = 1.0,
     release: Release | None = None,
+    partials: Sequence[PartialSum] = (),
     block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model in memory, with all blocks joined. Raises what that raises."""
@@ -164,6 +192,7 @@ def fold_in_memory(
         fleet=fleet,
         share=share,
         release=release,
+        partials=partials,
         block=block,
     )
     for part in folding:
@@ -212,15 +241,11 @@ def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span
         yield spans
 
 
-def _sums(
-    share: float,
-    release: Release | None,
-    cohort: Cohort,
-    part: str,
-    spans: Mapping[str, Span],
-    updates: Sequence[Counted],
-) -> Mapping[str, Float64]:
-    """The weighted means of the updates, as they are released, times `share`."""
+def summed(part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> Mapping[str, Int64]:
+    """The exact sums of the updates times their weights, in multiples of the grid's step.
+
+    Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
+    """
     totals = {name: np.zeros(span.stop - span.start, np.int64) for name, span in spans.items()}
     for begin in range(0, len(updates), TOGETHER):
         group = updates[begin : begin + TOGETHER]
@@ -236,7 +261,35 @@ def _sums(
                         together.append(WeightedCodes(coded, update.weight))
                 if together:
                     add_codes(totals[name], together)
+    return totals
+
+
+def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[Counted], *, parts: Sequence[str]) -> Sums:
+    """The sums of whole updates, none of them stale, for a merge elsewhere. Raises what `summed` raises."""
+    sums = {key_of(part, spec.name): np.zeros(math.prod(spec.shape), np.int64) for part in parts for spec in specs}
+    for spans in blocks(specs, BLOCK):
+        for part in parts:
+            for name, numbers in summed(part, spans, updates).items():
+                sums[key_of(part, name)][spans[name].start : spans[name].stop] = numbers
+    return sums
+
+
+def _sums(
+    share: float,
+    release: Release | None,
+    cohort: Cohort,
+    partials: Sequence[PartialSum],
+    part: str,
+    spans: Mapping[str, Span],
+    updates: Sequence[Counted],
+) -> Mapping[str, Float64]:
+    """The weighted means of the updates, as they are released, times `share`."""
+    totals = summed(part, spans, updates)
     full = [update.weight if update.full is None else update.full for update in updates]
+    for one in partials:
+        full += [weight for weight in one.weights if weight]
+        for name, span in spans.items():
+            totals[name][...] += one.file.numbers(key_of(part, name), span.start, span.stop)
     weight = sum(full)
     if release is not None:
         totals = {
@@ -247,7 +300,7 @@ def _sums(
 
 
 def _released(release: Release, total: Int64, place: Place, cohort: Cohort) -> Int64:
-    return release.privacy.release(total, seed=release.seed, place=place, cohort=cohort)
+    return release.privacy.release(total, seed=release.seed, place=place, cohort=cohort, earlier=release.earlier)
 
 
 def _scalars(names: Sequence[str], updates: Sequence[Counted]) -> Mapping[str, float]:

@@ -51,10 +51,15 @@ def round_tensor(tensor: Float32, levels: int, granularity: Granularity, *, seed
     return Rounded(codes.reshape(tensor.shape), scale.reshape(-1), (rows - codes * scale).reshape(tensor.shape))
 
 
-def round_to_nearest(tensor: Float32, scale: float) -> Rounded:
-    """`tensor` with codes in [-127, 127] of the step `scale`; zero is exact, halves go to the even code."""
+def round_tensors(tensors: Tensors, levels: int, granularity: Granularity, *, seed: int) -> Mapping[str, Rounded]:
+    """Each of them by itself."""
+    return {name: round_tensor(tensor, levels, granularity, seed=seed, name=name) for name, tensor in tensors.items()}
+
+
+def round_to_nearest(tensor: Float32, scale: float, levels: int = MOST) -> Rounded:
+    """`tensor` with codes in [-levels, levels] of the step `scale`; zero is exact, halves go to the even code."""
     step = np.minimum(np.float32(scale), largest_scale(MOST))
-    codes = np.clip(np.rint(tensor / (step if step > 0 else np.float32(1))), -MOST, MOST).astype(np.int8)
+    codes = np.clip(np.rint(tensor / (step if step > 0 else np.float32(1))), -levels, levels).astype(np.int8)
     return Rounded(codes, np.array([step], np.float32), tensor - codes * step)
 
 

@@ -7,6 +7,7 @@ added as whole numbers to whole numbers, whose low bits therefore tell nothing o
 """
 
 import hashlib
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,20 @@ def whole_noise(deviation: float, key: bytes, name: str, start: int, count: int)
 
     Different names have unrelated noise.
     """
-    first, last = start // DRAWN, -(-(start + count) // DRAWN)
-    drawn = [_normals(key, name, place) for place in range(first, last)]
-    normals: Float64 = np.concatenate(drawn) if drawn else np.empty(0)
-    begin = start - first * DRAWN
-    noise: Int64 = np.rint(normals[begin : begin + count] * deviation).astype(np.int64)
+    return filtered_noise(deviation, [1.0], [key], name, start, count)
+
+
+def filtered_noise(
+    deviation: float, shares: Sequence[float], keys: Sequence[bytes], name: str, start: int, count: int
+) -> Int64:
+    """Noise like `whole_noise`: the sum of what several `keys` draw, each times its share, rounded once."""
+    noise = np.empty(count, np.int64)
+    for place in range(start // DRAWN, -(-(start + count) // DRAWN)):
+        begin, end = max(start, place * DRAWN), min(start + count, (place + 1) * DRAWN)
+        drawn = np.zeros(DRAWN)
+        for share, key in zip(shares, keys, strict=True):
+            drawn += share * _normals(key, name, place)
+        noise[begin - start : end - start] = np.rint(drawn[begin - place * DRAWN : end - place * DRAWN] * deviation)
     return noise
 
 
@@ -38,8 +48,13 @@ def release_key(secret: bytes, *what: str) -> bytes:
     return hashlib.blake2b("\n".join(sorted(what)).encode(), key=secret, digest_size=32).digest()
 
 
+def digest_of(what: Iterable[str]) -> str:
+    """The SHA-256 of `what` in whatever order, by which a sum is told from others; it is no secret."""
+    return hashlib.sha256("\n".join(sorted(what)).encode()).hexdigest()
+
+
 def _normals(key: bytes, name: str, place: int) -> Float64:
-    """Independent standard normal numbers [DRAWN]."""
+    """Independent standard normal numbers [DRAWN]: the draw number `place` of tensor `name`."""
     stream = random_bytes(8 * DRAWN, int.from_bytes(key, "big"), "noise", name, place)
     uniform = ((np.frombuffer(stream, "<u8") >> 11) + 1).astype(np.float64) * 2.0**-53  # above 0, up to 1
     radius, turn = np.sqrt(-2 * np.log(uniform[0::2])), 2 * np.pi * uniform[1::2]

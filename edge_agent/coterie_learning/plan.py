@@ -9,10 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from coterie_learning import groups, merge, pace, rollout, selection
+from coterie_learning import down, groups, merge, pace, rollout, selection, topology
 from coterie_learning.codec import Codec
 from coterie_learning.custom_kinds import Offer, offers
 from coterie_learning.device_plan import CODEC, HELP, LOCAL, PERSONAL, PRIVACY, DevicePlan
+from coterie_learning.down import Down
 from coterie_learning.groups import Groups
 from coterie_learning.help import Help
 from coterie_learning.kinds import Kind, Registry, Resources
@@ -23,6 +24,7 @@ from coterie_learning.personal import Personal
 from coterie_learning.privacy import Privacy
 from coterie_learning.rollout import Rollout
 from coterie_learning.selection import Selection
+from coterie_learning.topology import Topology
 from coterie_learning.unknown_names import check_names
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason, Requirements
@@ -34,12 +36,14 @@ Document: TypeAlias = dict[str, object]
 
 PACE = Registry("pace", pace, Pace)
 SELECTION = Registry("selection", selection, Selection)
+TOPOLOGY = Registry("topology", topology, Topology)
 MERGE = Registry("merge", merge, Merge)
+DOWN = Registry("down", down, Down)
 GROUPS = Registry("groups", groups, Groups)
 ROLLOUT = Registry("rollout", rollout, Rollout)
 SLOTS: Mapping[str, Registry[Kind]] = {
     registry.slot: registry
-    for registry in (LOCAL, CODEC, PRIVACY, PACE, SELECTION, MERGE, PERSONAL, HELP, GROUPS, ROLLOUT)
+    for registry in (LOCAL, CODEC, PRIVACY, PACE, SELECTION, TOPOLOGY, MERGE, DOWN, PERSONAL, HELP, GROUPS, ROLLOUT)
 }
 """The registry of each slot, in the order in which plans are written."""
 PRESETS = Path(__file__).parent / "presets"
@@ -61,7 +65,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requirements: Requirements
     pace: Pace
     selection: Selection
+    topology: Topology
     merge: Merge
+    down: Down
     personal: Personal
     help: Help
     groups: Groups
@@ -117,8 +123,8 @@ def parse_plan(raw: object) -> Plan:
 def read_plan(raw: object) -> Plan:
     """The plan that `raw` stands for: a mapping of slots, each ``{"kind": name, **hyperparameters}``.
 
-    A slot that is left out has sgd, int8, sync, uniform, fed_avg, at_once or nothing; requirements have the defaults of
-    their fields. Whether its kinds work with one another is not looked at.
+    A slot that is left out has sgd, int8, sync, uniform, star, fed_avg, whole, at_once or nothing; requirements have
+    the defaults of their fields. Whether its kinds work with one another is not looked at.
 
     Raises WireError ``plan.invalid`` or ``plan.unknown_kind``.
     """
@@ -136,7 +142,9 @@ def read_plan(raw: object) -> Plan:
         requirements=slots.requirements,
         pace=PACE.parse(slots.pace),
         selection=SELECTION.parse(slots.selection),
+        topology=TOPOLOGY.parse(slots.topology),
         merge=MERGE.parse(slots.merge),
+        down=DOWN.parse(slots.down),
         personal=PERSONAL.parse(slots.personal),
         help=HELP.parse(slots.help),
         groups=GROUPS.parse(slots.groups),
@@ -196,7 +204,9 @@ class _Slots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requirements: Requirements = Requirements()
     pace: object = msgspec.field(default_factory=lambda: {"kind": "sync"})
     selection: object = msgspec.field(default_factory=lambda: {"kind": "uniform"})
+    topology: object = msgspec.field(default_factory=lambda: {"kind": "star"})
     merge: object = msgspec.field(default_factory=lambda: {"kind": "fed_avg"})
+    down: object = msgspec.field(default_factory=lambda: {"kind": "whole"})
     personal: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     help: object = msgspec.field(default_factory=lambda: {"kind": "none"})
     groups: object = msgspec.field(default_factory=lambda: {"kind": "one"})

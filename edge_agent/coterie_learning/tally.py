@@ -2,7 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from coterie_learning.cohort import weights
@@ -10,6 +11,7 @@ from coterie_learning.exact_sum import MOST_WEIGHT
 from coterie_learning.geometry import Opens, geometry
 from coterie_learning.local import DELTA
 from coterie_learning.merge import Merge, Vote
+from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
 
@@ -49,12 +51,18 @@ def tally(
     samples: Sequence[int],
     *,
     parts: Sequence[str] = (DELTA,),
+    root: Callable[[], AbstractContextManager[UpdateFile]] | None = None,
 ) -> Tally:
-    """Of at least one update; the same for each in whatever order they are listed. Raises what `geometry` raises."""
+    """Of at least one update; the same for each in whatever order they are listed. Raises what `geometry` raises.
+
+    `root` is the platform's own update, for a merge that compares with it.
+    """
     if merge.reads not in ("norms", "distances"):
         found = weights(merge.counted(samples))
         return Tally(found, sum(found))
-    vote = merge.weigh(geometry(specs, updates, parts=parts, distances=merge.reads == "distances"))
+    assert merge.compares_with_root == (root is not None), "the caller computes it exactly where it is asked for"
+    compared = updates if root is None else [*updates, root]
+    vote = merge.weigh(geometry(specs, compared, parts=parts, distances=merge.reads == "distances"))
     return whole(vote)
 
 

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from coterie_learning.code_streams import CHUNK, SIZES, deflated, most_bytes
+from coterie_learning.code_streams import CHUNK, SIZES, chunks_of, deflated
 from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.flat import layout_name
+from coterie_learning.levels import Codes
+from coterie_learning.packings import Packing, Pairs, SignsAndMagnitudes
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import InMemory
@@ -40,7 +45,7 @@ MAGNITUDES = bytes([0, 0, 126, 2])
 
 
 def test_five_signs_are_a_byte_and_magnitudes_follow() -> None:
-    tensors = deflated({"w": CODES})
+    tensors = deflated({"w": CODES}, CODEC.packing)
     first, second = (int(size) for size in tensors[SIZES][0])
     stream = tensors[STREAMS].tobytes()
     assert zlib.decompress(stream[:first], -15) == SIGNS
@@ -117,10 +122,26 @@ def test_spans_are_read_across_chunks() -> None:
         np.testing.assert_allclose(
             found.numbers(name, start, stop), decoded[name].reshape(-1)[start:stop], rtol=0, atol=1e-5
         )
-    assert len(encoded.payload) < most_bytes(5 * CHUNK // 2, 5 * CHUNK // 2)
+    assert len(encoded.payload) < codec.payload_bytes(specs).most
 
 
-def test_noise_takes_no_more_than_the_most() -> None:
-    codes = np.random.default_rng(4).integers(-127, 128, 3 * CHUNK + 11).astype(np.int8)
-    streams = deflated({"w": codes})[layout_name("codes", (TensorSpec("w", "float32", codes.shape),))]
-    assert most_bytes(codes.size, codes.size) * 0.8 < streams.size <= most_bytes(codes.size, codes.size)
+@pytest.mark.parametrize(("packing", "largest"), [(SignsAndMagnitudes(), 127), (Pairs(), 7)])
+def test_noise_takes_no_more_than_the_most(packing: Packing, largest: int) -> None:
+    codes = np.random.default_rng(4).integers(-largest, largest + 1, 3 * CHUNK + 11).astype(np.int8)
+    streams = deflated({"w": codes}, packing)[layout_name("codes", (TensorSpec("w", "float32", codes.shape),))]
+    most = packing.most_bytes(codes.size, codes.size, chunks_of(codes.size))
+    assert most * 0.8 < streams.size <= most
+
+
+@pytest.mark.parametrize("packing", [SignsAndMagnitudes(), Pairs()])
+@given(codes=hnp.arrays(np.int8, st.integers(0, 60), elements=st.integers(-7, 7)))
+def test_what_is_packed_comes_back(packing: Packing, codes: Codes) -> None:
+    np.testing.assert_array_equal(packing.unpack(packing.pack(codes), codes.size), codes)
+
+
+@pytest.mark.parametrize("stream", [BOMB, deflate(b"\x21"), deflate(b"\x21\x43\x05"), deflate(b"\x21\x43"), b""])
+def test_pairs_that_a_device_cannot_have_written_are_refused(stream: bytes) -> None:
+    """Too many, too few, one byte more, a code after the last, nothing."""
+    with pytest.raises(WireError) as caught:
+        Pairs().unpack([stream], 3)
+    assert caught.value.code == "update.malformed"

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from coterie_learning.device_plan import PRIVACY
-from coterie_learning.privacy import Privacy
+from coterie_learning.merge import Cohort
+from coterie_learning.privacy import Place, Privacy
 from coterie_wire.tensors import Float32, Tensors
 
 every_kind = pytest.mark.parametrize("kind", PRIVACY.kinds.values(), ids=list(PRIVACY.kinds))
@@ -50,3 +52,32 @@ def test_whoever_changes_updates_says_so(kind: type[Privacy]) -> None:
     huge: Tensors = {"weight": np.full(1000, 1e6, np.float32)}
     is_changed = not np.array_equal(kind().protect(huge, seed=1)["weight"], huge["weight"])
     assert is_changed is not kind().leaves_as_is()
+
+
+@every_kind
+def test_what_is_spent_is_of_what_is_released(kind: type[Privacy]) -> None:
+    spends = kind().spend(Cohort(10, 10)) is not None
+    assert spends == (kind().releases != "nothing")
+    if kind().stream() is not None:
+        assert kind().releases == "sums"
+
+
+@every_kind
+@pytest.mark.parametrize(("start", "count"), [(0, 1), (4000, 200), (4999, 1), (77, 0)])
+def test_an_element_is_released_alike_in_whatever_span(kind: type[Privacy], start: int, count: int) -> None:
+    whole = np.arange(5000, dtype=np.int64)
+    earlier = () if kind().stream() is None else (bytes(32), bytes(range(32)))
+
+    def released(first: int, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        place = Place("delta.a", first, 1 << 32)
+        return kind().release(total, seed=bytes([7] * 32), place=place, cohort=Cohort(10, 10), earlier=earlier)
+
+    np.testing.assert_array_equal(
+        released(start, whole[start : start + count]), released(0, whole)[start : start + count]
+    )
+
+
+@every_kind
+def test_a_bound_that_follows_updates_is_the_next_ones(kind: type[Privacy]) -> None:
+    following = kind().next_bound([1.0, 2.0], seed=bytes(32))
+    assert following is None or kind().bounded_by(following).bound() == following

@@ -63,6 +63,11 @@ def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
         {"pace": {"kind": "sync", "min_updates": 5}},
         {"merge": {"kind": "distill"}, "local": {"kind": "distill"}},
         {"merge": {"kind": "fed_avg", "weight_by": "uniform"}},
+        {
+            "merge": {"kind": "fed_avg", "weight_by": "uniform"},
+            "codec": {"kind": "float32"},
+            "pace": {"kind": "sync", "min_updates": 10},
+        },
     ]
     misfits = [list(read_plan({**other, **choice}).misfits(classifier(), EVERYTHING)) for other in others]
     assert [] in misfits

@@ -67,6 +67,7 @@ def test_the_schema_names_every_slot_and_kind() -> None:
     schema = plan_schema()
     assert sorted(schema) == [
         "codec",
+        "down",
         "groups",
         "help",
         "local",
@@ -77,6 +78,7 @@ def test_the_schema_names_every_slot_and_kind() -> None:
         "requirements",
         "rollout",
         "selection",
+        "topology",
     ]
     assert all(schema[slot].keys() == registry.kinds.keys() for slot, registry in SLOTS.items())
 

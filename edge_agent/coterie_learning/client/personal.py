@@ -66,6 +66,7 @@ def personal_training(given: GivenPersonal, open_steps: OpenSteps, *, checkpoint
     )
     stopping = Stopping(rules.patience, HELD_OUT_SHARE)
     steps_total = rules.epochs * steps_per_epoch(len(parts.train), model.batch_size)
+    steps_total = steps_total if rules.steps is None else min(steps_total, rules.steps)
     training = Training(model, optimisation, parts, steps_total, stopping, judges_start=True)
     if checkpoint is not None:
         training.resume(checkpoint)

@@ -3,6 +3,7 @@
 Sans I/O: `wanted` names what is needed next; the caller supplies it, and may pause between any two.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -90,7 +91,8 @@ class Training:
         if self._is_enough or (self.stopping is not None and is_over(self._watched, self.stopping)):
             return None
         judged = self._watched.epochs - self.judges_start
-        if self.stopping is not None and self.steps_done >= (judged + 1) * self._epoch:
+        is_judged = self.stopping is not None and judged < math.ceil(self.steps_total / self._epoch)
+        if is_judged and self.steps_done >= min((judged + 1) * self._epoch, self.steps_total):
             return Judge(self.optimisation.parameters(), self.parts.held_out)
         if self.steps_done >= self.steps_total:
             return None

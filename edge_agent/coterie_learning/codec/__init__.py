@@ -46,6 +46,8 @@ class Codec(Kind, frozen=True):
 
     summable: ClassVar[bool] = False
     """Whether its payloads are `CodedPayload`, so that weighted sums of updates are sums of integers."""
+    exact: ClassVar[bool] = False
+    """Whether it changes no number."""
     coarse: ClassVar[bool] = False
     """Whether one payload says little of a number, so that only means, over devices or rounds, come near the truth."""
 

@@ -1,13 +1,14 @@
-"""What codecs share whose codes are mostly zero and travel deflated, see `coterie_learning.code_streams`."""
+"""What codecs share whose codes travel deflated, see `coterie_learning.code_streams`."""
 
 import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from coterie_learning.code_streams import StreamPayload, deflated, least_bytes, most_bytes, stream_specs
+from coterie_learning.code_streams import StreamPayload, chunks_of, deflated, stream_specs
 from coterie_learning.codec import Codec, Encoded, PayloadBytes
 from coterie_learning.flat import layout_name, parameters_of
-from coterie_learning.levels import SCALE, Rounded, joined_scales
+from coterie_learning.levels import MOST, SCALE, Granularity, Rounded, joined_scales, scale_places
+from coterie_learning.packings import Packing, SignsAndMagnitudes
 from coterie_learning.payloads import CodedPayload
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensor_files import TensorFile
@@ -20,6 +21,13 @@ class Streamed(Codec, frozen=True):
     since: ClassVar[str] = "0.2"
     summable: ClassVar[bool] = True
     coarse: ClassVar[bool] = True
+    packing: ClassVar[Packing] = SignsAndMagnitudes()
+    levels: ClassVar[int] = MOST
+    """Codes lie in [-levels, levels]; zero is exact."""
+
+    def scaled_by(self) -> Granularity:
+        """What has a scale of its own."""
+        return "tensor"
 
     def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
         """What the codes usually take, by updates that were measured."""
@@ -27,23 +35,26 @@ class Streamed(Codec, frozen=True):
 
     def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:
         """How many codes are not zero at most."""
-        raise NotImplementedError
+        return parameters_of(expected)
 
     def encoded(self, rounded: Mapping[str, Rounded]) -> Encoded:
         """The payload of the tensors, and what they have lost."""
-        codes = deflated({name: one.codes for name, one in rounded.items()})
+        codes = deflated({name: one.codes for name, one in rounded.items()}, self.packing)
         scales = joined_scales({name: one.scales for name, one in rounded.items()})
         return Encoded(self.pack({**codes, SCALE: scales}), {name: one.residual for name, one in rounded.items()})
 
     def stored(self, expected: tuple[TensorSpec, ...], stated: Mapping[str, TensorSpec] = {}) -> tuple[TensorSpec, ...]:
-        return (*stream_specs(expected, stated), TensorSpec(SCALE, "float32", (len(expected),)))
+        scales = scale_places(expected, self.scaled_by()).scales
+        return (*stream_specs(expected, stated, self.packing), TensorSpec(SCALE, "float32", (scales,)))
 
     def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
-        return StreamPayload(stored, expected)
+        return StreamPayload(stored, expected, self.packing, self.levels, self.scaled_by())
 
     def payload_bytes(self, expected: tuple[TensorSpec, ...]) -> PayloadBytes:
         count = parameters_of(expected)
-        least, most = least_bytes(count), most_bytes(count, self.most_nonzero(expected))
+        chunks = chunks_of(count)
+        least = self.packing.least_bytes(chunks)
+        most = self.packing.most_bytes(count, self.most_nonzero(expected), chunks)
         usual = min(max(least, math.ceil(self.usual_bits(expected) / 8)), most)
         return PayloadBytes(*(self._file_bytes(expected, length) for length in (least, usual, most)))
 

@@ -1,7 +1,7 @@
 """The update as it is, four bytes a parameter: the yardstick of the other codecs."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from coterie_wire.tensors import Float32, Tensors
 
 class Float32Codec(Codec, frozen=True, tag="float32"):
     """Loses nothing; decoding gives views into the payload."""
+
+    exact: ClassVar[bool] = True
 
     def encode(self, update: Tensors, *, seed: int) -> Encoded:  # noqa: ARG002 - nothing is rounded
         check_update(update)

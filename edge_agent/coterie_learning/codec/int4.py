@@ -1,59 +1,48 @@
-"""Half a byte a parameter: fifteen levels, rounded at random so that the mean is right.
+"""Half a byte a parameter, and less once it is deflated: fifteen levels, rounded at random so that the mean is right.
 
-QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1) with seven levels of either sign. What the rounding loses is
-returned, to be added to the device's next update (error feedback: Karimireddy et al. 2019, arXiv 1901.09847, Algorithm
-2).
+QSGD (Alistarh et al. 2017, arXiv 1610.02132, §3.1) with seven levels of either sign, and a lossless code behind as
+there (§3.2). What the rounding loses is returned, to be added to the device's next update (error feedback: Karimireddy
+et al. 2019, arXiv 1901.09847, Algorithm 2).
 """
 
 import math
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from msgspec import Meta
 
-from coterie_learning.codec._rounded import Rounded
-from coterie_learning.levels import Codes, LevelsPayload
-from coterie_learning.payloads import CodedPayload
+from coterie_learning.codec import Encoded, check_update
+from coterie_learning.codec._streamed import Streamed
+from coterie_learning.levels import Granularity, round_tensors, scale_count
+from coterie_learning.packings import Packing, Pairs
 from coterie_wire.bundle import TensorSpec
-from coterie_wire.tensor_files import TensorFile
+from coterie_wire.tensors import Tensors
+
+MEASURED_BITS = {"tensor": 1.4, "channel": 2.2}
+"""Bits a parameter, means over updates of a small CNN, by what has a scale; a tensor of one scale counts as such."""
 
 
-class Int4(Rounded, frozen=True, tag="int4"):
+class Int4(Streamed, frozen=True, tag="int4"):
     """A parameter is its code times its scale; a scale is the largest magnitude it serves, divided by 7.
 
-    The payload holds all codes of a tensor in one tensor ``code.NAME`` uint8, two in a byte as two's complement, the
-    earlier in the lower half; and all scales, in the order of the names, in one tensor ``scale`` float32.
+    The payload holds the codes, two in a byte, as `coterie_learning.code_streams` deflates them; and all scales, in the
+    order of the names, in one tensor ``scale`` float32.
     """
 
-    since: ClassVar[str] = "0.2"
+    granularity: Annotated[
+        Granularity,
+        Meta(description="one scale for each tensor, or one for each output channel that has at least 128 parameters"),
+    ] = "channel"
+    coarse: ClassVar[bool] = False
+    packing: ClassVar[Packing] = Pairs()
     levels: ClassVar[int] = 7
 
-    def written(self, codes: Codes) -> NDArray[np.uint8]:
-        return _packed(codes.reshape(-1))
+    def scaled_by(self) -> Granularity:
+        return self.granularity
 
-    def written_spec(self, spec: TensorSpec) -> TensorSpec:
-        return TensorSpec(f"code.{spec.name}", "uint8", ((math.prod(spec.shape) + 1) // 2,))
+    def encode(self, update: Tensors, *, seed: int) -> Encoded:
+        check_update(update)
+        return self.encoded(round_tensors(update, self.levels, self.granularity, seed=seed))
 
-    def payload(self, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> CodedPayload:
-        return _Int4Payload(stored, expected, self.levels, self.granularity)
-
-
-class _Int4Payload(LevelsPayload):
-    def codes(self, name: str, start: int, stop: int) -> Codes:
-        pairs = cast(NDArray[np.uint8], self._stored.read(f"code.{name}", start // 2, (stop + 1) // 2))
-        return _unpacked(pairs)[start % 2 :][: stop - start]
-
-
-def _packed(codes: Codes) -> NDArray[np.uint8]:
-    halves = np.zeros(codes.size + codes.size % 2, np.uint8)
-    halves[: codes.size] = codes.view(np.uint8) & 0x0F
-    pairs: NDArray[np.uint8] = np.bitwise_or(halves[::2], halves[1::2] << 4)
-    return pairs
-
-
-def _unpacked(pairs: NDArray[np.uint8]) -> Codes:
-    """The sign is the highest of four bits: each half is moved up to where it is that of a byte, and down again."""
-    codes = np.empty((pairs.size, 2), np.int8)
-    codes[:, 0] = (pairs << 4).view(np.int8) >> 4
-    codes[:, 1] = pairs.view(np.int8) >> 4
-    return codes.reshape(-1)
+    def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
+        sizes = [(math.prod(spec.shape), scale_count(spec.shape, self.granularity)) for spec in expected]
+        return sum(size * MEASURED_BITS["channel" if scales > 1 else "tensor"] for size, scales in sizes)

@@ -289,6 +289,10 @@ class Local(Kind, frozen=True):
         """
         raise NotImplementedError
 
+    def adapts_by(self) -> float | None:
+        """The size of the step by which a device is to adapt a version to its data before it uses it, if any."""
+        return None
+
     def scope(self) -> Scope:
         """What of the model is trained."""
         return WHOLE

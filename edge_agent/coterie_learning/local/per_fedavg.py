@@ -46,6 +46,9 @@ class PerFedAvg(Local, frozen=True, tag="per_fedavg"):
     def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every run is for its gradient
         return StepScalars(learning_rate=GRADIENT_RATE)
 
+    def adapts_by(self) -> float:
+        return self.alpha
+
     def runs(self) -> int:
         return 4 if self.hessian == "free" else 2
 

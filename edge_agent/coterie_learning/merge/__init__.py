@@ -108,6 +108,8 @@ class Merge(Kind, frozen=True):
     reads: ClassVar[Reads]
     trains_cloud_model: ClassVar[bool] = False
     """Whether the cloud model learns too, on the cloud data, where the devices' models are compared."""
+    compares_with_root: ClassVar[bool] = False
+    """Whether `weigh` gets, as the last of the updates, one that the platform computes from samples of its own."""
     sends: ClassVar[tuple[str, ...]] = ()
     """The tensors of its state that devices of a round get with the version; where there are some, they get all."""
 
@@ -119,8 +121,15 @@ class Merge(Kind, frozen=True):
         """Why so few cannot be merged; None: they can."""
         return None
 
+    def root_samples(self) -> int:
+        """How many samples the platform computes its own update from at most, where it `compares_with_root`."""
+        raise NotImplementedError
+
     def weigh(self, found: Geometry) -> Vote:
-        """By what each update counts, whichever order they are listed in: sums are by ``math.fsum``."""
+        """By what each update counts, whichever order they are listed in: sums are by ``math.fsum``.
+
+        The vote is on the devices' updates alone.
+        """
         raise NotImplementedError
 
     def init(self, parameters: Tensors) -> ServerState:  # noqa: ARG002 - most remember nothing

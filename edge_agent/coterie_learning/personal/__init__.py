@@ -29,6 +29,8 @@ class PersonalRules(NamedTuple):
     """The personal model is where training goes on, once there is one."""
     again_share: float
     """Share of the samples that must be new before it trains again under the same version."""
+    steps: int | None = None
+    """Steps at most, however many the epochs have; None: as many as they have."""
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""

@@ -5,11 +5,11 @@ arXiv 2012.04221, Algorithm 1: v goes on from round to round, held near each new
 
 from typing import Annotated, ClassVar
 
-import msgspec
 from msgspec import Meta
 
 from coterie_learning.local import Local
 from coterie_learning.personal import Personal, PersonalRules
+from coterie_learning.personal._tuning import AgainShare, Patience, StepSize, tuning_scalars
 
 
 class Ditto(Personal, frozen=True, tag="ditto"):
@@ -22,25 +22,15 @@ class Ditto(Personal, frozen=True, tag="ditto"):
     since: ClassVar[str] = "0.2"
     mu: Annotated[float, Meta(ge=0, le=1000, description="weight of the proximal term; the paper's lambda")] = 1.0
     epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples, at most")] = 5
-    learning_rate: Annotated[
-        Annotated[float, Meta(gt=0, le=100)] | None, Meta(description="step size; none: that of the rounds")
-    ] = None
-    patience: Annotated[
-        int, Meta(ge=1, le=1000, description="epochs without a lower loss on the samples held out before it stops")
-    ] = 5
-    again_share: Annotated[
-        float,
-        Meta(gt=0, le=1, description="share of the samples that must be new before it trains a version once more"),
-    ] = 0.2
+    learning_rate: StepSize = None
+    patience: Patience = 5
+    again_share: AgainShare = 0.2
 
     def rules(self, local: Local) -> PersonalRules:
-        scalars = msgspec.structs.replace(local.weights(0), proximal_weight=self.mu, distillation_weight=0.0)
-        if self.learning_rate is not None:
-            scalars = msgspec.structs.replace(scalars, learning_rate=self.learning_rate)
         return PersonalRules(
             epochs=self.epochs,
             patience=self.patience,
-            scalars=scalars,
+            scalars=tuning_scalars(local, learning_rate=self.learning_rate, proximal_weight=self.mu),
             starts_from="personal model",
             again_share=self.again_share,
         )

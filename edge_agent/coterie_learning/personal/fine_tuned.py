@@ -5,11 +5,11 @@ The baseline that personalised methods are to beat (Yu, Bagdasaryan, Shmatikov 2
 
 from typing import Annotated, ClassVar
 
-import msgspec
 from msgspec import Meta
 
 from coterie_learning.local import Local
 from coterie_learning.personal import Personal, PersonalRules
+from coterie_learning.personal._tuning import AgainShare, Patience, StepSize, tuning_scalars
 
 
 class FineTuned(Personal, frozen=True, tag="fine_tuned"):
@@ -20,25 +20,20 @@ class FineTuned(Personal, frozen=True, tag="fine_tuned"):
 
     since: ClassVar[str] = "0.2"
     epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over the device's samples, at most")] = 40
-    learning_rate: Annotated[
-        Annotated[float, Meta(gt=0, le=100)] | None, Meta(description="step size; none: that of the rounds")
+    steps: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(description="optimisation steps, at most, as the one of Per-FedAvg; none: all of the passes"),
     ] = None
-    patience: Annotated[
-        int, Meta(ge=1, le=1000, description="epochs without a lower loss on the samples held out before it stops")
-    ] = 5
-    again_share: Annotated[
-        float,
-        Meta(gt=0, le=1, description="share of the samples that must be new before it trains a version once more"),
-    ] = 0.2
+    learning_rate: StepSize = None
+    patience: Patience = 5
+    again_share: AgainShare = 0.2
 
     def rules(self, local: Local) -> PersonalRules:
-        scalars = msgspec.structs.replace(local.weights(0), proximal_weight=0.0, distillation_weight=0.0)
-        if self.learning_rate is not None:
-            scalars = msgspec.structs.replace(scalars, learning_rate=self.learning_rate)
         return PersonalRules(
             epochs=self.epochs,
             patience=self.patience,
-            scalars=scalars,
+            scalars=tuning_scalars(local, learning_rate=self.learning_rate, proximal_weight=0.0),
             starts_from="version",
             again_share=self.again_share,
+            steps=self.steps,
         )

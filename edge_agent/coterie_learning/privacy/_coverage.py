@@ -18,3 +18,17 @@ def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None
         detail = f"privacy {kind} does not cover running statistics, which leave the device as they are"
         return Reason("plan.not_covered", f"{detail}; take a model without batch normalisation")
     return None
+
+
+def unsummed(plan: "Plan") -> Reason | None:
+    """What under `plan` sees updates without the noise on their sum, or counts one for more than another."""
+    if plan.merge.reads != "sums":
+        detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, and noise is on their sum"
+        return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg")
+    if set(plan.merge.counted([1, 2, 4])) != {1}:
+        detail = f"merge {plan.merge.name} counts updates by their samples, so that noise would hide some less"
+        return Reason("plan.needs_equal_weights", f"{detail}; set weight_by to uniform")
+    if plan.selection.reads_history:
+        detail = f"selection {plan.selection.name} chooses by what devices tell of their training, without noise"
+        return Reason("plan.not_covered", f"{detail}; take selection uniform")
+    return None

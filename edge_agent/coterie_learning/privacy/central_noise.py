@@ -6,8 +6,10 @@ neighbouring fleets differ in whether one device's update is zero, so that how m
 part when they can, not by coins that are tossed: no amplification by sampling is claimed.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
 from msgspec import Meta
 
 from coterie_learning.kinds import Resources
@@ -15,7 +17,8 @@ from coterie_learning.merge import Cohort
 from coterie_learning.noise import whole_noise
 from coterie_learning.privacy import Int64, Place, Privacy, Released, Spend
 from coterie_learning.privacy._clipping import clipped
-from coterie_learning.privacy._coverage import uncovered
+from coterie_learning.privacy._coverage import uncovered, unsummed
+from coterie_learning.privacy._quantiles import next_norm, sum_multiplier
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.tensors import Tensors
@@ -29,6 +32,10 @@ class CentralNoise(Privacy, frozen=True, tag="central_noise"):
 
     It covers what versions tell of an update. It does not cover what devices report beside it, which operators see:
     sample counts, losses, accuracies, training times and class lists.
+
+    With a `quantile` the norm is that of the first round: each merge counts, under noise, how many updates were
+    shorter, and sets the next round's (Andrew et al. 2021, arXiv 1905.03871). Sum and count together cost what
+    `noise_multiplier` says, so that the sum has a little more noise.
     """
 
     norm: Annotated[
@@ -37,6 +44,10 @@ class CentralNoise(Privacy, frozen=True, tag="central_noise"):
     noise_multiplier: Annotated[
         float, Meta(gt=0, le=1e3, description="z: standard deviation of the noise on the sum, in norms")
     ] = 1.0
+    quantile: Annotated[
+        Annotated[float, Meta(gt=0, lt=1)] | None,
+        Meta(description="share of updates that are to stay as they are: the norm follows it; none: the norm stays"),
+    ] = None
     releases: ClassVar[Released] = "sums"
     since: ClassVar[str] = "0.2"
 
@@ -46,22 +57,34 @@ class CentralNoise(Privacy, frozen=True, tag="central_noise"):
     def bound(self) -> float | None:
         return self.norm
 
-    def release(self, total: Int64, *, seed: bytes, place: Place, cohort: Cohort) -> Int64:  # noqa: ARG002
-        deviation = self.noise_multiplier * self.norm * place.unit
+    def bounded_by(self, norm: float) -> Privacy:
+        return self if self.quantile is None else msgspec.structs.replace(self, norm=norm)
+
+    def next_bound(self, norms: Sequence[float], *, seed: bytes) -> float | None:
+        if self.quantile is None:
+            return None
+        return next_norm(self.norm, self.quantile, self.noise_multiplier, norms, seed)
+
+    def release(
+        self,
+        total: Int64,
+        *,
+        seed: bytes,
+        place: Place,
+        cohort: Cohort,
+        earlier: Sequence[bytes] = (),  # noqa: ARG002
+    ) -> Int64:
+        multiplier = self.noise_multiplier
+        if self.quantile is not None:
+            multiplier = sum_multiplier(multiplier, cohort.updates)
+        deviation = multiplier * self.norm * place.unit
         return total + whole_noise(deviation, seed, place.name, place.start, len(total))
 
     def spend(self, cohort: Cohort) -> Spend | None:  # noqa: ARG002 - whatever the cohort
         return Spend(self.noise_multiplier)
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
-        """What would see updates without noise, or count one for more than another."""
-        if plan.merge.reads != "sums":
-            detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, and noise is on their sum"
-            return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg")
-        if set(plan.merge.counted([1, 2, 4])) != {1}:
-            detail = f"merge {plan.merge.name} counts updates by their samples, so that noise would hide some less"
-            return Reason("plan.needs_equal_weights", f"{detail}; set weight_by to uniform")
-        if plan.selection.reads_history:
-            detail = f"selection {plan.selection.name} chooses by what devices tell of their training, without noise"
-            return Reason("plan.not_covered", f"{detail}; take selection uniform")
-        return uncovered(self.name, plan, model)
+        if self.quantile is not None and plan.pace.staleness_allowed() is not None:
+            detail = f"under pace {plan.pace.name} updates of earlier rounds count, which were clipped to other norms"
+            return Reason("plan.needs_cohorts", f"{detail}; take pace sync, or quantile null")
+        return unsummed(plan) or uncovered(self.name, plan, model)

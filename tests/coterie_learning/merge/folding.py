@@ -1,8 +1,10 @@
 """Folds of updates that are given as numbers, for tests of merges."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+
+import numpy as np
 
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
@@ -36,8 +38,11 @@ def folded(
     local = next(halves, Sgd())
     told = scalars or [dict.fromkeys(local.scalars, 1.0)] * len(updates)
     specs, opens = stored(base, updates, codec or Float32Codec(), told, local)
-    found = tally(merge, specs, opens, samples or [1] * len(updates))
+    root = _root(base, updates) if merge.compares_with_root else None
+    found = tally(merge, specs, opens, samples or [1] * len(updates), root=root)
     counted = [Counted(*pair) for pair in zip(opens, found.weights, strict=True) if pair[1]]
+    if not counted:  # production abandons the round
+        return Folded(base, state or merge.init(base))
     return fold_in_memory(
         merge,
         specs,
@@ -50,6 +55,13 @@ def folded(
         share=found.share,
         block=block,
     )
+
+
+def _root(base: Tensors, updates: Sequence[Tensors]) -> Callable[[], AbstractContextManager[UpdateFile]]:
+    """What the platform has learned itself, where nothing is said of it: what devices have, for the most part."""
+    median = {name: np.median([one[name] for one in updates], axis=0).astype(np.float32) for name in base}
+    _, (opened,) = stored(base, [median], Float32Codec())
+    return opened
 
 
 def tallied(merge: Merge, updates: Sequence[Tensors]) -> Tally:

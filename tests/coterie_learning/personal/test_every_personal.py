@@ -13,6 +13,7 @@ from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.personal import GivenPersonal, parts_of, personal_training
 from coterie_learning.client.training import Judge
 from coterie_learning.device_plan import PERSONAL
+from coterie_learning.local.per_fedavg import PerFedAvg
 from coterie_learning.local.prox import Prox
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.personal import Personal, PersonalRules
@@ -146,3 +147,22 @@ def test_ditto_without_a_pull_from_the_version_is_fine_tuning() -> None:
     """At mu = 0, where there is no personal model yet."""
     alike = {"epochs": 3, "patience": 3}
     assert encode_tensors(dict(train(Ditto(mu=0.0, **alike)))) == encode_tensors(dict(train(FineTuned(**alike))))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_so_many_steps_at_the_rounds_step_size_for_adaptation(count: int) -> None:
+    """Per-FedAvg's adaptation: of its α, not of the rounds' steps; it is kept because it does better."""
+    local = PerFedAvg(alpha=0.4)
+    rules = FineTuned(epochs=3, steps=count).rules(local)
+    assert (rules.steps, rules.scalars.learning_rate, rules.scalars.momentum) == (count, 0.4, 0)
+    what = GivenPersonal(rules=rules, model=SPEC, received=parameters(0), personal=None, ids=IDS, seed=7)
+    training, taken = personal_training(what, STEPS), 0
+    while (wanted := training.wanted()) is not None:
+        if isinstance(wanted, Judge):
+            training.judged(wanted, loss(wanted.parameters, wanted.ids))
+        else:
+            taken += 1
+            training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))
+    assert taken == count
+    assert encode_tensors(dict(training.trained())) == encode_tensors(dict(training.optimisation.parameters()))
+    assert loss(training.trained(), parts_of(IDS).held_out) < loss(parameters(0), parts_of(IDS).held_out)

@@ -1,0 +1,71 @@
+"""Each tensor without its small parameters; those that are kept rounded to levels, and all of it entropy-coded.
+
+Pruning by magnitude, quantisation and a Huffman code, one behind the other: Deep Compression (Han et al. 2016, arXiv
+1510.00149, §2 to §4), here of an update. What is pruned is added to the device's next update (Stich et al. 2018, arXiv
+1809.07599, Algorithm 1). Unlike `top_k`, every tensor keeps its share, so that no layer waits for another.
+"""
+
+import math
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from coterie_learning.codec import Encoded, check_update
+from coterie_learning.codec._streamed import Streamed
+from coterie_learning.levels import MOST, Rounded, round_to_nearest
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.tensors import Float32, Tensors
+
+SENT_BITS = 2
+"""Bits of a parameter that is kept, beside those of its place; measured on updates of a small CNN."""
+
+
+class Pruned(Streamed, frozen=True, tag="pruned"):
+    """Of each tensor the largest magnitudes, of equal ones the earlier, at least one; all others are zero.
+
+    A scale is the smallest magnitude that is kept, or the largest divided by 127 if that is more; numbers go to the
+    nearest multiple. The payload holds the scales, in the order of the names, in one tensor ``scale`` float32, and the
+    codes as `coterie_learning.code_streams` deflates them.
+    """
+
+    share: Annotated[float, Meta(gt=0, le=1, description="of each tensor's parameters, those that are kept")] = 0.05
+    feedback: Annotated[
+        bool, Meta(description="add what is pruned to the device's next update; without, accuracy is lost")
+    ] = True
+
+    def feeds_back(self) -> bool:
+        return self.feedback
+
+    def encode(self, update: Tensors, *, seed: int) -> Encoded:  # noqa: ARG002 - nothing is drawn
+        check_update(update)
+        return self.encoded({name: self._rounded(tensor) for name, tensor in update.items()})
+
+    def _rounded(self, tensor: Float32) -> Rounded:
+        kept = self._kept(tensor)
+        magnitudes = np.abs(kept[kept != 0])
+        step = max(float(magnitudes.min(initial=np.inf)), float(magnitudes.max(initial=0)) / MOST)
+        codes, scales, rest = round_to_nearest(kept, step if magnitudes.size else 0.0)
+        return Rounded(codes, scales, rest + (tensor - kept))
+
+    def _kept(self, tensor: Float32) -> Float32:
+        """With zeros for the rest."""
+        magnitudes = np.abs(tensor.reshape(-1))
+        count = _count(self.share, tensor.size)
+        if count == tensor.size:
+            return tensor
+        least = np.partition(magnitudes, tensor.size - count)[tensor.size - count]
+        chosen = magnitudes > least
+        chosen[np.flatnonzero(magnitudes == least)[: count - int(chosen.sum())]] = True
+        return np.where(chosen.reshape(tensor.shape), tensor, np.float32(0))
+
+    def usual_bits(self, expected: tuple[TensorSpec, ...]) -> float:
+        """Of each that is kept its sign, its level, and its place."""
+        return self.most_nonzero(expected) * (SENT_BITS - math.log2(self.share))
+
+    def most_nonzero(self, expected: tuple[TensorSpec, ...]) -> int:
+        return sum(_count(self.share, math.prod(spec.shape)) for spec in expected)
+
+
+def _count(share: float, parameters: int) -> int:
+    return min(parameters, max(1, math.floor(share * parameters)))

@@ -1,0 +1,227 @@
+"""From one device's update and what it measured to the vector that is summed, and from the sum to one update.
+
+Everything goes under the mask: the update, by what it counts, how many samples it was made of, losses, accuracy, and
+running statistics. What is left of a sum is the mean update of its devices, as a file that merges read. Where devices
+add noise, that covers the update alone: all updates count in full, and nothing that was measured is sent.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie_learning.codec import Codec
+from coterie_learning.heads import update_specs
+from coterie_learning.local import Local
+from coterie_learning.privacy import Masking
+from coterie_learning.secure_sum.grid import Grid
+from coterie_learning.secure_sum.masks import UInt
+from coterie_learning.secure_sum.vector import Layout, UInt64, Vector
+from coterie_learning.update_files import UpdateFile
+from coterie_learning.updates import join_update
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.contract import gathered
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Float32, Tensors
+
+Float64 = NDArray[np.float64]
+FULL_WEIGHT_BITS = 10
+LARGEST_BITS = 20
+"""Losses and statistics are below two to the power of it."""
+_WORD_BITS = 62
+_FIGURES = ("loss_before", "loss_after", "accuracy_before", "measured_accuracy")
+_WEIGHT, _SAMPLES = 0, 1
+
+
+class Measured(NamedTuple):
+    """What a device measured while it made an update."""
+
+    samples: int
+    loss_before: float
+    loss_after: float
+    accuracy_before: float | None
+
+
+class SummedFigures(NamedTuple):
+    """What its devices measured, on average."""
+
+    samples: int
+    """In all; of which each device tells no more than counts."""
+    loss_before: float
+    loss_after: float
+    accuracy_before: float | None
+
+
+class Summed(NamedTuple):
+    """What a sum tells of its devices together."""
+
+    devices: int
+    samples: int
+    """What a merge that weighs it by samples is given: how many there are, or devices where that is not known."""
+    figures: "SummedFigures | None"
+    """None: noise covers none."""
+    payload: bytes
+    """The mean update, in the codec that the sum is read with."""
+
+
+class Contents(NamedTuple):
+    """What the vectors of a sum are made of, the same for all of its devices."""
+
+    model: ModelSpec
+    local: Local
+    masking: Masking
+    members: int
+    """Of the list."""
+    seed: int
+    """Of the rotation."""
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.grid.length, self.masking.bits, 1 + self._measured)
+
+    @property
+    def grid(self) -> Grid:
+        """Raises WireError ``secure_sum.too_few``."""
+        count = len(self.local.parts) * sum(math.prod(spec.shape) for spec in self._specs())
+        return self.masking.grid(count, self.members, seed=self.seed)
+
+    @property
+    def vector_bytes(self) -> int:
+        """What a device uploads."""
+        return self.layout.file_bytes(bytes(32))
+
+    def weight_of(self, samples: int) -> int:
+        """By what an update of so many counts, at least 1, where one that counts in full has 2^`FULL_WEIGHT_BITS`."""
+        full = 1 << FULL_WEIGHT_BITS
+        most = self.masking.full_samples
+        return full if most is None else max(1, min(samples, most) * full // most)
+
+    def vector(
+        self, update: UpdateFile, measured: Measured, base: Tensors, *, seed: int, key: bytes | None = None
+    ) -> Vector:
+        """What the device of `update` adds to the sum; `base` are the running statistics of the version it began with.
+
+        The same for the same `seed` and `key`; noise, where there is any, is drawn from the key [32 bytes], which never
+        leaves the device. Raises WireError ``update.out_of_range``, or what reading the update raises.
+        """
+        weight = self.weight_of(measured.samples)
+        numbers = np.concatenate([np.empty(0, np.float32), *self._numbers(update)])
+        tail = [np.array([weight], np.int64)]
+        if self._measured:
+            tail += [
+                np.array([min(measured.samples, self._most_samples)], np.int64),
+                self._fixed(self._figures(measured), weight),
+                *(self._fixed(one, weight) for one in self._statistics(update.statistics, base)),
+            ]
+        return Vector(
+            self.masking.bits,
+            self.grid.rounded(numbers, weight=weight / (1 << FULL_WEIGHT_BITS), seed=seed, key=key),
+            np.concatenate(tail).astype(np.uint64),
+        )
+
+    def summed(self, numbers: UInt, tail: UInt64, devices: int, base: Tensors, codec: Codec) -> Summed:
+        """What the sum of the vectors of so many devices stands for.
+
+        Raises WireError ``secure_sum.wrong_sum`` where it is the sum of no such vectors.
+        """
+        whole = tail.astype(np.int64)
+        weight = int(whole[_WEIGHT])
+        if not devices <= weight <= devices << FULL_WEIGHT_BITS:
+            raise WireError("secure_sum.wrong_sum", f"{devices} devices cannot weigh {weight} together")
+        mean = self.grid.mean(numbers, weight=weight / (1 << FULL_WEIGHT_BITS))
+        if not self._measured:
+            return Summed(devices, devices, None, join_update({}, *self._encoded(mean, codec)))
+        self._check(whole, devices)
+        means = whole[_SAMPLES + 1 :] / (weight * 2.0**self._places)
+        figures = dict(zip(_FIGURES, means[: len(_FIGURES)].tolist(), strict=True))
+        known = figures["measured_accuracy"]
+        return Summed(
+            devices,
+            int(whole[_SAMPLES]),
+            SummedFigures(
+                int(whole[_SAMPLES]),
+                figures["loss_before"],
+                figures["loss_after"],
+                figures["accuracy_before"] / known if known > 0 else None,
+            ),
+            join_update(self._moments(means[len(_FIGURES) :], base), *self._encoded(mean, codec)),
+        )
+
+    def _check(self, whole: NDArray[np.int64], devices: int) -> None:
+        """Raises WireError ``secure_sum.wrong_sum``."""
+        weight, samples, *means = whole.tolist()
+        if not 0 <= samples <= devices * self._most_samples:
+            raise WireError("secure_sum.wrong_sum", f"{devices} devices cannot have {samples} samples together")
+        largest = weight << (self._places + LARGEST_BITS)
+        if min(means) < -largest or max(means) > largest:
+            raise WireError("secure_sum.wrong_sum", f"a mean is not below {2**LARGEST_BITS}")
+        accuracy, known = means[2 : len(_FIGURES)]
+        if not 0 <= accuracy <= known <= weight << self._places:
+            raise WireError("secure_sum.wrong_sum", "devices cannot be right more often than always")
+
+    @property
+    def _measured(self) -> int:
+        """Numbers of what devices measure: samples, figures and running statistics."""
+        if self.masking.noise_multiplier is not None:
+            return 0
+        return 1 + len(_FIGURES) + sum(math.prod(spec.shape) for spec in gathered(self.model))
+
+    @property
+    def _most_samples(self) -> int:
+        """That one device counts: what an update counts by, and no more than all of them could sum."""
+        return self.masking.full_samples or 1 << (_WORD_BITS - self.members.bit_length())
+
+    @property
+    def _places(self) -> int:
+        """Binary places of what is measured."""
+        return _WORD_BITS - LARGEST_BITS - FULL_WEIGHT_BITS - self.members.bit_length()
+
+    def _specs(self) -> tuple[TensorSpec, ...]:
+        return update_specs(self.model, self.local.scope(), ())
+
+    def _numbers(self, update: UpdateFile) -> Iterator[Float32]:
+        for part in self.local.parts:
+            for spec in self._specs():
+                yield update.numbers(spec.name, 0, math.prod(spec.shape), part=part)
+
+    def _encoded(self, mean: Float32, codec: Codec) -> Iterator[bytes]:
+        start = 0
+        for _ in self.local.parts:
+            tensors: dict[str, Float32] = {}
+            for spec in self._specs():
+                stop = start + math.prod(spec.shape)
+                tensors[spec.name] = mean[start:stop].reshape(spec.shape)
+                start = stop
+            yield codec.encode(tensors, seed=0).payload
+
+    def _fixed(self, numbers: Float64, weight: int) -> NDArray[np.int64]:
+        if not np.all(np.abs(numbers) < 2.0**LARGEST_BITS):  # NaN is not
+            detail = f"a loss or a running statistic is not below {2**LARGEST_BITS}"
+            raise WireError("update.out_of_range", detail)
+        return np.rint(numbers * 2.0**self._places).astype(np.int64) * weight
+
+    @staticmethod
+    def _figures(measured: Measured) -> Float64:
+        accuracy = measured.accuracy_before
+        return np.array([measured.loss_before, measured.loss_after, accuracy or 0.0, accuracy is not None], np.float64)
+
+    def _statistics(self, found: Tensors, base: Tensors) -> Iterator[Float64]:
+        """Of each pair the difference of means from the base, and the mean square about the base's."""
+        for pair in self.model.statistics:
+            shift = found[pair.mean.name].astype(np.float64) - base[pair.mean.name]
+            yield shift.reshape(-1)
+            yield (found[pair.variance.name] + shift * shift).reshape(-1)
+
+    def _moments(self, means: Float64, base: Tensors) -> Mapping[str, Float32]:
+        merged: dict[str, Float32] = {}
+        start = 0
+        for pair in self.model.statistics:
+            size = math.prod(pair.mean.shape)
+            shift = means[start : start + size].reshape(pair.mean.shape)
+            square = means[start + size : start + 2 * size].reshape(pair.variance.shape)
+            merged[pair.mean.name] = (base[pair.mean.name] + shift).astype(np.float32)
+            merged[pair.variance.name] = np.maximum(square - shift * shift, 0).astype(np.float32)
+            start += 2 * size
+        return {spec.name: merged[spec.name] for spec in gathered(self.model)}

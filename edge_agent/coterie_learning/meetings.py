@@ -1,0 +1,267 @@
+"""Gossip: devices meet in small groups, and the members of a group average what they have learned, without a centre.
+
+The groups are those of Moshpit SGD (Ryabinin et al. 2021, arXiv 2103.03239, Algorithm 1): devices have places in a
+grid, and a meeting joins those that differ in one coordinate alone, another one each time, so that g^d devices in
+groups of g agree after d meetings where all of them come. Inside a group each member averages one share of the
+parameters for all (a butterfly all-reduce, ibid. §3.1): a member sends less than two models, however large the group.
+Groups of two are D-PSGD (Lian et al. 2017, arXiv 1705.09056) on a graph that changes with each meeting.
+
+Averages are weighted by samples, as those of rounds are: a meeting leaves the weighted mean of its members' parameters
+as it was, so that the mean over all devices moves by what they learn alone.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.codec import Codec
+from coterie_learning.exact_sum import LARGEST, add_numbers, mean
+from coterie_learning.flat import flat, unflat
+from coterie_learning.random import derive_seed, permutation
+from coterie_wire.bundle import TensorSpec
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Float32, Tensors
+
+MOST_WEIGHT = (1 << 16) - 1
+"""Of one device in a meeting."""
+MOST_MEMBERS = 32
+"""Of one group: their weights stay within what sums exactly."""
+ROW = 256
+"""Numbers that a codec may give a scale of their own."""
+
+
+class MeetingRules(NamedTuple):
+    """How the devices of a round meet."""
+
+    meetings: int
+    """In a round, each after a training of the device on its own samples."""
+    settling: int
+    """Meetings after these, without a training before them, so that the devices agree when they come home."""
+    group: int
+    """Devices that meet at once, at most."""
+    wait_s: float
+    """Seconds that a device waits for the others of its group; then those meet that are there."""
+
+    @property
+    def in_all(self) -> int:
+        """Meetings of both sorts, which are numbered from 0."""
+        return self.meetings + self.settling
+
+
+def groups_of(members: Sequence[str], meeting: int, *, group: int, seed: int) -> Sequence[tuple[str, ...]]:
+    """The groups of meeting number `meeting` (from 0), each in the order of its members' names.
+
+    The same for everybody who knows `members`, in whatever order, and `seed`. As many meetings as the grid has axes are
+    a cycle; each cycle gives the devices new places.
+    """
+    names = sorted(members)
+    if not names:
+        return ()
+    sides = grid(len(names), group)
+    cycle, axis = divmod(meeting, len(sides))
+    order = permutation(len(names), seed, "cycle", cycle)
+    stride = math.prod(sides[:axis])
+    found: dict[tuple[int, int], list[str]] = {}
+    for place, index in enumerate(order):
+        apart = (place % stride, place // (stride * sides[axis]))  # what is left of the place without the coordinate
+        found.setdefault(apart, []).append(names[index])
+    return [tuple(sorted(one)) for one in found.values()]
+
+
+def grid(count: int, group: int) -> Sequence[int]:
+    """The sides of the smallest grid of at most `group` places a side, as even as can be, with room for `count`."""
+    axes = 1
+    while group**axes < count:
+        axes += 1
+    sides: list[int] = []
+    for left in range(axes, 0, -1):
+        room = -(-count // math.prod(sides))
+        side = max(1, math.ceil(round(room ** (1 / left), 9)))
+        sides.append(min(side, group))
+    return sides
+
+
+def share_specs(parameters: int, members: int, place: int) -> tuple[TensorSpec, ...]:
+    """What the share number `place` is encoded as, of as many as there are `members`."""
+    start, stop = _span(parameters, members, place)
+    rows, rest = divmod(stop - start, ROW)
+    return (TensorSpec("rest", "float32", (rest,)), TensorSpec("rows", "float32", (rows, ROW)))
+
+
+def encode_whole(difference: Tensors, codec: Codec, *, seed: int) -> bytes:
+    """What a device is sent that has missed meetings and begins anew from another one's parameters.
+
+    Raises WireError ``update.not_finite``.
+    """
+    return codec.encode(difference, seed=derive_seed(seed, "whole")).payload
+
+
+def decode_whole(payload: bytes, codec: Codec, specs: tuple[TensorSpec, ...]) -> Tensors:
+    """The same, read. Raises WireError ``update.*``."""
+    difference = codec.decode(payload, expected=specs)
+    _check(flat(difference, np.float32))
+    return difference
+
+
+class Meeting:
+    """One device's part in one meeting, without clock or network.
+
+    First the members find out who is there (`greet`); the first of them by name fixes the list, and the others `adopt`
+    it. Then each sends each its share, averages the shares that it was sent itself, and learns the averages of the
+    others. All who end a meeting that nobody leaves have the same bits.
+    """
+
+    def __init__(
+        self,
+        *,
+        own: str,
+        group: Sequence[str],
+        difference: Tensors,
+        specs: tuple[TensorSpec, ...],
+        weight: int,
+        codec: Codec,
+        seed: int,
+    ) -> None:
+        """`difference` of the own parameters, of the specs `specs`, from those of the version; `seed` is the device's.
+
+        Raises WireError ``update.out_of_range`` where a number is too large to be averaged.
+        """
+        if own not in group or not 1 <= len(group) <= MOST_MEMBERS or not 1 <= weight <= MOST_WEIGHT:
+            raise ValueError(f"{own} with weight {weight} in a group of {len(group)}")
+        self.own, self.group, self.weight = own, tuple(sorted(group)), weight
+        self._codec, self._seed, self._specs = codec, seed, specs
+        self._vector: Float32 = flat(difference, np.float32)
+        _check(self._vector)
+        self._present, self._list = {own}, tuple[str, ...]()
+        self._heard: dict[str, tuple[int, Float32]] = {}
+        self._averages: dict[str, Float32] = {}
+        self._average = b""
+
+    @property
+    def absent(self) -> Sequence[str]:
+        """Of the group those that have not been seen."""
+        return [member for member in self.group if member not in self._present]
+
+    @property
+    def leader(self) -> str:
+        """Who fixes the list, as far as one can see from here."""
+        return min(self._present)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The list; empty while it is not fixed."""
+        return self._list
+
+    @property
+    def others(self) -> Sequence[str]:
+        """The list without the device itself."""
+        return [member for member in self._list if member != self.own]
+
+    def greet(self, member: str) -> None:
+        """`member` of the group is there. Once the list is fixed this changes nothing."""
+        if member in self.group:
+            self._present.add(member)
+
+    def fix(self) -> None:
+        """Those who are there meet; the others are too late."""
+        if not self._list:
+            self._begin(tuple(sorted(self._present)))
+
+    def adopt(self, members: Sequence[str]) -> bool:
+        """Take over the leader's list; False where that is none of this group, or without the device."""
+        listed = tuple(members)
+        if not self._list and self.own in listed and set(listed) <= set(self.group) and listed == _in_order(listed):
+            self._begin(listed)
+        return self._list == listed
+
+    def share_for(self, member: str) -> bytes:
+        """What `member` is sent, to average. Raises WireError ``update.not_finite``."""
+        place = self._list.index(member)
+        return self._encoded(self._slice(place), "share", member)
+
+    def hear(self, member: str, weight: int, payload: bytes) -> bool:
+        """Whether the share that `member` sent counts; one that comes again counts once.
+
+        It does not where it comes too late, or where `member` is not in the list. Raises WireError ``update.*``.
+        """
+        if member in self._heard and member != self.own:
+            return True
+        if member not in self.others or self._average or not 1 <= weight <= MOST_WEIGHT:
+            return False
+        numbers = self._decoded(payload, self.own)
+        _check(numbers)
+        self._heard[member] = (weight, numbers)
+        return True
+
+    @property
+    def unheard(self) -> Sequence[str]:
+        """Whose shares have not come."""
+        return [member for member in self.others if member not in self._heard]
+
+    def average(self, *, anyway: bool = False) -> bytes | None:
+        """The average of the shares that came, as others are sent it; None while some have not, unless `anyway`."""
+        if not self._list or (self.unheard and not anyway and not self._average):
+            return None
+        if not self._average:
+            place = self._list.index(self.own)
+            total, weights = np.zeros(self._slice(place).size, np.int64), 0
+            for weight, numbers in self._heard.values():
+                add_numbers(total, numbers, weight)
+                weights += weight
+            self._average = self._encoded(mean(total, weights).astype(np.float32), "average", self.own)
+            self._averages[self.own] = self._decoded(self._average, self.own)
+        return self._average
+
+    def learn(self, member: str, payload: bytes) -> None:
+        """The average that `member` has computed. Raises WireError ``update.*``."""
+        numbers = self._decoded(payload, member)
+        _check(numbers)
+        self._averages[member] = numbers
+
+    @property
+    def unlearned(self) -> Sequence[str]:
+        """Whose averages have not come."""
+        return [member for member in self.others if member not in self._averages]
+
+    def end(self) -> Tensors:
+        """The difference from the version that the device goes on with: its own wherever it knows of no average."""
+        vector = self._vector.copy()
+        for member, numbers in self._averages.items():
+            start, stop = _span(vector.size, len(self._list), self._list.index(member))
+            vector[start:stop] = numbers
+        return unflat(vector, self._specs)
+
+    def _begin(self, members: tuple[str, ...]) -> None:
+        self._list = members
+        self._heard[self.own] = (self.weight, self._slice(members.index(self.own)))
+
+    def _slice(self, place: int) -> Float32:
+        start, stop = _span(self._vector.size, len(self._list), place)
+        return self._vector[start:stop]
+
+    def _share_specs(self, member: str) -> tuple[TensorSpec, ...]:
+        return share_specs(self._vector.size, len(self._list), self._list.index(member))
+
+    def _encoded(self, numbers: Float32, what: str, member: str) -> bytes:
+        whole = numbers.size // ROW * ROW
+        share = {"rest": numbers[whole:], "rows": numbers[:whole].reshape(-1, ROW)}
+        return self._codec.encode(share, seed=derive_seed(self._seed, what, member)).payload
+
+    def _decoded(self, payload: bytes, member: str) -> Float32:
+        share = self._codec.decode(payload, expected=self._share_specs(member))
+        return np.concatenate([share["rows"].reshape(-1), share["rest"]])
+
+
+def _span(parameters: int, members: int, place: int) -> tuple[int, int]:
+    return parameters * place // members, parameters * (place + 1) // members
+
+
+def _in_order(members: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(members)))
+
+
+def _check(numbers: Float32) -> None:
+    if not np.all(np.abs(numbers) < LARGEST):  # NaN is not either
+        raise WireError("update.out_of_range", f"a parameter moved by {LARGEST:g} or more, too far to be averaged")

@@ -1,0 +1,119 @@
+"""Who shares masks with whom: a ring of devices in random order, each joined to its nearest on either side.
+
+Bell et al. 2020 (SecAgg+), doi 10.1145/3372297.3417885, §3: with k neighbours each and t shares for recovery, where k
+grows as the logarithm of the number of devices, a share of corrupted and a share of lost devices are borne except with
+a probability that is negligible. The conditions are those of Google's open implementation of it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from coterie_learning.random import permutation
+
+Adversary = Literal["curious", "split_view"]
+SMALL = 50
+"""Members below which everybody is everybody's neighbour: there is little to save."""
+_LOG_INSECURE = -41 * math.log(2)
+"""Of the probability that an update can be read, at most."""
+_LOG_LOST = -20 * math.log(2)
+"""Of the probability that a sum cannot be recovered, at most."""
+
+
+class Graph(NamedTuple):
+    """A number of neighbours for each device, and how many of them together recover its masks."""
+
+    neighbours: int
+    """Even, or of everybody else."""
+    threshold: int
+
+
+@lru_cache(maxsize=256)
+def graph_of(members: int, *, corrupted: float, dropped: float, adversary: Adversary) -> Graph | None:
+    """The smallest graph for so many `members`, of which shares are `corrupted` and `dropped` at most.
+
+    An adversary with a ``split_view`` tells some neighbours that a device is there and others that it is not: more than
+    half of the honest ones are then needed for either. None: no graph bears that.
+    """
+    bad, lost = math.ceil(corrupted * members - 1e-9), math.ceil(dropped * members - 1e-9)
+    return (_complete if members < SMALL else sparse_graph)(members, bad, lost, adversary)
+
+
+def sparse_graph(members: int, bad: int, lost: int, adversary: Adversary) -> Graph | None:
+    """The smallest ring for so many `members`, of which so many are `bad` and so many `lost` at most."""
+    for neighbours in range(2, members, 2):
+        if _is_connected(members, neighbours, bad + lost):
+            threshold = _threshold(members, neighbours, bad, adversary)
+            if threshold is not None and _is_recoverable(members, neighbours, lost, threshold):
+                return Graph(neighbours, threshold)
+    return None
+
+
+def neighbours_of(member: int, members: int, neighbours: int, seed: int) -> Sequence[int]:
+    """The places of the neighbours of `member`, ascending; the ring's order is drawn from `seed`."""
+    if neighbours >= members - 1:
+        return [other for other in range(members) if other != member]
+    order = permutation(members, seed, "ring").tolist()
+    at = order.index(member)
+    half = neighbours // 2
+    return sorted(order[(at + step) % members] for step in (*range(-half, 0), *range(1, half + 1)))
+
+
+def _complete(members: int, bad: int, lost: int, adversary: Adversary) -> Graph | None:
+    """Two thirds of all and one more, or as many as are left when so many are `lost`, if these are safe."""
+    others = members - 1
+    threshold = min(2 * members // 3 + 1, others - lost)
+    fewest = bad + 1 if adversary == "curious" else (others + bad) // 2 + 1
+    return Graph(others, threshold) if threshold >= fewest else None
+
+
+def _is_connected(members: int, neighbours: int, bad: int) -> bool:
+    """Whether honest survivors stay connected: two gaps of half of `neighbours` bad ones in a row would part them."""
+    if neighbours > bad or members - neighbours < 2:
+        return True
+    gaps = math.log(members) + math.log(members - neighbours - 1 or 1) - math.log(2)
+    return gaps + _log_choose(members - neighbours, bad - neighbours) - _log_choose(members, bad) < _LOG_INSECURE
+
+
+def _threshold(members: int, neighbours: int, bad: int, adversary: Adversary) -> int | None:
+    """The smallest that the corrupted among the neighbours of nobody reach."""
+    limit = _LOG_INSECURE - math.log(members)
+
+    def reaches(threshold: int) -> float:
+        """The logarithm of the probability that one device's corrupted neighbours are enough for either share."""
+        fewest = threshold if adversary == "curious" else 2 * threshold - neighbours
+        return _log_tail(members - 1, bad, neighbours, fewest)
+
+    return _first(lambda threshold: reaches(threshold) <= limit, neighbours)
+
+
+def _is_recoverable(members: int, neighbours: int, lost: int, threshold: int) -> bool:
+    return _log_tail(members - 1, lost, neighbours, neighbours - threshold + 1) <= _LOG_LOST - math.log(members)
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int | None:
+    """The first number from 1 to `most` from which on `holds`; None: it does not even there."""
+    if not holds(most):
+        return None
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _log_tail(population: int, marked: int, drawn: int, fewest: int) -> float:
+    """The logarithm of the probability that of `drawn` at least `fewest` are marked (hypergeometric)."""
+    terms = [
+        _log_choose(marked, found) + _log_choose(population - marked, drawn - found) - _log_choose(population, drawn)
+        for found in range(max(fewest, 0, drawn - population + marked), min(marked, drawn) + 1)
+    ]
+    if not terms:
+        return -math.inf
+    largest = max(terms)
+    return largest + math.log(math.fsum(math.exp(term - largest) for term in terms))
+
+
+def _log_choose(count: int, chosen: int) -> float:
+    return math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)

@@ -1,0 +1,120 @@
+"""The list of those who take part in a secure sum: their session keys, signed by the identity of each device.
+
+Everybody derives everything from the whole list and its digest, so that two views of it share no mask and open no box.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from coterie_learning.secure_sum.masks import is_key
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.secure_sum import MOST_MEMBERS, Member
+from coterie_wire.structs import from_json
+
+_KEYS = b"coterie secure sum keys 1\n"
+_LIST = b"coterie secure sum list 1\n"
+
+
+class SessionKeys(NamedTuple):
+    """The public half of what a device draws anew for each sum."""
+
+    mask: bytes
+    """X25519, of the masks that it shares with others."""
+    channel: bytes
+    """X25519, of the boxes in which shares travel."""
+    commitment: bytes
+    """BLAKE2b of the seed of its own mask, so that a wrong share of it is told from a right one."""
+
+
+def keys_of(member: Member) -> SessionKeys:
+    """The public keys of `member` in this sum."""
+    return SessionKeys(member.mask, member.channel, member.commitment)
+
+
+def signed_member(session: str, device: str, identity: SigningKey, keys: SessionKeys) -> Member:
+    """The entry of `device` for the sum `session`."""
+    public = bytes(identity.verify_key)
+    signature = identity.sign(_signed(session, device, keys)).signature
+    return Member(device, public, keys.mask, keys.channel, keys.commitment, signature)
+
+
+def check_signature(session: str, member: Member) -> None:
+    """Raises WireError ``secure_sum.wrong_signature``."""
+    try:
+        VerifyKey(member.identity).verify(_signed(session, member.device, keys_of(member)), member.signature)
+    except BadSignatureError as error:
+        detail = f"the keys of device {member.device} are not signed by its identity"
+        raise WireError("secure_sum.wrong_signature", detail) from error
+
+
+def check_member(session: str, member: Member) -> None:
+    """Raises WireError ``secure_sum.wrong_key`` where a key is of no use, or ``secure_sum.wrong_signature``."""
+    if not is_key(member.mask) or not is_key(member.channel):
+        raise WireError("secure_sum.wrong_key", f"nobody can agree on a secret with the keys of device {member.device}")
+    check_signature(session, member)
+
+
+class MemberList(NamedTuple):
+    """Everybody, in the order of the list, which is that of their mask keys."""
+
+    session: str
+    members: tuple[Member, ...]
+    log_head: bytes
+    """Of the log of identities; see `coterie_learning.secure_sum.identities`."""
+    digest: bytes
+    """SHA-256 [32 bytes] of all of it."""
+
+    def place_of(self, device: str) -> int:
+        """Raises WireError ``secure_sum.wrong_list`` where the device is not in it."""
+        for place, member in enumerate(self.members):
+            if member.device == device:
+                return place
+        raise WireError("secure_sum.wrong_list", f"device {device} is not in the list")
+
+
+def member_list(session: str, members: Sequence[Member], log_head: bytes) -> MemberList:
+    """The list of `members` in its order, whose identities are in the log with that head.
+
+    Raises WireError ``secure_sum.wrong_list`` where a device, an identity or a key is in it twice, or there are too
+    many, and what `check_member` raises.
+    """
+    if len(members) > MOST_MEMBERS:
+        raise WireError("secure_sum.wrong_list", f"{len(members)} members, of {MOST_MEMBERS} at most")
+    ordered = tuple(sorted(members, key=lambda member: member.mask))
+    for field in ("device", "identity", "mask", "channel"):
+        if len({getattr(member, field) for member in ordered}) < len(ordered):
+            raise WireError("secure_sum.wrong_list", f"two members have the same {field}")
+    for member in ordered:
+        check_member(session, member)
+    return _with_digest(session, ordered, log_head)
+
+
+def encode_members(found: MemberList) -> bytes:
+    """The list as JSON."""
+    return msgspec.json.encode((found.log_head, found.members))
+
+
+def decode_members(session: str, raw: bytes) -> MemberList:
+    """The list that `encode_members` wrote of one that was checked: signatures are not verified again.
+
+    Raises WireError ``secure_sum.malformed``.
+    """
+    try:
+        log_head, members = from_json(raw, tuple[bytes, tuple[Member, ...]])
+    except UNREADABLE as error:
+        raise WireError("secure_sum.malformed", f"list of members: {error}") from error
+    return _with_digest(session, members, log_head)
+
+
+def _with_digest(session: str, ordered: tuple[Member, ...], log_head: bytes) -> MemberList:
+    content = _LIST + msgspec.json.encode([session, log_head, ordered])
+    return MemberList(session, ordered, log_head, hashlib.sha256(content).digest())
+
+
+def _signed(session: str, device: str, keys: SessionKeys) -> bytes:
+    return _KEYS + msgspec.json.encode([session, device, *keys])

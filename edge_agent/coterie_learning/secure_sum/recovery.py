@@ -1,0 +1,164 @@
+"""The platform's part in a secure sum: from the shares that survivors reveal to the sum of their vectors.
+
+What is recovered of each device is either the seed of its own mask, if its vector is summed, or the key of its pair
+masks, if it was lost. A recovered secret is compared with what the device published, so that a wrong share is found.
+Either who revealed it or who dealt it lies, and boxes do not tell which: named is who is at odds with as many others as
+the graph's threshold, for among one's neighbours fewer than that conspire.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie_learning.random import permutation
+from coterie_learning.secure_sum import masks
+from coterie_learning.secure_sum.graph import neighbours_of
+from coterie_learning.secure_sum.masks import DRAWN, UInt
+from coterie_learning.secure_sum.members import MemberList
+from coterie_learning.secure_sum.shamir import Polynomial
+from coterie_learning.secure_sum.terms import Terms
+from coterie_learning.secure_sum.vector import NUMBERS, TAIL, Layout, Vector, VectorFile, word
+from coterie_wire.errors import WireError
+from coterie_wire.secure_sum import Box, Member, Of, Share
+
+TRIED = 500
+"""Subsets of shares that are looked through for one without a wrong share."""
+
+
+class Mask(NamedTuple):
+    """One that lies on the sum of the survivors' vectors."""
+
+    seed: bytes
+    is_added: bool
+    """Whether it was added to the sum, or subtracted from it."""
+
+
+class Recovered(NamedTuple):
+    """What lies on the sum, and who has lied, which was not needed."""
+
+    masks: Sequence[Mask]
+    liars: Set[int]
+    """Places in the list."""
+
+
+def boxes_for(place: int, boxes: Sequence[Box]) -> tuple[Box, ...]:
+    """What the member at `place` is sent."""
+    return tuple(sorted((box for box in boxes if box.to == place), key=lambda box: box.sender))
+
+
+def check_boxes(found: MemberList, place: int, boxes: Sequence[Box], terms: Terms) -> None:
+    """Raises WireError ``secure_sum.wrong_box`` unless `boxes` are one of the member's for each of its neighbours."""
+    wanted = list(_neighbours(found, place, terms))
+    if sorted(box.to for box in boxes) != wanted or any(box.sender != place for box in boxes):
+        raise WireError("secure_sum.wrong_box", "there must be one box for each neighbour, from the device itself")
+
+
+def recover(
+    found: MemberList,
+    terms: Terms,
+    *,
+    shared: Set[int],
+    survivors: Sequence[int],
+    revealed: Mapping[int, Sequence[Share]],
+) -> Recovered:
+    """The masks on the sum of the vectors of `survivors`, who are some of those that have `shared` their secrets.
+
+    `revealed` are the shares that each has answered with; those of others than its neighbours are passed over. Raises
+    WireError ``secure_sum.too_few``, ``secure_sum.too_few_shares``, ``secure_sum.wrong_share``, or
+    ``secure_sum.wrong_survivors`` where some have not shared.
+    """
+    alive = set(survivors)
+    if not alive <= shared or len(alive) < len(survivors):
+        raise WireError("secure_sum.wrong_survivors", "vectors are summed once, of those who have shared their secrets")
+    if len(alive) < terms.fewest:
+        detail = f"{len(alive)} vectors are in, and the plan promises that at least {terms.fewest} are summed"
+        raise WireError("secure_sum.too_few", detail)
+    threshold = terms.graph(len(found.members)).threshold
+    shares = {(place, one.owner, one.of): one.share for place, some in revealed.items() for one in some}
+    disputes = Counter[int]()
+    on_sum: list[Mask] = []
+
+    def secret_of(place: int, neighbours: Sequence[int], of: Of, is_right: Callable[[bytes], bool]) -> bytes:
+        held = {other: shares[other, place, of] for other in neighbours if (other, place, of) in shares}
+        polynomial = _polynomial(found.members[place], held, threshold, is_right, disputes)
+        at_odds = [other for other, share in held.items() if not polynomial.passes(other + 1, share)]
+        disputes.update(at_odds)
+        disputes[place] += len(at_odds)
+        return polynomial.secret()
+
+    for place in sorted(shared):
+        member, neighbours = found.members[place], _neighbours(found, place, terms)
+        if place in alive:
+            on_sum.append(Mask(secret_of(place, neighbours, "own_mask", _is_seed_of(member)), is_added=True))
+        elif others := [other for other in neighbours if other in alive]:
+            key = secret_of(place, neighbours, "pair_masks", _is_key_of(member))
+            for other in others:  # who added this mask if it stands before the one that was lost
+                seed = masks.pair_seed(key, found.members[other].mask, found.digest)
+                on_sum.append(Mask(seed, is_added=other < place))
+    return Recovered(on_sum, {place for place, others in disputes.items() if others >= threshold})
+
+
+def unmasked(vectors: Iterable[VectorFile], layout: Layout, lying: Sequence[Mask]) -> Vector:
+    """The sum of `vectors`, one of which is open at a time, without the masks that lie on it."""
+    numbers: UInt = np.zeros(layout.length, word(layout.bits))
+    tail = np.zeros(layout.tail, np.uint64)
+    for vector in vectors:
+        for start in range(0, layout.length, DRAWN):
+            stop = min(start + DRAWN, layout.length)
+            numbers[start:stop] += vector.numbers(start, stop)
+        tail += vector.tail()
+    for mask in lying:
+        masks.add_mask(numbers, mask.seed, NUMBERS, subtract=mask.is_added)
+        masks.add_mask(tail, mask.seed, TAIL, subtract=mask.is_added)
+    return Vector(layout.bits, numbers & numbers.dtype.type((1 << layout.bits) - 1), tail)
+
+
+def _polynomial(
+    member: Member,
+    held: Mapping[int, bytes],
+    threshold: int,
+    is_right: Callable[[bytes], bool],
+    disputes: Mapping[int, int],
+) -> Polynomial:
+    """That of the secret of `member`, through shares of those with the fewest disputes first."""
+    if len(held) < threshold:
+        detail = f"{len(held)} shares of device {member.device} were revealed, of {threshold} needed"
+        raise WireError("secure_sum.too_few_shares", detail)
+    trusted = sorted(held, key=lambda place: (disputes.get(place, 0), place))
+    for places in _subsets(trusted, threshold):
+        polynomial = Polynomial.through({place + 1: held[place] for place in places})
+        secret = _secret(polynomial)
+        if secret is not None and is_right(secret):
+            return polynomial
+    detail = f"the shares of device {member.device} do not give what it published"
+    raise WireError("secure_sum.wrong_share", detail)
+
+
+def _subsets(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """The first of them, then others at random, of which one without a wrong share is soon found."""
+    yield places[:size]
+    if len(places) > size:
+        for draw in range(TRIED):
+            yield [places[index] for index in permutation(len(places), draw, "shares").tolist()[:size]]
+
+
+def _secret(polynomial: Polynomial) -> bytes | None:
+    try:
+        return polynomial.secret()
+    except WireError:
+        return None
+
+
+def _is_seed_of(member: Member) -> Callable[[bytes], bool]:
+    return lambda secret: masks.commitment(secret) == member.commitment
+
+
+def _is_key_of(member: Member) -> Callable[[bytes], bool]:
+    return lambda secret: masks.public_key(secret) == member.mask
+
+
+def _neighbours(found: MemberList, place: int, terms: Terms) -> Sequence[int]:
+    graph = terms.graph(len(found.members))
+    return neighbours_of(place, len(found.members), graph.neighbours, int.from_bytes(found.digest, "big"))
