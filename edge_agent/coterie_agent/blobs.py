@@ -80,6 +80,31 @@ class BlobCache:
             raise AgentError("bundle.wrong_hash", f"blob {ref.sha256[:12]} was damaged on the disk; it is fetched anew")
         return content
 
+    def kept(self, sha256: str) -> bytes | None:
+        """The content with this hash, verified; None where it is not there, or damaged."""
+        path = self._directory / sha256
+        content = path.read_bytes() if path.exists() else None
+        return content if content is not None and hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def keep(self, ref: BlobRef, content: bytes) -> None:
+        """Keep `content` that was made here instead of downloaded.
+
+        Raises AgentError ``bundle.wrong_hash`` where it is not that of `ref`, or ``bundle.no_space``.
+        """
+        if BlobRef.of_bytes(content) != ref:
+            raise AgentError("bundle.wrong_hash", f"what was made for blob {ref.sha256[:12]} is other content")
+        part = self._path(ref).with_suffix(".part")
+        try:
+            with part.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise AgentError("bundle.no_space", f"a version cannot be stored: {error.strerror or error}") from error
+        part.replace(self._path(ref))
+        sync_directory(self._directory)
+
     def free_bytes(self) -> int:
         """Free space where the blobs are."""
         return shutil.disk_usage(self._directory).free

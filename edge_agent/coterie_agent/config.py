@@ -1,7 +1,7 @@
 """The owner's settings: one TOML file, read once into a frozen struct; unknown keys are refused."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -9,7 +9,13 @@ from msgspec import Meta
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import Telling
 from coterie_wire.conditions import Requirements
+from coterie_wire.relaying import MAX_MEMBERS
 from coterie_wire.structs import from_values
+
+Fallback = Literal["none", "last_answer"]
+"""What is answered when the model is not ready by the deadline: nothing (504), or the last answer of the stream."""
+MAX_SAMPLES = 256
+"""Of one request to the prediction service."""
 
 
 class PeersSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,6 +31,55 @@ class PeersSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ask for help when the device's personal model fails."""
 
 
+class RelaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the owner lets the device do for its neighbours: as their supernode it sums their updates."""
+
+    serve: bool = False
+    """Offer to be a supernode while the agent runs."""
+    address: str = ""
+    """Name or address that neighbours reach the device by; blank: its own on the network that leads to the platform."""
+    port: Annotated[int, Meta(ge=1, le=65535)] = 8717
+    """Where it listens for them."""
+    members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 32
+    """Neighbours at once at most."""
+
+
+class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the owner lets the device average its model with those of the other devices of a round, its peers."""
+
+    meet: bool = False
+    """Meet them; they read the device's model, and never a sample."""
+    address: str = ""
+    """Name or address that peers reach the device by; blank: its own on the network that leads to the platform."""
+    port: Annotated[int, Meta(ge=1, le=65535)] = 8718
+    """Where it listens for them."""
+
+
+class ServingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How ``coterie-agent serve`` answers programs on this device."""
+
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """On 127.0.0.1; 0: one that is free, written with the token to serve.json."""
+    socket: str = "serve.sock"
+    """Path of a Unix socket that only the owner can open; relative paths start at the agent's home; blank: none."""
+    deadline_ms: Annotated[float, Meta(gt=0, le=60_000)] = 1000.0
+    """Milliseconds within which an answer must come, where a request does not say."""
+    fallback: Fallback = "last_answer"
+    """What is answered at the deadline if the model has not: the last answer of the request's stream where there is
+    one, or nothing (504)."""
+    queue: Annotated[int, Meta(ge=MAX_SAMPLES, le=100_000)] = 1024
+    """Samples that may wait; requests that find so many are refused (503)."""
+    batch: Annotated[int, Meta(ge=1, le=1024)] = 32
+    """Samples that one run of the model answers at most, of those that have gathered."""
+    connections: Annotated[int, Meta(ge=1, le=1024)] = 64
+    """At once; each has a thread."""
+    threads: Annotated[int, Meta(ge=1, le=64)] = 1
+    """Processor threads of one run of the model."""
+    run_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
+    """Milliseconds that one run may take: of the forms of a version the most accurate predicts that takes no longer 99
+    times of 100, measured on this device; where none does, the quickest."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the device's owner decides; every key has a default."""
 
@@ -32,6 +87,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the owner asks before the device trains. A plan can ask for more, never for less."""
     peers: PeersSettings = PeersSettings()
     """What other devices may learn from this one, and it from them."""
+    relay: RelaySettings = RelaySettings()
+    """What the device does for its neighbours."""
+    gossip: GossipSettings = GossipSettings()
+    """Whether the device's model meets those of others."""
+    serving: ServingSettings = ServingSettings()
+    """How programs on this device get predictions."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
     max_samples: Annotated[int, Meta(ge=1)] = 100_000
@@ -113,4 +174,29 @@ TEMPLATE = """\
 # tell = "counts"              # of its data: "counts" by class, "rounded" counts, only "classes", or "nothing"
 # help_others = true           # send parts of its model to devices that ask for help
 # ask = true                   # ask for help when its personal model fails
+
+# Whether this device sums the updates of its neighbours, so that one sum leaves the site instead of many updates.
+[relay]
+# serve = false                # offer to be a supernode
+# address = ""                 # that neighbours reach it by; blank: its own on this network
+# port = 8717
+# members = 32                 # neighbours at once at most
+
+# Whether this device averages its model with those of its peers, where a plan says so (topology gossip). They read it.
+[gossip]
+# meet = false
+# address = ""                 # that peers reach it by; blank: its own on this network
+# port = 8718
+
+# Predictions for programs on this device, by `coterie-agent serve`: on 127.0.0.1 and a Unix socket (see serve.json).
+[serving]
+# port = 0                     # a free one
+# socket = "serve.sock"        # blank: none
+# deadline_ms = 1000.0         # within which an answer must come, where a request does not say
+# fallback = "last_answer"     # at the deadline: the last answer of the request's stream, or "none"
+# queue = 1024                 # samples that may wait; what finds so many is refused
+# batch = 32                   # samples of one run of the model
+# connections = 64
+# threads = 1                  # processor threads of one run
+# run_ms = 10.0                # a smaller form of the model predicts where the version itself takes longer here
 """

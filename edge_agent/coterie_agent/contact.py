@@ -20,8 +20,10 @@ from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.conditions import Conditions
+from coterie_wire.meeting import OfferToMeet
 from coterie_wire.message import Message
 from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
+from coterie_wire.relaying import OfferToLead
 from coterie_wire.version import PROTOCOL
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,12 @@ class Contact:
     open_socket: OpenSocket
     check_in_s: float
     tell: Telling
+    peer_key: bytes | None = None
+    """By which other devices know this one."""
+    leads: OfferToLead | None = None
+    """What its owner lets it do for its neighbours."""
+    meets: OfferToMeet | None = None
+    """Where its owner lets it meet its peers."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -163,21 +171,36 @@ class Contact:
         self.situation.link("offline", reason_of(error))
 
     def _message(self, now: Now) -> CheckIn:
+        """The check-in.
+
+        From the first assignment whose plan hides in a sum what devices measure, until the device accepts one of
+        another plan, numbers of samples, in all and by class, and of steps are withheld.
+        """
+        is_masked = self.work.is_masked()
+        progress = now.progress
+        if is_masked and progress is not None:
+            progress = msgspec.structs.replace(progress, steps_done=0, steps_total=0)
         capabilities = msgspec.structs.replace(self.capabilities, train_step_s=self.journal.measured("train_step_s"))
         if self._may_say_more:
-            capabilities = msgspec.structs.replace(capabilities, kinds=own_kinds())
+            capabilities = msgspec.structs.replace(
+                capabilities, kinds=own_kinds(), peer_key=self.peer_key, relay=self.leads, meets=self.meets
+            )
         return CheckIn(
             protocol=PROTOCOL,
             conditions=now.conditions,
             blockers=now.blockers[:16],
-            progress=now.progress,
+            progress=progress,
             version=now.version,
-            metadata=DataMetadata(
-                samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
-            ),
+            metadata=None if is_masked else self._metadata(),
             capabilities=capabilities,
             standing=now.standing,
             help=now.asking,
+            variants=now.forms if self._may_say_more else None,
+        )
+
+    def _metadata(self) -> DataMetadata:
+        return DataMetadata(
+            samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
         )
 
 

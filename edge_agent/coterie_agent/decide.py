@@ -23,8 +23,12 @@ class Facts(NamedTuple):
     champion: SignedManifest | None
     """A version that the device should hold and does not."""
     blockers: tuple[Reason, ...]
+    is_held: bool = False
+    """A supernode holds the update, and the platform has not said that it goes another way."""
     trial: Trial | None = None
     """The version that the device is to compare with the candidate that it holds."""
+    forms: SignedManifest | None = None
+    """Smaller forms of the version that it holds, which it does not know."""
 
 
 class Rest(NamedTuple):
@@ -57,19 +61,24 @@ class Compare(NamedTuple):
     trial: Trial
 
 
-Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare
+class TakeForms(NamedTuple):
+    forms: SignedManifest
+
+
+Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare | TakeForms
 
 
 def decide(facts: Facts) -> Action:
     """The next action.
 
     A spooled update is offered even when its assignment is no longer named: the platform stops naming an assignment
-    once it has accepted the update, so only the answer to the offer tells whether it was accepted.
+    once it has accepted the update, so only the answer to the offer tells whether it was accepted. One that a supernode
+    holds stays until then, since it may have to be sent again.
     """
     offline = blocks_network(facts.blockers)
     if facts.in_hand is not None:
         if facts.spooled:
-            return Rest() if offline else Upload(facts.in_hand)
+            return Rest() if offline or facts.is_held else Upload(facts.in_hand)
         if facts.answered and (facts.assigned is None or facts.assigned.assignment != facts.in_hand.assignment):
             return Drop(facts.in_hand)
         return Rest() if facts.blockers else Train(facts.in_hand)
@@ -79,4 +88,6 @@ def decide(facts: Facts) -> Action:
         return Fetch(facts.champion)
     if facts.trial is not None and not facts.blockers:
         return Compare(facts.trial)
+    if facts.forms is not None and not offline:
+        return TakeForms(facts.forms)
     return Rest()

@@ -1,11 +1,14 @@
 """What this device is."""
 
 import os
+import socket
 from platform import machine, system
 
 import psutil
+import urllib3
 
 from coterie_agent import VERSION
+from coterie_agent.errors import AgentError, Exit
 from coterie_wire.messages import Capabilities
 
 
@@ -17,3 +20,18 @@ def capabilities() -> Capabilities:
         machine=f"{machine()} {system()}"[:100],
         agent=VERSION,
     )
+
+
+def own_address(url: str) -> str:
+    """This device's address on the network that leads to `url`. Nothing is sent.
+
+    Raises AgentError ``relay.no_address``.
+    """
+    parsed = urllib3.util.parse_url(url)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+            way.connect((parsed.host or "", parsed.port or 443))
+            return str(way.getsockname()[0])
+    except OSError as error:
+        detail = f"no way to {url}: {error.strerror}; name the address for neighbours in agent.toml, [relay]"
+        raise AgentError("relay.no_address", detail, exit_code=Exit.BAD_CONFIG) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coterie_agent.errors import AgentError, Exit
 
+PEER_KEY_BYTES = 32
 DEFAULT_HOME = Path("~/.local/share/coterie-agent")
 
 
@@ -36,6 +37,11 @@ class Home:
         return self.state / "credential"
 
     @property
+    def identity_key(self) -> Path:
+        """The secret key that this device drew for itself, and tells nobody; readable by the owner only."""
+        return self.state / "identity-key"
+
+    @property
     def blobs(self) -> Path:
         return self.state / "blobs"
 
@@ -45,8 +51,32 @@ class Home:
         return self.state / "portions"
 
     @property
+    def variants(self) -> Path:
+        """Graphs of the smaller forms of the version that the device holds."""
+        return self.state / "variants"
+
+    @property
+    def peer_key(self) -> Path:
+        """32 secret bytes by which other devices know this one."""
+        return self.state / "peer-key"
+
+    @property
+    def relay(self) -> Path:
+        """Updates of neighbours, while this device is their supernode."""
+        return self.state / "relay"
+
+    @property
     def lock(self) -> Path:
         return self.state / "run.lock"
+
+    @property
+    def serving_lock(self) -> Path:
+        return self.state / "serve.lock"
+
+    @property
+    def serving(self) -> Path:
+        """Where programs on this device find the prediction service's address and token, while it runs."""
+        return self.root / "serve.json"
 
     @property
     def local_api(self) -> Path:
@@ -63,16 +93,17 @@ class Home:
             self.state.mkdir(mode=0o700, exist_ok=True)
             self.blobs.mkdir(mode=0o700, exist_ok=True)
             self.portions.mkdir(mode=0o700, exist_ok=True)
+            self.variants.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             detail = f"{error.filename}: {error.strerror}; choose another directory with --home, or run as its owner"
             raise AgentError("agent.bad_home", detail) from error
 
 
 class RunLock:
-    """Held while an agent runs; the operating system releases it when the process ends, however it ends."""
+    """Held while an agent, or its prediction service, runs; the system releases it when the process ends, however."""
 
-    def __init__(self, home: Home) -> None:
-        self._path = home.lock
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
@@ -82,7 +113,7 @@ class RunLock:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(descriptor)
-            detail = f"another coterie-agent runs on {self._path.parent.parent}; stop it first"
+            detail = f"another coterie-agent holds {self._path}; stop it first"
             raise AgentError("agent.already_running", detail, exit_code=Exit.ALREADY_RUNNING) from error
         self._descriptor = descriptor
 
@@ -96,7 +127,7 @@ def is_running(home: Home) -> bool:
     """Whether an agent runs on `home` now."""
     if not home.lock.exists():
         return False
-    lock = RunLock(home)
+    lock = RunLock(home.lock)
     try:
         lock.acquire()
     except AgentError:
@@ -115,6 +146,18 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
     part.replace(path)
     sync_directory(path.parent)
+
+
+def load_peer_key(home: Home) -> bytes:
+    """The device's secret for dealing with other devices, made when it is first asked for."""
+    try:
+        found = home.peer_key.read_bytes()
+    except FileNotFoundError:
+        found = b""
+    if len(found) != PEER_KEY_BYTES:
+        found = os.urandom(PEER_KEY_BYTES)
+        write_private(home.peer_key, found)
+    return found
 
 
 def sync_directory(directory: Path) -> None:

@@ -1,41 +1,30 @@
 """Predictions of the model that the device holds."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError
+from coterie_agent.home import Home
 from coterie_agent.model import held_manifest
+from coterie_agent.predictions import Output, Prediction
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition
 from coterie_agent.store.samples import Row, StoredRow
 from coterie_agent.training.filling import lengths_of
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
+from coterie_agent.variants import FLOAT32
 from coterie_learning.metrics import log_softmax
 from coterie_wire.bundle import Manifest
 from coterie_wire.contract import at_length
 from coterie_wire.tensors import Float32
 
+log = logging.getLogger(__name__)
 _ROWS = 256
-
-
-class Prediction(msgspec.Struct, frozen=True):
-    """The most likely class of one sample."""
-
-    label: str
-    """What the class is called."""
-    index: int
-    probability: float
-
-
-class Output(msgspec.Struct, frozen=True):
-    """The output for one sample of a model that is not a classifier."""
-
-    output: list[float]
-    """The probability of each label, the likeliest token at each position, or the values, flattened."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +36,8 @@ class HeldModel:
     """The number of the personal model when this one was loaded; it grows with every change."""
     is_personal: bool
     """Whether the personal model predicts, or the version itself."""
+    form: str
+    """Which form predicts: ``float32`` is the version, or the personal model, itself."""
     predictor: Predictor
 
     def predict(self, rows: Sequence[Row]) -> list[Prediction | Output]:
@@ -77,8 +68,9 @@ class HeldModel:
                 return Output(output.reshape(-1).tolist())
 
 
-def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldModel:
-    """The model in use: the device's personal model where there is one, else the version that it holds.
+def load_held_model(store: Store, home: Home, *, threads: int) -> HeldModel:
+    """The model in use: the device's personal model where there is one, else the version that it holds, in the form
+    that was measured to suit the device.
 
     A new version is not used before it is decided that it replaces the personal model
     (`coterie_agent.peers.personal_model`), so that the owner's predictions never get worse meanwhile.
@@ -86,9 +78,26 @@ def load_held_model(store: Store, blobs: BlobCache, *, threads: int) -> HeldMode
     Raises AgentError ``agent.not_joined``, ``agent.no_model``, ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
     manifest = held_manifest(store)
-    model = Model(manifest, blobs)
+    model = Model(manifest, BlobCache(home.blobs))
     stored = store.peers.personal()
     own = None if stored is None else read_parameters(store.peers.personal_tensors(), manifest.model)
+    smaller = _smaller_form(store, home, manifest, threads=threads) if own is None else None
+    if smaller is not None:
+        return HeldModel(manifest, stored, False, *smaller)
     parameters = model.parameters() if own is None else own
     predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
-    return HeldModel(manifest, stored, own is not None, predictor)
+    return HeldModel(manifest, stored, own is not None, FLOAT32, predictor)
+
+
+def _smaller_form(store: Store, home: Home, manifest: Manifest, *, threads: int) -> tuple[str, Predictor] | None:
+    """The form of the version that was chosen on this device; None where that is the version itself."""
+    known = store.variants.known()
+    if known is None or known.version != manifest.version or known.graph is None:
+        return None
+    try:
+        content = BlobCache(home.variants).read(known.graph)
+    except AgentError as error:  # the disk has damaged it: the version itself predicts, until the form is there again
+        log.warning("the form %s of the model is lost: %s [%s]", known.chosen, error.detail, error.code)
+        store.variants.forget()
+        return None
+    return known.chosen, Predictor.alone(content, manifest.model, threads=threads)

@@ -8,6 +8,7 @@ from coterie_agent.home import Home, is_running
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Helped, PeersStatus, Tuned
+from coterie_agent.store.serving import Serving
 from coterie_agent.store.work import Finished
 from coterie_wire.conditions import Reason
 
@@ -35,6 +36,8 @@ class Report(msgspec.Struct, frozen=True):
     """Whether the device has a personal model, which predicts instead of the version it holds."""
     sent: tuple[Sent, ...]
     """Everything that has left the device, by kind."""
+    serving: Serving | None
+    """What the prediction service has done since it last began; None: it has never run."""
     waits: tuple[Reason, ...]
     """Why the device does not train now; empty while it does."""
 
@@ -57,6 +60,7 @@ def make_report(home: Home, store: Store) -> Report:
         helped=store.peers.outcomes()[:10],
         personal=store.peers.is_personal(),
         sent=store.journal.sent_totals(),
+        serving=store.journal.serving(),
         waits=_waits(running, status),
     )
 
@@ -88,6 +92,8 @@ def status_lines(report: Report) -> list[str]:
     if status is not None and status.peers is not None:
         lines.append(_peers_line(status.peers))
     lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
+    if report.serving is not None:
+        lines.append(_serving_line(report.serving))
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
     return lines
 
@@ -109,9 +115,26 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.link_problem)
         elif status.progress is None and status.wait is not None and status.wait not in waits:
             waits.append(status.wait)
+        if status.sum_wait is not None:
+            waits.append(status.sum_wait)
         if status.peers is not None:
             waits += [reason for reason in (status.peers.untrained, status.peers.wait) if reason is not None]
     return tuple(waits)
+
+
+def _serving_line(serving: Serving) -> str:
+    counted = serving.counted
+    half, most = serving.latency.quantile_s(0.5), serving.latency.quantile_s(0.99)
+    took = (
+        ""
+        if half is None or most is None
+        else f", half within {1000 * half:.2g} ms and 99 % within {1000 * most:.2g} ms"
+    )
+    refused = counted.busy + counted.late + counted.without_model
+    return (
+        f"predictions: {counted.answered} of {counted.requests} requests answered by the model{took}, "
+        f"{counted.last_answers} by a last answer, {refused} refused"
+    )
 
 
 def _peers_line(peers: PeersStatus) -> str:

@@ -13,14 +13,18 @@ from coterie_agent.blobs import BlobCache
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
-from coterie_agent.device import capabilities
+from coterie_agent.device import capabilities, own_address
 from coterie_agent.errors import AgentError
-from coterie_agent.home import Home
+from coterie_agent.gossip.desk import MAX_BODY_BYTES, Desk
+from coterie_agent.home import Home, load_peer_key
 from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
 from coterie_agent.peers.thread import PeersThread
+from coterie_agent.relay.desk import Desk as RelayDesk
+from coterie_agent.relay.server import RelayServer
+from coterie_agent.relay.thread import RelayThread
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.identity import Identity
@@ -30,6 +34,8 @@ from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
 from coterie_wire.errors import WireError
+from coterie_wire.meeting import MEETINGS_PATH, OfferToMeet
+from coterie_wire.relaying import PATH, OfferToLead, public_key
 
 log = logging.getLogger(__name__)
 _GRACE_S = 1.5
@@ -68,15 +74,27 @@ class Runner:
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
+        desk = door = None
+        if self.config.gossip.meet:
+            desk = Desk(identity=identity, secret=load_peer_key(self.home))
+            port = self.config.gossip.port
+            door = RelayServer(port, desk.receive, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES)
+            self._start("meetings-door", door.run)
         threads = [
             self._start("contact", self._contact(identity, link).run),
-            self._start("worker", self._worker(identity, link).run),
+            self._start("worker", self._worker(identity, link, desk).run),
             self._start("companion", self._companion(identity, link).run),
         ]
+        relay = self._relay(identity, link) if self.config.relay.serve else None
+        if relay is not None:
+            self._start("relay-door", relay.run)
         log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
         self._publish_status()
         if server is not None:
             server.close()
+        for listener in (relay, door):
+            if listener is not None:
+                listener.server_close()
         until = time.monotonic() + _GRACE_S
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
@@ -95,6 +113,9 @@ class Runner:
                 return
             if is_complete(manifest, BlobCache(self.home.blobs)):
                 self.situation.hold(manifest.version, manifest.model)
+                known = self.store.variants.known()
+                if known is not None and known.version == manifest.version:
+                    self.situation.know_forms(known.digest)
 
     def _watch(self) -> Watch:
         return Watch(
@@ -107,15 +128,45 @@ class Runner:
             period_s=self.look_every_s,
         )
 
-    def _worker(self, identity: Identity, link: HttpLink) -> Worker:
+    def _worker(self, identity: Identity, link: HttpLink, desk: Desk | None) -> Worker:
         return Worker(
             identity=identity,
             config=self.config,
             store=self.store,
             blobs=BlobCache(self.home.blobs),
+            variants=BlobCache(self.home.variants),
             link=link,
             situation=self.situation,
+            peer_secret=load_peer_key(self.home),
+            record_sent=self._record_sent,
+            desk=desk,
         )
+
+    def _relay(self, identity: Identity, link: HttpLink) -> RelayServer:
+        """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
+        desk = RelayDesk(
+            identity=identity,
+            secret=load_peer_key(self.home),
+            folder=self.home.relay,
+            members=self.config.relay.members,
+        )
+        server = RelayServer(self.config.relay.port, desk.receive, path=PATH)
+        thread = RelayThread(desk=desk, link=link, situation=self.situation, chunk_bytes=self.config.chunk_bytes)
+        self._start("relay", thread.run)
+        return server
+
+    def _offer_to_lead(self, identity: Identity) -> OfferToLead | None:
+        relay = self.config.relay
+        if not relay.serve:
+            return None
+        address = relay.address or own_address(identity.url)
+        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members)
+
+    def _offer_to_meet(self, identity: Identity) -> OfferToMeet | None:
+        gossip = self.config.gossip
+        if not gossip.meet:
+            return None
+        return OfferToMeet(address=f"{gossip.address or own_address(identity.url)}:{gossip.port}")
 
     def _contact(self, identity: Identity, link: HttpLink) -> Contact:
         open_socket = partial(
@@ -136,6 +187,9 @@ class Runner:
             open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
             check_in_s=identity.check_in_s,
             tell=self.config.peers.tell,
+            peer_key=public_key(load_peer_key(self.home)),
+            leads=self._offer_to_lead(identity),
+            meets=self._offer_to_meet(identity),
         )
 
     def _companion(self, identity: Identity, link: HttpLink) -> PeersThread:
@@ -155,7 +209,6 @@ class Runner:
                 home=self.home,
                 config=self.config,
                 store=self.store,
-                blobs=BlobCache(self.home.blobs),
                 situation=self.situation,
             )
         )
@@ -204,4 +257,5 @@ def _status(now: Now) -> Status:
         progress=now.progress,
         version=now.version,
         peers=now.peers,
+        sum_wait=now.sum_wait,
     )

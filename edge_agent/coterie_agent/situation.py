@@ -35,12 +35,16 @@ class Now(msgspec.Struct, frozen=True):
     version: str | None = None
     """Model version that the device holds."""
     model: ModelSpec | None = None
+    forms: str = ""
+    """Digest of the list of smaller forms of that version that the device knows; blank: none."""
     standing: str | None = None
     """Digest of the plan that applies between rounds."""
     asking: str | None = None
     """The open help request."""
     peers: PeersStatus | None = None
     """What the device does between rounds."""
+    sum_wait: Reason | None = None
+    """What the secure sum waits for that the device's update is to go into."""
     ending: AgentError | None = None
     """Why the agent must end, if an error does not pass by waiting."""
     stopping: bool = False
@@ -72,10 +76,18 @@ class Situation:
         self._replace(progress=progress)
 
     def hold(self, version: str, model: ModelSpec) -> None:
-        self._replace(version=version, model=model)
+        self._replace(version=version, model=model, forms="")
+
+    def know_forms(self, digest: str) -> None:
+        """The device knows a list of smaller forms of the version that it holds."""
+        self._replace(forms=digest)
 
     def tell_peers(self, *, standing: str | None, asking: str | None, peers: PeersStatus | None) -> None:
         self._replace(standing=standing, asking=asking, peers=peers)
+
+    def wait_in_sum(self, reason: Reason | None) -> None:
+        """Record what the secure sum waits for; None: for nothing, or there is none."""
+        self._replace(sum_wait=reason)
 
     def lose_model(self) -> None:
         """A part of the version is damaged; the platform sends the version again when the device reports none."""

@@ -8,16 +8,18 @@ from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink, UploadKind
 from coterie_wire.helping import OfferPortion
 from coterie_wire.messages import OfferUpdate, UploadState
+from coterie_wire.relaying import OfferPartial
+from coterie_wire.secure_sum import OfferMasked
 
 _WRONG_OFFSET = "upload.wrong_offset"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """An update or a portion on its way."""
+    """An update, masked or not, a portion or a partial aggregate on its way."""
 
     link: HttpLink
-    offer: OfferUpdate | OfferPortion
+    offer: OfferUpdate | OfferMasked | OfferPortion | OfferPartial
     read: Callable[[int, int], bytes]
     """Bytes of it from an offset on, at most so many."""
     chunk_bytes: int
@@ -45,13 +47,26 @@ class Delivery:
 
     @property
     def _what(self) -> UploadKind:
-        return "update" if isinstance(self.offer, OfferUpdate) else "portion"
+        return self._target[0]
+
+    @property
+    def _target(self) -> tuple[UploadKind, str]:
+        """What it is, and what the platform knows it by."""
+        match self.offer:
+            case OfferUpdate(assignment=key):
+                return "update", key
+            case OfferMasked(assignment=key):
+                return "masked-update", key
+            case OfferPortion(transfer=key):
+                return "portion", key
+            case OfferPartial(fold=key):
+                return "partial", key
 
     def _send_chunk(self, offset: int) -> UploadState:
-        key = self.offer.assignment if isinstance(self.offer, OfferUpdate) else self.offer.transfer
+        what, key = self._target
         chunk = self.read(offset, self.chunk_bytes)
         try:
-            return self.link.upload(self._what, key, offset=offset, chunk=chunk)
+            return self.link.upload(what, key, offset=offset, chunk=chunk)
         except Refused as refusal:
             if refusal.code != _WRONG_OFFSET:
                 raise

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
-from coterie_agent.decide import Accept, Action, Compare, Drop, Facts, Fetch, Rest, Train, Upload, decide
+from coterie_agent.decide import Accept, Action, Compare, Drop, Facts, Fetch, Rest, TakeForms, Train, Upload, decide
 from coterie_agent.errors import AgentError, reason_of
+from coterie_agent.gossip.calling import PeerCalls
+from coterie_agent.gossip.desk import Desk
+from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.backoff import Backoff
-from coterie_agent.link.failure import Refused, is_retryable
+from coterie_agent.link.failure import Refused, Unreachable, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, held_manifest, parts
 from coterie_agent.situation import Now, Situation
@@ -23,20 +26,34 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.upload import Delivery
-from coterie_wire.bundle import BlobRef, Manifest, SignedManifest, verify_manifest
+from coterie_agent.variants import take_forms
+from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, verify_manifest
 from coterie_wire.errors import WireError
-from coterie_wire.messages import Assignment, Done, Progress, ReleaseAssignment
+from coterie_wire.meeting import Gathering
+from coterie_wire.messages import Assignment, Done, OfferUpdate, Progress, ReleaseAssignment, UploadState
+from coterie_wire.relaying import HandIn, Route, SignedReceipt
+from coterie_wire.secure_sum import SumNews
 from coterie_wire.trial import ReportTrial, Trial
+from coterie_wire.variants import digest_of
 
 if TYPE_CHECKING:  # they load NumPy
+    from coterie_agent.training.assignment import Training
     from coterie_agent.training.teaching import Teaching
     from coterie_learning.device_plan import DevicePlan
+    from coterie_learning.privacy import Masking
     from coterie_learning.teacher import Teacher
 
 log = logging.getLogger(__name__)
 Stage = Literal["accepted", "training", "waiting", "uploading"]
 _PROGRESS_S = 0.5
 _LONGEST_MARGIN_S = 2.0
+_CLOSED = "rounds.assignment_closed"
+"""The platform's final no to an update that came too late: none of the device's counts in the round."""
+_TRIES = 6
+"""How often a supernode is tried before the update goes to the platform."""
+_ROUTE_ENDED = "rounds.route_ended"
+Ended = Literal["accepted", "stopped"] | Refused
+"""How a delivery ends."""
 
 
 @dataclass(kw_only=True)
@@ -47,17 +64,29 @@ class Worker:
     config: Config
     store: Store
     blobs: BlobCache
+    variants: BlobCache
+    """Graphs of smaller forms."""
     link: HttpLink
     situation: Situation
+    peer_secret: bytes
+    record_sent: Callable[[str, int], None]
+    desk: Desk | None = None
+    """Where the owner lets the device meet its peers."""
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
+    _bad_forms: SignedManifest | None = None
+    """A list of smaller forms that cannot be used; it is not tried again."""
     _fault: ReportTrial | None = None
     """The report to send of a candidate that turned out to be unusable before it was held."""
     _tried: str | None = None
     """The roll-out whose trial has ended on this device."""
     _reported_at: float = 0.0
+    _held: tuple[str, int | None] | None = None
+    """The assignment whose update a supernode holds, and the epoch of its route."""
+    _away: tuple[tuple[str, int | None], int] | None = None
+    """The same of one that a supernode did not take, and how often it has not."""
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
@@ -87,7 +116,9 @@ class Worker:
             assigned=assigned,
             champion=champion,
             blockers=now.blockers,
+            is_held=in_hand is not None and self._held == (in_hand.assignment, _epoch(assigned)),
             trial=self._due_trial(now),
+            forms=self._new_forms(now),
         )
 
     def _due_trial(self, now: Now) -> Trial | None:
@@ -97,6 +128,12 @@ class Worker:
             return None
         failed = self._fault is not None and self._fault.rollout == trial.rollout
         return trial if failed or trial.candidate == now.version else None
+
+    def _new_forms(self, now: Now) -> SignedManifest | None:
+        forms = now.directive.variants if now.directive else None
+        if forms is None or now.version is None or forms == self._bad_forms or digest_of(forms) == now.forms:
+            return None
+        return forms
 
     def _attempt(self, action: Action) -> None:
         try:
@@ -119,13 +156,16 @@ class Worker:
                 trial = self._trial()
                 if trial is not None:
                     self._fault = ReportTrial(rollout=trial.rollout, fault=reason_of(error))
+            elif isinstance(action, TakeForms):
+                log.warning("no smaller form of the model is used: %s [%s]", error.detail, error.code)
+                self._bad_forms = action.forms
             elif isinstance(action, Compare):
                 log.warning("the candidate cannot be compared here: %s [%s]", error.detail, error.code)
                 self._tried = action.trial.rollout
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Accept):
-            self.store.work.accept(action.assignment)
+            self.store.work.accept(action.assignment, is_masked=_is_masked(action.assignment))
             log.info("accepted round %d of %s", action.assignment.round, action.assignment.federation)
             self._report(action.assignment, "accepted")
         elif isinstance(action, Train):
@@ -138,25 +178,33 @@ class Worker:
             trial = self._trial()
             # The champion stays beside a candidate: for comparison, and for use after a rollback.
             kept = () if trial is None else parts(verify_manifest(trial.champion, self.identity.platform_key))
-            self._fetch(action.champion, stop=self.situation.is_offline, also=kept)
+            self._fetch(action.champion, stop=self.situation.is_offline, also=kept, difference=self._difference())
         elif isinstance(action, Compare):
             self._compare(action.trial)
+        elif isinstance(action, TakeForms):
+            self._take_forms(action.forms)
 
     def _train(self, assignment: Assignment) -> None:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices are idle most of the time.
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
         from coterie_agent.training.teaching import parts_of
-        from coterie_learning.device_plan import parse_device_plan
+        from coterie_agent.training.turns import check_turn
 
-        plan = parse_device_plan(assignment.plan)
+        plan = _plan_of(assignment)
+        check_turn(assignment, plan.privacy, self.store.work)
         teacher = self._teacher(assignment, plan)
         kept = () if teacher is None else parts_of(teacher)
-        manifest = self._fetch(assignment.manifest, stop=partial(self._must_pause, assignment), also=kept)
+        manifest = self._fetch(
+            assignment.manifest,
+            stop=partial(self._must_pause, assignment),
+            also=kept,
+            difference=assignment.difference,
+        )
         if manifest is None:
             return
         self._report(assignment, "training")
-        done = Training(
+        training = Training(
             assignment=assignment,
             plan=plan,
             model=Model(manifest, self.blobs),
@@ -167,12 +215,44 @@ class Worker:
             report=partial(self._report_steps, assignment),
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
-        ).run()
-        if done:
+        )
+        done = self._gossip(training, assignment.gathering, self.desk) or training.run
+        if done():
             self._report(assignment, "uploading")
         else:
             log.info("training of round %d pauses", assignment.round)
             self._report(assignment, "waiting")
+
+    def _gossip(
+        self, training: "Training", gathering: Gathering | None, desk: Desk | None
+    ) -> Callable[[], bool] | None:
+        """How the assignment is done with the other devices of the round; None: by this device alone."""
+        if gathering is None or desk is None:
+            return None
+        from coterie_agent.gossip.training import GossipTraining
+
+        wanted = training.assignment.assignment
+
+        def newest() -> Gathering:
+            directive = self.situation.now.directive
+            told = directive.assignment if directive else None
+            if told is not None and told.assignment == wanted and told.gathering is not None:
+                return told.gathering
+            stored = self.store.meetings.load()
+            return gathering if stored is None else stored[0].gathering
+
+        return GossipTraining(
+            training=training,
+            gathering=newest,
+            desk=desk,
+            open_calls=lambda roster: PeerCalls(
+                device=self.identity.device,
+                secret=self.peer_secret,
+                round_=roster.round,
+                record_sent=self.record_sent,
+            ),
+            wait=lambda at_most_s: self.situation.wait(self.situation.now.edition, at_most_s),
+        ).run
 
     def _teacher(self, assignment: Assignment, plan: "DevicePlan") -> "Teacher | None":
         """The teacher that the plan asks for. Raises WireError ``bundle.*``, or AgentError ``data.no_teacher``."""
@@ -204,29 +284,150 @@ class Worker:
         offer = self.store.work.offer()
         if offer is None:
             return  # the disk has damaged it since decide() saw it
+        plan = _plan_of(assignment)
+        masking = plan.privacy.masking()
+        if masking is None:
+            self._deliver(assignment, offer)
+        else:
+            self._sum(assignment, offer, plan, masking)
+
+    def _deliver(self, assignment: Assignment, offer: OfferUpdate) -> None:
+        """Bring the update to the platform, as it is."""
         if not self.store.work.is_sound(offer):
             self.store.work.forget_update()
             return
         self._report(assignment, "uploading")
         started = time.monotonic()
-        outcome = Delivery(
-            link=self.link, offer=offer, read=self.store.work.read_payload, chunk_bytes=self.config.chunk_bytes
-        ).run(stop=self.situation.is_offline)
+        route = self._route(assignment)
+        outcome = None if route is None else self._hand_over(assignment, offer, route)
+        if outcome is None:
+            outcome = Delivery(
+                link=self.link, offer=offer, read=self.store.work.read_payload, chunk_bytes=self.config.chunk_bytes
+            ).run(stop=self.situation.is_offline)
         if outcome == "accepted":
             self.store.journal.measure("upload_s", time.monotonic() - started)
             self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")
         elif isinstance(outcome, Refused):
-            self._finish(assignment, "dropped", outcome.detail)
+            self._finish(assignment, "dropped", outcome.detail, is_uncounted=outcome.code == _CLOSED)
+
+    def _sum(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan", masking: "Masking") -> None:
+        """Bring the update, and what was measured, into a sum in which nobody can read it."""
+        from coterie_agent.secure_sum import SecureSum
+        from coterie_agent.training.contribution import Contribution
+        from coterie_agent.training.model import Model
+
+        manifest = self._fetch(assignment.manifest, stop=self.situation.is_offline)
+        if manifest is None:
+            return
+        self._report(assignment, "uploading")
+        ended = SecureSum(
+            assignment=assignment.assignment,
+            device=self.identity.device,
+            identity=self.store.identity.key(),
+            terms=masking.terms,
+            vector=Contribution(
+                assignment=assignment,
+                plan=plan,
+                masking=masking,
+                model=Model(manifest, self.blobs),
+                work=self.store.work,
+                offer=offer,
+            ).vector,
+            link=self.link,
+            store=self.store.secure_sum,
+            log=self.store.identity_log,
+            situation=self.situation,
+            chunk_bytes=self.config.chunk_bytes,
+        ).run()
+        if isinstance(ended, Refused):
+            self._finish(assignment, "dropped", ended.detail)
+        elif isinstance(ended, SumNews):
+            if ended.to_do == "counted":
+                self._finish(assignment, "accepted", "the update is in a secure sum, in which nobody can read it")
+            else:
+                why = "the secure sum ended without the update" if ended.reason is None else ended.reason.sentence
+                self._finish(assignment, "dropped", why)
+
+    def _route(self, assignment: Assignment) -> Route | None:
+        """The supernode that the update goes to by now, unless it did not take it."""
+        assigned = self.situation.now.directive.assignment if self.situation.now.directive else None
+        if assigned is None or assigned.assignment != assignment.assignment or assigned.route is None:
+            return None
+        way = (assignment.assignment, assigned.route.epoch)
+        has_tried = self._away is not None and self._away[0] == way and self._away[1] >= _TRIES
+        return None if has_tried else assigned.route
+
+    def _hand_over(self, assignment: Assignment, offer: OfferUpdate, route: Route) -> Literal["held"] | Ended | None:
+        """Hand the update to a supernode, and its receipt to the platform; None: it goes to the platform itself.
+
+        Raises Unreachable where the platform does not answer, or the supernode does not and may yet.
+        """
+        from coterie_agent.training.vouching import fingerprint_of
+
+        way = (assignment.assignment, route.epoch)
+        try:
+            state = self.link.call(offer, UploadState)
+            if state.accepted:
+                return "accepted"
+            if state.held != route.epoch:
+                receipt = self._receipt(way, offer, route)
+                if receipt is None:
+                    return None if self._has_given_up(way) else "stopped"
+                payload = self.store.work.read_payload(0, offer.size_bytes)
+                found = fingerprint_of(assignment, payload, offer, route, receipt, self.identity.platform_key)
+                if found is None:
+                    log.warning("the receipt of the supernode is not for this update, which goes to the platform")
+                    self._away = (way, _TRIES)
+                    return None
+                hand_in = HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
+                self.link.call(hand_in, UploadState)
+        except Refused as refusal:
+            if refusal.code == _ROUTE_ENDED:
+                self.situation.wake()
+                raise Unreachable(refusal.detail) from refusal
+            if refusal.is_revoked or is_retryable(refusal):
+                raise
+            return refusal
+        log.info("a neighbour holds the update until the round is merged")
+        self._held = way
+        return "held"
+
+    def _receipt(self, way: tuple[str, int], offer: OfferUpdate, route: Route) -> SignedReceipt | None:
+        """That of the supernode; None if the agent is to stop, or has asked often enough. Raises Unreachable."""
+        try:
+            return HandingOver(
+                route=route,
+                offer=offer,
+                read=self.store.work.read_payload,
+                secret=self.peer_secret,
+                chunk_bytes=self.config.chunk_bytes,
+                record_sent=self.record_sent,
+            ).run(stop=self.situation.is_offline)
+        except (Unreachable, NeighbourRefused) as error:
+            tries = self._away[1] + 1 if self._away is not None and self._away[0] == way else 1
+            self._away = (way, tries)
+            if tries >= _TRIES:
+                log.warning("%s; the update goes to the platform", error.detail)
+                return None
+            raise Unreachable(error.detail) from error
+
+    def _has_given_up(self, way: tuple[str, int]) -> bool:
+        return self._away is not None and self._away == (way, _TRIES)
 
     def _fetch(
-        self, signed: SignedManifest, *, stop: Callable[[], bool], also: Iterable[BlobRef] = ()
+        self,
+        signed: SignedManifest,
+        *,
+        stop: Callable[[], bool],
+        also: Iterable[BlobRef] = (),
+        difference: Difference | None = None,
     ) -> Manifest | None:
-        """Download the version that `signed` names; None if `stop` returned true before.
+        """Download the version that `signed` names, or a `difference` to it; None if `stop` returned true before.
 
         Files of other versions are removed, except those of `also`.
         """
         manifest = verify_manifest(signed, self.identity.platform_key)
-        if not fetch_model(manifest, self.blobs, self.link.download, stop=stop):
+        if not fetch_model(manifest, self.blobs, self.link.download, stop=stop, difference=difference):
             return None
         if self.situation.now.version != manifest.version:
             self.store.work.hold_model(signed)
@@ -234,6 +435,26 @@ class Worker:
             self.situation.hold(manifest.version, manifest.model)
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest
+
+    def _difference(self) -> Difference | None:
+        directive = self.situation.now.directive
+        return directive.difference if directive else None
+
+    def _take_forms(self, signed: SignedManifest) -> None:
+        known = take_forms(
+            signed,
+            held_manifest(self.store),
+            platform_key=self.identity.platform_key,
+            blobs=self.blobs,
+            variants=self.variants,
+            download=self.link.download,
+            threads=self.config.serving.threads,
+            within_s=self.config.serving.run_ms / 1000,
+            stop=self.situation.is_offline,
+        )
+        if known is not None:
+            self.store.variants.keep(known)
+            self.situation.know_forms(known.digest)
 
     def _trial(self) -> Trial | None:
         directive = self.situation.now.directive
@@ -285,8 +506,8 @@ class Worker:
                 return
         self._finish(assignment, "released", error.detail)
 
-    def _finish(self, assignment: Assignment, outcome: Outcome, sentence: str) -> None:
-        self.store.work.finish(outcome, sentence, now=time.time())
+    def _finish(self, assignment: Assignment, outcome: Outcome, sentence: str, *, is_uncounted: bool = False) -> None:
+        self.store.work.finish(outcome, sentence, now=time.time(), is_uncounted=is_uncounted)
         self.situation.report(None)
         log.log(
             logging.INFO if outcome == "accepted" else logging.WARNING,
@@ -338,6 +559,26 @@ class Worker:
             self.situation.report(
                 Progress(assignment=assignment.assignment, stage="training", steps_done=done, steps_total=total)
             )
+
+
+def _plan_of(assignment: Assignment) -> "DevicePlan":
+    """Raises WireError ``plan.*``."""
+    from coterie_learning.device_plan import parse_device_plan  # it loads NumPy
+
+    return parse_device_plan(assignment.plan)
+
+
+def _is_masked(assignment: Assignment) -> bool:
+    """Whether the plan hides in a sum what the device measures; one that cannot be read is taken for such a plan."""
+    try:
+        return _plan_of(assignment).privacy.masking() is not None
+    except WireError:  # training says so, and gives it back
+        return True
+
+
+def _epoch(assigned: Assignment | None) -> int | None:
+    """Of the route that the platform names; None: it names none."""
+    return assigned.route.epoch if assigned is not None and assigned.route is not None else None
 
 
 def _can_wait(action: Action, error: AgentError) -> bool:

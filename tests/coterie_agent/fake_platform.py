@@ -15,6 +15,7 @@ from websockets.http11 import Request as UpgradeRequest
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Requirements
 from coterie_wire.message import Message
 from coterie_wire.messages import (
@@ -35,7 +36,10 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.secure_sum import AskSum, JoinSum, OfferMasked, ReadLog, RevealShares, ShareSecrets
 from coterie_wire.trial import ReportTrial, Trial
+from coterie_wire.variants import digest_of
+from tests.coterie_agent import summing
 from tests.coterie_agent.bundles import Bundle
 
 TOKEN, CREDENTIAL = "one-time", "secret"
@@ -84,7 +88,13 @@ class FakePlatform:
         """Bytes of a chunk that are stored before the link is cut, once."""
         self.forgetful = False
         """Answers chunks without storing them."""
+        self.variants: SignedManifest | None = None
+        """Smaller forms of its version, for devices that do not know them."""
         self.check_in_s = 30.0
+        self.sum: summing.Platform | None = None
+        """The secure sum that the device's update goes into."""
+        self.others: list[summing.Device] = []
+        """They take their turns in it whenever the device asks what to do."""
         self._connections: list[tuple[ServerProtocol, Any]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -101,7 +111,14 @@ class FakePlatform:
             if not self.seen.wait_for(condition, TIMEOUT_S):
                 raise TimeoutError(f"not seen; the last check-in was {self.check_ins[-1:]}")
 
-    def assign(self, name: str, *, remaining_s: float = 600.0, plan: dict[str, object] | None = None) -> None:
+    def assign(
+        self,
+        name: str,
+        *,
+        remaining_s: float = 600.0,
+        plan: dict[str, object] | None = None,
+        stream_index: int | None = None,
+    ) -> None:
         with self.seen:
             self.assignment = Assignment(
                 assignment=name,
@@ -111,6 +128,7 @@ class FakePlatform:
                 manifest=self.bundle.signed,
                 seed=11,
                 remaining_s=remaining_s,
+                stream_index=stream_index,
             )
         self.wake()
 
@@ -155,6 +173,8 @@ class FakePlatform:
                     assignment=self.assignment,
                     manifest=manifest,
                     requirements=Requirements() if self.member else None,
+                    variants=self._variants_for(message),
+                    ignores_unknown=self.variants is not None,
                 )
             case ReportTrial():
                 self.reports.append(message)
@@ -163,11 +183,22 @@ class FakePlatform:
                     return UploadState(offset=message.size_bytes, accepted=True)
                 self.offers[name] = message
                 return UploadState(offset=len(self.uploads.setdefault(name, bytearray())))
+            case ReadLog() | AskSum() | JoinSum() | ShareSecrets() | OfferMasked() | RevealShares() if (
+                self.sum is not None
+            ):
+                if isinstance(message, AskSum):
+                    for other in self.others:
+                        other.turn()
+                return self.sum.handle("d1", message)
             case ReleaseAssignment():
                 self.assignment = None
             case Leave():
                 pass
         return Done()
+
+    def _variants_for(self, message: CheckIn) -> SignedManifest | None:
+        wanted = self.variants is not None and message.version == "v1" and message.variants is not None
+        return self.variants if wanted and message.variants != digest_of(self.variants) else None
 
     def _candidate_directive(self, candidate: Bundle, held: str | None) -> Directive:
         version = candidate.manifest.version
@@ -180,6 +211,8 @@ class FakePlatform:
 
     def receive_chunk(self, name: str, offset: int, chunk: bytes) -> UploadState:
         with self.seen:
+            if self.sum is not None:
+                return self.sum.receive("d1", offset, chunk)
             stored = self.uploads[name]
             if offset != len(stored):
                 raise Denied(409, "upload.wrong_offset")

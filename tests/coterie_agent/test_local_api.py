@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from coterie_agent import local_api
-from coterie_agent.blobs import BlobCache
+from coterie_agent import loopback
 from coterie_agent.config import Config
 from coterie_agent.home import Home
-from coterie_agent.local_api import MAX_CONNECTIONS, LocalApi, LocalApiServer
+from coterie_agent.local_api import LocalApi, LocalApiServer
+from coterie_agent.loopback import MAX_CONNECTIONS
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import open_store
 
@@ -22,9 +22,7 @@ from coterie_agent.store.opened import open_store
 def server(tmp_path: Path) -> Iterator[LocalApiServer]:
     home = Home(tmp_path)
     with open_store(home) as store:
-        api = LocalApi(
-            home=home, config=Config(), store=store, blobs=BlobCache(home.blobs), situation=Situation(), token="right"
-        )
+        api = LocalApi(home=home, config=Config(), store=store, situation=Situation(), token="right")
         server = LocalApiServer(api)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -81,7 +79,7 @@ def test_so_many_connections_and_no_more_have_a_thread(server: LocalApiServer) -
 
 
 def test_a_request_that_comes_for_ever_is_ended(server: LocalApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_api, "READ_S", 0.1)
+    monkeypatch.setattr(loopback.LoopbackServer, "read_s", 0.1)
     with connected(server) as connection:
         connection.sendall(b"GET /sta")
         assert connection.recv(100) == b""

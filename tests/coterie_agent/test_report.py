@@ -2,7 +2,10 @@
 
 from coterie_agent.home import Home
 from coterie_agent.report import make_report, status_lines, why_lines
+from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Progress
 from tests.coterie_agent.fake_platform import FakePlatform
 
 
@@ -23,3 +26,20 @@ def test_the_latest_rounds_and_everything_sent_are_told(joined: Store, home: Hom
 def test_a_device_that_does_not_run_says_so(joined: Store, home: Home) -> None:
     (line,) = why_lines(make_report(home, joined))
     assert line.endswith("[agent.not_running]")
+
+
+def test_what_a_secure_sum_waits_for_is_told(joined: Store, home: Home) -> None:
+    joined.journal.write_status(
+        Status(
+            at=1.0,
+            link="https",
+            link_problem=None,
+            conditions=Conditions(),
+            blockers=(),
+            wait=None,
+            progress=Progress("a1", "uploading"),
+            version="v1",
+            sum_wait=Reason("secure_sum.gathering", "1 of 3 devices are there"),
+        )
+    )
+    assert "1 of 3 devices are there [secure_sum.gathering]" in why_lines(make_report(home, joined))

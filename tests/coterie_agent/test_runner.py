@@ -14,7 +14,7 @@ from coterie_agent.home import Home
 from coterie_agent.store.database import Database, StoreFull
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalTensors
-from coterie_agent.store.work import Spooled, WorkStore
+from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.messages import OfferUpdate, ReleaseAssignment
@@ -99,11 +99,11 @@ class FullTwice(WorkStore):
 
     attempts = 0
 
-    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
+    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None, part: StreamPart | None = None) -> None:
         self.attempts += 1
         if self.attempts < 3:
             raise StoreFull(Path("store.sqlite3"))
-        super().spool(spooled, own=own)
+        super().spool(spooled, own=own, part=part)
 
 
 def test_a_full_disk_is_waited_out_and_said(
@@ -299,3 +299,61 @@ def test_everything_that_leaves_is_recorded(platform: FakePlatform, new_agent: N
     sent = {sent.what: sent for sent in stocked.journal.sent_totals()}
     assert sent["update"].bytes == platform.offers["a1"].size_bytes
     assert {"check-in", "offer-update", "update"} <= sent.keys()
+
+
+APART = {**PLAN, "privacy": {"kind": "correlated_noise", "separation_rounds": 3}}
+
+
+def given_back(platform: FakePlatform, name: str) -> str | None:
+    """The code with which the device gave an assignment back."""
+    releases = (message for message in platform.received if isinstance(message, ReleaseAssignment))
+    return next((release.reason.code for release in releases if release.assignment == name), None)
+
+
+def test_a_device_refuses_a_part_too_near_to_its_last_also_after_a_restart(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    agent = new_agent().start()
+    platform.assign("a5", plan=APART, stream_index=5)
+    platform.wait_for(lambda: "a5" in platform.accepted)
+    until(agent, lambda: stocked.work.is_finished("a5"))
+    platform.assign("a7", plan=APART, stream_index=7)
+    platform.wait_for(lambda: given_back(platform, "a7"))
+    until(agent, lambda: stocked.work.is_finished("a7"))
+    agent.stop()
+    again = new_agent().start()
+    for name, index in (("b7", 7), ("b4", 4)):  # a platform that has lost count is refused, too
+        platform.assign(name, plan=APART, stream_index=index)
+        platform.wait_for(lambda name=name: given_back(platform, name))
+        until(again, lambda name=name: stocked.work.is_finished(name))
+        assert given_back(platform, name) == "privacy.too_soon"
+    for name, index in (("c5", 5), ("a8", 8)):  # the round of number 5 came to nothing and is held again
+        platform.assign(name, plan=APART, stream_index=index)
+        platform.wait_for(lambda name=name: name in platform.accepted)
+        until(again, lambda name=name: stocked.work.is_finished(name))
+    assert given_back(platform, "a7") == "privacy.too_soon"
+    assert set(platform.offers) == {"a5", "c5", "a8"}, "it trains for none that it refuses"
+
+
+def test_a_part_whose_update_came_too_late_is_none(platform: FakePlatform, new_agent: NewAgent, stocked: Store) -> None:
+    def closed(path: str) -> None:
+        if "offer" in path:
+            assert stocked.work.latest_part("digits", 3, but="") == 5, "written down before anything is sent"
+            raise Denied(409, "rounds.assignment_closed", "the round has closed")
+
+    platform.fault = closed
+    agent = new_agent().start()
+    platform.assign("a5", plan=APART, stream_index=5)
+    until(agent, lambda: stocked.work.is_finished("a5"))
+    platform.fault = None
+    platform.assign("a6", plan=APART, stream_index=6)
+    platform.wait_for(lambda: "a6" in platform.accepted)
+
+
+def test_a_part_that_is_not_numbered_is_refused_where_parts_must_be_apart(
+    platform: FakePlatform, new_agent: NewAgent
+) -> None:
+    new_agent().start()
+    platform.assign("a1", plan=APART)
+    platform.wait_for(lambda: given_back(platform, "a1"))
+    assert given_back(platform, "a1") == "privacy.not_numbered"

@@ -39,7 +39,7 @@ def run(arguments: Arguments) -> Output:
     url = _checked(arguments.url)
     config = load_config(home.config)
     with open_store(home) as store:
-        lock = RunLock(home)
+        lock = RunLock(home.lock)
         lock.acquire()  # two joins at once would spend two tokens
         known = store.identity.find()
         if known is not None:

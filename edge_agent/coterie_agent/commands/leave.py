@@ -30,7 +30,7 @@ def run(arguments: Arguments) -> Output:
     config = load_config(home.config)
     with open_store(home) as store:
         url = store.identity.get().url
-        lock = RunLock(home)
+        lock = RunLock(home.lock)
         lock.acquire()
         try:
             _tell(store, url, config.ca_file)
@@ -38,7 +38,8 @@ def run(arguments: Arguments) -> Output:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise
         store.identity.forget()
-        BlobCache(home.blobs).keep_only(())
+        for cache in (home.blobs, home.variants):
+            BlobCache(cache).keep_only(())
         samples = store.samples.count()
         lock.release()
     return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])

@@ -2,14 +2,14 @@
 
 import msgspec
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import load_config
 from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
-from coterie_agent.predicting import Output as Numbers
-from coterie_agent.predicting import Prediction, load_held_model
+from coterie_agent.predicting import load_held_model
+from coterie_agent.predictions import Output as Numbers
+from coterie_agent.predictions import Prediction
 from coterie_agent.store.opened import open_store
 
 
@@ -19,6 +19,8 @@ class Predictions(msgspec.Struct, frozen=True):
     personal: bool
     """Whether the device's personal model predicted, or the version itself."""
     predictions: list[Prediction | Numbers]
+    form: str
+    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -26,11 +28,11 @@ def run(arguments: Arguments) -> Output:
     home = Home(arguments.home)
     config = load_config(home.config)
     with open_store(home) as store:
-        held = load_held_model(store, BlobCache(home.blobs), threads=config.threads)
+        held = load_held_model(store, home, threads=config.threads)
     rows = list(read_rows(arguments.file, RowCheck.of_model(held.manifest.model, labelled=False)))
     predictions = held.predict(rows)
     return Output(
-        Predictions(held.manifest.version, held.is_personal, predictions),
+        Predictions(held.manifest.version, held.is_personal, predictions, held.form),
         [f"{index}: {_shown(found)}" for index, found in enumerate(predictions)],
     )
 

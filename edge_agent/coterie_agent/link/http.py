@@ -13,15 +13,22 @@ from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Problem, UploadState, decode
 from coterie_wire.structs import from_json
+from coterie_wire.version import PRESIGNED
 
 R = TypeVar("R", bound=Message)
 RecordSent = Callable[[str, int], None]
 """Called with what is about to leave the device, and its size in bytes."""
 
-UploadKind = Literal["update", "portion"]
-_UPLOADED_TO: Mapping[UploadKind, str] = {"update": "uploads", "portion": "portions"}
+UploadKind = Literal["update", "masked-update", "portion", "partial"]
+_UPLOADED_TO: Mapping[UploadKind, str] = {
+    "update": "uploads",
+    "masked-update": "uploads",
+    "portion": "portions",
+    "partial": "partials",
+}
 _TIMEOUT = urllib3.Timeout(connect=10, read=30)
 _READ_BYTES = 64 << 10
+TEMPORARY_REDIRECT = 307
 NAMES = {exchange.request: name for name, exchange in EXCHANGES.items()}
 
 
@@ -36,6 +43,7 @@ class HttpLink:
         if credential is not None:
             self._headers["Authorization"] = f"Bearer {credential}"
         self._record_sent = record_sent
+        self._goes_to_storage = True
         self._pool = urllib3.PoolManager(maxsize=3, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
 
     def call(self, message: Message, reply: type[R]) -> R:
@@ -65,20 +73,52 @@ class HttpLink:
 
     def _download(self, path: str, offset: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        with self._request("GET", path, body=None, headers=headers) as response:
-            skip = 0 if response.status == 206 else offset  # 200: the server sends the whole blob again
-            try:
-                for chunk in response.stream(_READ_BYTES):
-                    if skip >= len(chunk):
-                        skip -= len(chunk)
-                    else:
-                        yield chunk[skip:]
-                        skip = 0
-            except urllib3.exceptions.HTTPError as error:
-                raise Unreachable(f"the download of {path} broke off: {error}") from error
+        preference = {"Prefer": PRESIGNED} if self._goes_to_storage else {}
+        with self._request("GET", path, body=None, headers={**headers, **preference}) as response:
+            if response.status != TEMPORARY_REDIRECT:
+                yield from self._received(path, response, offset)
+                return
+            if response.headers.get("Preference-Applied") != PRESIGNED:
+                raise Unreachable("a redirection that the platform did not make")
+            place = response.headers.get("Location", "")
+        yield from self._from_storage(path, place, headers, offset)
+
+    def _from_storage(self, path: str, url: str, headers: Mapping[str, str], offset: int) -> Iterator[bytes]:
+        """What the object storage sends, which is told nothing but the URL: the credential is the platform's alone.
+
+        Bytes are hashed by who keeps them. A storage that this device cannot reach is not asked again.
+        """
+        if self._base.startswith("https:") and not url.startswith("https:"):
+            self._goes_to_storage = False
+            raise Unreachable("the platform sends downloads to an object storage without TLS")
+        try:
+            response = self._pool.request("GET", url, headers=headers, preload_content=False, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            self._goes_to_storage = False
+            raise Unreachable(f"the object storage does not answer: {_sentence(error)}") from error
+        try:
+            if response.status not in (200, 206):
+                self._goes_to_storage = False
+                raise Unreachable(f"the object storage answers {response.status}; the platform itself is asked next")
+            yield from self._received(path, response, offset)
+        finally:
+            response.close()
+
+    @staticmethod
+    def _received(path: str, response: urllib3.BaseHTTPResponse, offset: int) -> Iterator[bytes]:
+        skip = 0 if response.status == 206 else offset  # 200: the server sends the whole blob again
+        try:
+            for chunk in response.stream(_READ_BYTES):
+                if skip >= len(chunk):
+                    skip -= len(chunk)
+                else:
+                    yield chunk[skip:]
+                    skip = 0
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"the download of {path} broke off: {error}") from error
 
     def upload(self, what: UploadKind, key: str, *, offset: int, chunk: bytes) -> UploadState:
-        """Send one piece of an assignment's update, or of a transfer's portion; return how many bytes have arrived.
+        """Send one piece of an assignment's upload, a transfer's portion, or a sum; return how many bytes have arrived.
 
         Raises Unreachable or Refused.
         """
@@ -103,7 +143,7 @@ class HttpLink:
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self._base} does not answer: {_sentence(error)}") from error
         try:
-            if response.status >= 300:
+            if response.status >= 300 and response.status != TEMPORARY_REDIRECT:
                 raise Refused(_problem(response.status, _read(response)))
             yield response
         except BaseException:

@@ -76,7 +76,10 @@ class PersonalTraining:
         return same and (version == self.model.manifest.version or self._run is not None)
 
     def tell_peers(self, now: Now) -> bool:  # noqa: ARG002
-        """Tell the platform how the latest training ended, as far as the owner lets it be told."""
+        """Tell the platform how the latest training ended, as far as the owner lets it be told.
+
+        Nothing is told while the device works for a plan that hides in a sum what devices measure.
+        """
         tuned = self._tuned()
         if tuned is None or tuned.told:
             return False
@@ -88,7 +91,7 @@ class PersonalTraining:
             version_accuracy=tuned.version_accuracy,
             own_accuracy=tuned.own_accuracy,
         )
-        shared = share_personal(report, self.config.peers.tell)
+        shared = None if self.store.work.is_masked() else share_personal(report, self.config.peers.tell)
         if shared is not None:
             try:
                 self.link.call(shared, Done)

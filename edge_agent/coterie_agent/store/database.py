@@ -122,7 +122,43 @@ _SEALS = "".join(
     f"ALTER TABLE {table} ADD COLUMN seal BLOB;\nUPDATE {table} SET seal = seal({columns});\n"
     for table, columns in _SEALED.items()
 )
-_SCHEMAS = (_FIRST, _COMPANY, _TEACHING, _TARGETS, _FORMER, _STATES, _SEALS + _COUNTED)
+_SUMS = """
+CREATE TABLE masking (one INTEGER PRIMARY KEY CHECK (one = 1), is_masked INTEGER NOT NULL, seal BLOB);
+CREATE TABLE secure_sum (
+    one INTEGER PRIMARY KEY CHECK (one = 1), assignment TEXT NOT NULL, state BLOB NOT NULL, offer BLOB, seal BLOB
+);
+CREATE TABLE masked_vector (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+"""
+_LOG = """
+CREATE TABLE identity_log (
+    position INTEGER PRIMARY KEY, device TEXT NOT NULL UNIQUE, identity BLOB NOT NULL, head BLOB NOT NULL
+);
+"""
+_STREAMS = """
+CREATE TABLE stream_part (
+    assignment TEXT PRIMARY KEY, federation TEXT NOT NULL, apart INTEGER NOT NULL, number INTEGER NOT NULL, seal BLOB
+);
+"""
+_MEETINGS = """
+CREATE TABLE meeting (
+    one INTEGER PRIMARY KEY CHECK (one = 1), progress BLOB NOT NULL, difference BLOB NOT NULL, seal BLOB
+);
+"""
+_SERVING = """
+CREATE TABLE serving (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE variants (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+"""
+_SCHEMAS = (
+    _FIRST,
+    _COMPANY,
+    _TEACHING,
+    _TARGETS,
+    _FORMER,
+    _STATES,
+    _SEALS + _COUNTED,
+    _SUMS + _LOG + _STREAMS,
+    _MEETINGS + _SERVING,
+)
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
 

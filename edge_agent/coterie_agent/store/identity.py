@@ -1,14 +1,19 @@
-"""Who this device is: the platform it joined, the key it pinned, the credential it holds."""
+"""Who this device is: the platform it joined, the key it pinned, the credential it holds, the key of its own."""
+
+from nacl.signing import SigningKey
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.store.database import Database, StoreDamaged
+from coterie_agent.store.sealing import SEAL_BYTES, seal
 from coterie_wire.message import Message
 from coterie_wire.messages import Enrolled
 
 _OF_THE_PLATFORM = (
     *("identity", "work", "checkpoint", "spool", "spooled_state", "device_state", "held_model", "status"),
+    *("masking", "secure_sum", "masked_vector", "identity_log"),
     *("personal_model", "former_personal_model", "peers", "kept_portion", "helped", "teacher_probabilities"),
+    *("variants", "serving"),
 )
 
 
@@ -24,14 +29,18 @@ class Identity(Message, frozen=True):
 
 
 class IdentityStore:
-    """The identity in the database and the credential in a file that only the owner can read."""
+    """The identity in the database; the credential and the device's own key in files that only the owner can read."""
 
     def __init__(self, database: Database, home: Home) -> None:
         self._database = database
         self._home = home
 
     def save(self, *, url: str, name: str, enrolled: Enrolled) -> None:
-        """The credential first: an identity without its credential would lock the device out of joining again."""
+        """The credential first: an identity without its credential would lock the device out of joining again.
+
+        A key of an earlier enrolment does not go on.
+        """
+        self._home.identity_key.unlink(missing_ok=True)
         write_private(self._home.credential, enrolled.credential.encode())
         row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
@@ -65,9 +74,31 @@ class IdentityStore:
             detail = f"cannot read {self._home.credential}: {error.strerror}; run as the user who joined"
             raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED) from error
 
+    def key(self) -> SigningKey:
+        """The Ed25519 key by which other devices know this one in secure sums; drawn when it is first asked for.
+
+        Raises AgentError ``agent.no_identity_key``.
+        """
+        path = self._home.identity_key
+        try:
+            stored = path.read_bytes()
+        except FileNotFoundError:
+            drawn = SigningKey.generate()
+            write_private(path, bytes(drawn) + seal(bytes(drawn)))
+            return drawn
+        except OSError as error:
+            detail = f"cannot read {path}: {error.strerror}; run as the user who joined"
+            raise AgentError("agent.no_identity_key", detail) from error
+        secret, own_seal = stored[:-SEAL_BYTES], stored[-SEAL_BYTES:]
+        if own_seal != seal(secret):
+            detail = f"{path} was damaged on the disk; leave and join again, as a device that others do not know yet"
+            raise AgentError("agent.no_identity_key", detail)
+        return SigningKey(secret)
+
     def forget(self) -> None:
         """After leaving: keep the samples, remove everything that belongs to the platform."""
         with self._database.transaction() as cursor:
             for table in _OF_THE_PLATFORM:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)
+        self._home.identity_key.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import msgspec
 
 from coterie_agent.store.database import Database
 from coterie_agent.store.peers import PeersStatus
+from coterie_agent.store.serving import Serving
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Progress
 from coterie_wire.structs import from_json
@@ -30,6 +31,8 @@ class Status(msgspec.Struct, frozen=True):
     """Model version that the device holds."""
     peers: PeersStatus | None = None
     """What the device does between rounds; None: nothing."""
+    sum_wait: Reason | None = None
+    """What the secure sum waits for that the device's update is to go into."""
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -56,6 +59,19 @@ class Journal:
         try:
             return from_json(row[0], Status) if row else None
         except msgspec.DecodeError:  # damaged on the disk; the agent writes another before long
+            return None
+
+    def write_serving(self, serving: Serving) -> None:
+        with self._database.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO serving VALUES (1, ?)", (msgspec.json.encode(serving),))
+
+    def serving(self) -> Serving | None:
+        """The figures that the prediction service last wrote; None: it has never run."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT content FROM serving").fetchone()
+        try:
+            return from_json(row[0], Serving) if row else None
+        except msgspec.DecodeError:  # damaged on the disk; the service writes others before long
             return None
 
     def record_sent(self, what: str, size_bytes: int, *, day: str) -> None:

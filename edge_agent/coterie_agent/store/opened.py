@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from coterie_agent.home import Home
 from coterie_agent.store.database import Database
 from coterie_agent.store.identity import IdentityStore
+from coterie_agent.store.identity_log import IdentityLogStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.meetings import MeetingStore
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
+from coterie_agent.store.secure_sum import SecureSumStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
+from coterie_agent.store.variants import VariantStore
 from coterie_agent.store.work import WorkStore
 
 
@@ -21,8 +25,12 @@ class Store:
     identity: IdentityStore
     samples: Samples
     work: WorkStore
+    meetings: MeetingStore
+    secure_sum: SecureSumStore
+    identity_log: IdentityLogStore
     peers: PeersStore
     teaching: TeacherProbabilitiesStore
+    variants: VariantStore
     journal: Journal
 
 
@@ -37,8 +45,12 @@ def open_store(home: Home) -> Iterator[Store]:
             identity=IdentityStore(durable, home),
             samples=Samples(durable),
             work=WorkStore(durable),
+            meetings=MeetingStore(durable),
+            secure_sum=SecureSumStore(durable),
+            identity_log=IdentityLogStore(durable),
             peers=PeersStore(durable),
             teaching=TeacherProbabilitiesStore(durable),
+            variants=VariantStore(durable),
             journal=Journal(hints),
         )
     finally:

@@ -55,6 +55,16 @@ class Spooled(NamedTuple):
     """By slot, the device states once it is accepted: `coterie_learning.device_state.encode_state`."""
 
 
+class StreamPart(NamedTuple):
+    """The device's part in a sum whose noise depends on the sums before."""
+
+    federation: str
+    apart: int
+    """How far apart two parts of the device are at least; with the federation it names the stream."""
+    number: int
+    """How many sums of the stream were released before."""
+
+
 class Finished(msgspec.Struct, frozen=True):
     """How an assignment ended."""
 
@@ -76,15 +86,30 @@ class WorkStore:
             row = cursor.execute("SELECT message, seal IS seal(assignment, message) FROM work").fetchone()
         if row is not None and not row[1]:
             log.warning("the assignment was damaged on the disk; it begins anew")
-            self._remove("work", "checkpoint", "spool", "spooled_state")
+            self._remove("work", "checkpoint", "meeting", "spool", "spooled_state")
             return None
         return from_json(row[0], Assignment) if row else None
 
-    def accept(self, assignment: Assignment) -> None:
-        """Begin `assignment`; there must be no other."""
+    def accept(self, assignment: Assignment, *, is_masked: bool = False) -> None:
+        """Begin `assignment`; there must be no other. What is remembered of another's secure sum is removed.
+
+        `is_masked`: its plan hides in a sum what devices measure.
+        """
         row = (assignment.assignment, msgspec.json.encode(assignment))
         with self._database.transaction() as cursor:
             cursor.execute("INSERT INTO work VALUES (1, ?1, ?2, seal(?1, ?2))", row)
+            cursor.execute("INSERT OR REPLACE INTO masking VALUES (1, ?1, seal(?1))", (int(is_masked),))
+            cursor.execute("DELETE FROM secure_sum WHERE assignment <> ?", (assignment.assignment,))
+            cursor.execute("DELETE FROM masked_vector WHERE one NOT IN (SELECT one FROM secure_sum)")
+
+    def is_masked(self) -> bool:
+        """Whether the latest assignment that was accepted hides in a sum what the device measures.
+
+        So it is also where the disk has damaged the answer: nothing is told by mistake.
+        """
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT is_masked, seal IS seal(is_masked) FROM masking").fetchone()
+        return row is not None and (bool(row[0]) or not row[1])
 
     def checkpoint(self) -> Checkpoint | None:
         """The state of training, where it was saved. A damaged one is removed: training begins anew."""
@@ -106,10 +131,11 @@ class WorkStore:
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))", row)
 
-    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None) -> None:
+    def spool(self, spooled: Spooled, *, own: PersonalTensors | None = None, part: StreamPart | None = None) -> None:
         """Keep the finished update for upload; its states become the device's when the platform accepts it.
 
-        The device predicts with `own` from now on, where the plan has personal models.
+        The device predicts with `own` from now on, where the plan has personal models. It has had its `part` before a
+        byte of the update is sent.
         """
         states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
@@ -119,6 +145,28 @@ class WorkStore:
             row = (msgspec.json.encode(spooled.offer), spooled.federation, spooled.payload)
             cursor.execute("INSERT INTO spool VALUES (1, ?1, ?2, ?3, seal(?1, ?2))", row)
             cursor.executemany("INSERT INTO spooled_state VALUES (?, ?, ?)", states)
+            if part is not None:
+                cursor.execute(
+                    "DELETE FROM stream_part WHERE federation = ? AND apart = ? AND number <= ?",
+                    (part.federation, part.apart, part.number - part.apart),
+                )
+                cursor.execute(
+                    "INSERT OR REPLACE INTO stream_part VALUES (?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))",
+                    (spooled.offer.assignment, *part),
+                )
+
+    def latest_part(self, federation: str, apart: int, *, but: str) -> int | None:
+        """The number of the device's newest part in a stream, without that of assignment `but`; None: it had none.
+
+        One that is damaged on the disk is passed over: the platform sees to it, too, that parts are apart.
+        """
+        query = (
+            "SELECT MAX(number) FROM stream_part WHERE federation = ? AND apart = ? AND assignment != ?"
+            " AND seal IS seal(assignment, federation, apart, number)"
+        )
+        with self._database.reading() as cursor:
+            latest: int | None = cursor.execute(query, (federation, apart, but)).fetchone()[0]
+        return latest
 
     def offer(self) -> OfferUpdate | None:
         """The offer of the spooled update, if there is one. A damaged one is removed: the device trains again."""
@@ -150,8 +198,8 @@ class WorkStore:
             blob.seek(offset)
             return blob.read(size_bytes)
 
-    def finish(self, outcome: Outcome, sentence: str, *, now: float) -> None:
-        """End the current assignment.
+    def finish(self, outcome: Outcome, sentence: str, *, now: float, is_uncounted: bool = False) -> None:
+        """End the current assignment. It was no part in a stream if the platform says that it `is_uncounted`.
 
         An accepted update replaces the device's states and uses up the portions that it started from; any other outcome
         leaves states and portions unchanged. Outcomes are listed in the order in which they came, not by `now`: the
@@ -172,7 +220,9 @@ class WorkStore:
                 " (SELECT assignment FROM finished ORDER BY rowid DESC LIMIT ?)",
                 (_KEPT_OUTCOMES,),
             )
-            for table in ("work", "checkpoint", "spool", "spooled_state"):
+            if is_uncounted:
+                cursor.execute("DELETE FROM stream_part WHERE assignment IN (SELECT assignment FROM work)")
+            for table in ("work", "checkpoint", "meeting", "spool", "spooled_state", "secure_sum", "masked_vector"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
     def _remove(self, *tables: str) -> None:

@@ -6,7 +6,8 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,9 +21,12 @@ from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.teaching import Teaching
 from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_agent.training.turns import stream_part
+from coterie_learning.client.optimisation import OpenSteps
 from coterie_learning.client.round import ClientRound, Given
 from coterie_learning.client.training import Checkpoint as ClientCheckpoint
 from coterie_learning.client.training import Judge, Learn, Progress
+from coterie_learning.client.update import Update
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States, decode_state, encode_state
 from coterie_wire.errors import WireError
@@ -31,6 +35,28 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, encode_tensors
 
 log = logging.getLogger(__name__)
+
+
+class Start(NamedTuple):
+    """Where a part of a round starts that is not its first, or not from the version."""
+
+    parameters: Tensors
+    """Tensors of a version."""
+    seed: int
+    progress: TrainingProgress | None
+    """What was measured so far; None: nothing."""
+
+
+class Part(NamedTuple):
+    """A training that has ended."""
+
+    client: ClientRound
+    trainer: Trainer
+    predictor: Predictor
+    progress: TrainingProgress
+    trained: Tensors
+    ids: Sequence[int]
+    """Of the samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,25 +83,50 @@ class Training:
 
         Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*`` or ``update.*``.
         """
+        part = self.train()
+        if part is None:
+            return False
+        after = self.measure(part.predictor, part.trained, part.ids)
+        if after is None:
+            self.save(part)
+            return False
+        result = part.client.finish(part.trained)
+        self.spool(
+            result.update,
+            part.progress,
+            after,
+            samples=result.samples,
+            steps_done=part.client.training.steps_done,
+            steps_total=part.client.training.steps_total,
+            classes=part.client.training.classes,
+            own=self._personal(part.client, part.trained),
+        )
+        return True
+
+    def train(self, start: Start | None = None) -> Part | None:
+        """The steps of one training, from the version or from `start`; None if it was paused, with a checkpoint kept.
+
+        Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*``.
+        """
         manifest, samples = self.model.manifest, self.store.samples
         checkpoint = self.store.work.checkpoint()
-        snapshot = checkpoint.progress.snapshot if checkpoint else self._snapshot()
+        progress = checkpoint.progress if checkpoint else start.progress if start else None
+        snapshot = progress.snapshot if progress else self._snapshot()
         ids = samples.ids(snapshot)
         if not ids:
             raise AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
         if self.teaching is not None and not self.teaching.ask(ids, stop=self._paused):
-            return False
+            return None
         frozen = self.model.frozen()
-        graph = train_graph(self.model.train_step(), manifest.model, threads=self.threads)
         client = ClientRound(
-            self._given(ids),
-            open_steps(graph, frozen_tensors=frozen),
+            self._given(ids, start),
+            self._open_steps,
             checkpoint=None if checkpoint is None else _of_client(checkpoint),
         )
         predictor = Predictor(self.model.predict(), manifest.model, client.begun, frozen, threads=self.threads)
-        before = checkpoint.progress if checkpoint else self._before(predictor, client, ids, snapshot)
+        before = progress or self._before(predictor, client, ids, snapshot)
         if before is None:
-            return False
+            return None
         classes = client.training.classes
         teacher = None if self.teaching is None else partial(self.teaching.probabilities, classes=classes)
         trainer = Trainer(client.training, samples, teacher=teacher)
@@ -85,27 +136,35 @@ class Training:
         if step_s is not None:
             self.store.journal.measure("train_step_s", step_s)
         if not finished:
-            return False
-        if client.training.steps_done == 0:
+            return None
+        if client.training.steps_done == 0 and start is None:
             raise AgentError("agent.too_late", "the round closes before a first step could be finished")
-        trained = client.training.trained()
-        predictor.set_parameters(trained)
-        after = predictor.measure(samples, loss_of=ids, accuracy_of=(), stop=self._paused)
-        if after is None:
-            self._save(client, trainer, before)
-            return False
-        self._spool(client, trained, trainer, before, after)
-        return True
+        progress = msgspec.structs.replace(before, train_s=trainer.train_s, memory_bytes=trainer.memory_bytes)
+        return Part(client, trainer, predictor, progress, client.training.trained(), ids)
 
-    def _given(self, ids: Sequence[int]) -> Given:
+    def measure(self, predictor: Predictor, parameters: Tensors, ids: Sequence[int]) -> Measure | None:
+        """The loss of `parameters` over the samples `ids`; None if it was paused."""
+        predictor.set_parameters(parameters)
+        return predictor.measure(self.store.samples, loss_of=ids, accuracy_of=(), stop=self._paused)
+
+    def save(self, part: Part) -> None:
+        """Keep a training that has ended, as a checkpoint: it goes on from there."""
+        self._save(part.client, part.trainer, part.progress)
+
+    @cached_property
+    def _open_steps(self) -> OpenSteps:
+        graph = train_graph(self.model.train_step(), self.model.manifest.model, threads=self.threads)
+        return open_steps(graph, frozen_tensors=self.model.frozen())
+
+    def _given(self, ids: Sequence[int], start: Start | None) -> Given:
         model, peers = self.model.manifest.model, self.store.peers
         return Given(
             plan=self.plan,
             model=model,
-            received=self.model.parameters(),
+            received=self.model.parameters() if start is None else start.parameters,
             ids=ids,
             seen=self.store.samples.seen(),
-            seed=self.assignment.seed,
+            seed=self.assignment.seed if start is None else start.seed,
             secret=secrets.randbits(256),
             states=read_states(self.store, self.assignment.federation),
             personal=read_parameters(peers.personal_tensors(), model) if self._is_personal() else None,
@@ -184,29 +243,39 @@ class Training:
     def _paused(self) -> bool:
         return self.halt(0.0) is Halt.PAUSE
 
-    def _spool(
-        self, client: ClientRound, trained: Tensors, trainer: Trainer, before: TrainingProgress, after: Measure
+    def spool(
+        self,
+        update: Update,
+        before: TrainingProgress,
+        after: Measure,
+        *,
+        samples: int,
+        steps_done: int,
+        steps_total: int,
+        classes: tuple[int, ...] = (),
+        own: PersonalTensors | None = None,
     ) -> None:
-        assignment, training = self.assignment, client.training
-        result = client.finish(trained)
-        payload = result.update.payload
+        """Keep the update for upload, with what was measured; `own` is the personal model from now on, where it is."""
+        assignment, payload = self.assignment, update.payload
         offer = OfferUpdate(
             assignment=assignment.assignment,
             sha256=hashlib.sha256(payload).hexdigest(),
             size_bytes=len(payload),
-            samples=result.samples,
-            steps_done=training.steps_done,
-            steps_total=training.steps_total,
+            samples=samples,
+            steps_done=steps_done,
+            steps_total=steps_total,
             loss_before=before.loss_before,
             loss_after=after.loss,
             accuracy_before=before.accuracy_before,
-            train_s=trainer.train_s,
-            classes=training.classes,
-            train_memory_bytes=trainer.memory_bytes,
+            train_s=before.train_s,
+            classes=classes,
+            train_memory_bytes=before.memory_bytes,
         )
-        states = {slot: encode_state(state) for slot, state in result.update.states.items() if not state.is_empty}
+        states = {slot: encode_state(state) for slot, state in update.states.items() if not state.is_empty}
         self.store.work.spool(
-            Spooled(offer, assignment.federation, payload, states), own=self._personal(client, trained)
+            Spooled(offer, assignment.federation, payload, states),
+            own=own,
+            part=stream_part(assignment, self.plan.privacy),
         )
 
     def _personal(self, client: ClientRound, trained: Tensors) -> PersonalTensors | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
@@ -41,7 +41,23 @@ class Predictor:
         self._spec, self._roles = spec, version_names(spec)
         self._frozen = {name: value(tensor) for name, tensor in frozen.items()}
         self._outputs = list(predict_outputs(spec))
+        self._takes_target = bool(spec.own_loss)
         self.set_parameters(received)
+
+    @classmethod
+    def alone(cls, content: bytes, spec: ModelSpec, *, threads: int) -> Self:
+        """A graph that holds its parameters, as `coterie_wire.variants.Variant` has it; it only predicts.
+
+        Raises AgentError ``model.contract`` or ``model.broken``.
+        """
+        predictor = cls.__new__(cls)
+        predictor._outputs = [spec.output.name]
+        inputs = frozenset(tensor.name for tensor in spec.inputs)
+        predictor._graph = Graph(content, inputs=inputs, outputs=frozenset(predictor._outputs), threads=threads)
+        predictor._spec, predictor._roles, predictor._frozen = spec, {}, {}
+        predictor._takes_target = False
+        predictor.set_parameters({})
+        return predictor
 
     def set_parameters(self, tensors: Tensors) -> None:
         """Predict with another version's tensors."""
@@ -101,7 +117,7 @@ class Predictor:
 
     def _run(self, inputs: Mapping[str, Array], target: Array) -> tuple[Float32, Float32 | None]:
         """The output, and the samples' losses where the model has a loss of its own."""
-        samples = {**inputs, self._spec.target.name: target} if self._spec.own_loss else inputs
+        samples = {**inputs, self._spec.target.name: target} if self._takes_target else inputs
         given = {name: value(array) for name, array in samples.items()}
         found = self._graph.run(self._outputs, {**given, **self._version, **self._frozen})
         output, *own = (cast(Float32, one.numpy()) for one in found)

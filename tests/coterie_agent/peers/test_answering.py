@@ -5,11 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
-from coterie_agent.ingest.row import Row
-from coterie_agent.predicting import Prediction, load_held_model
+from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.training.model import read_parameters
@@ -20,8 +18,8 @@ from coterie_learning.local.shared_body import SharedBody
 from coterie_wire.helping import StandingPlan
 from coterie_wire.messages import Directive
 from coterie_wire.tensors import Tensors, encode_tensors
-from tests.coterie_agent.bundles import SPEC, Bundle, make_bundle
-from tests.coterie_agent.peers.world import GOOD, Device, batch, plan, standing
+from tests.coterie_agent.bundles import SPEC
+from tests.coterie_agent.peers.world import GOOD, Device, accuracy, batch, plan, standing, version
 
 PERSONAL = plan(NoHelp(), local_training_every_s=None, local=Distill(head="all"))
 GUARDED = plan(local_training_every_s=None)
@@ -41,19 +39,6 @@ def new_device(home: Home, joined: Store) -> Callable[[Tensors], Device]:
         return Device(home, joined, version(1, BAD), {})
 
     return make
-
-
-def version(number: int, parameters: Tensors) -> Bundle:
-    return make_bundle(version=f"v{number}", number=number, tensors=dict(parameters))
-
-
-def accuracy(device: Device) -> float:
-    """Of what the owner is answered, over fresh samples of all classes."""
-    held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
-    fresh: list[Row] = [row for seed in range(100, 110) for row in batch((0, 1, 2), seed=seed)]
-    found = held.predict(fresh)
-    right = [isinstance(one, Prediction) and one.index == row.label for one, row in zip(found, fresh, strict=True)]
-    return float(np.mean(right))
 
 
 def receive(device: Device, number: int, parameters: Tensors) -> None:
@@ -97,7 +82,7 @@ def test_a_version_renews_the_layers_that_are_shared_and_no_others(new_device: C
     device.live()
     receive(device, 2, BAD)
     device.live()
-    answering = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
+    answering = load_held_model(device.store, device.home, threads=1)
     assert answering.is_personal
     stored = read_parameters(device.store.peers.personal_tensors(), SPEC)
     assert stored is not None

@@ -6,11 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home
-from coterie_agent.ingest.row import Row
 from coterie_agent.peers.personal_training import PersonalTraining
-from coterie_agent.predicting import Prediction, load_held_model
 from coterie_agent.report import Report, make_report, status_lines
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
@@ -22,11 +19,22 @@ from coterie_learning.personal.ditto import Ditto
 from coterie_learning.personal.fine_tuned import FineTuned
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.helping import StandingPlan
-from coterie_wire.messages import Directive
+from coterie_wire.messages import Assignment, Directive
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.tensors import Tensors, encode_tensors
-from tests.coterie_agent.bundles import Bundle, make_bundle
-from tests.coterie_agent.peers.world import CENTRES, GOOD, Device, batch, plan, refused, standing, unreachable
+from tests.coterie_agent.bundles import make_bundle
+from tests.coterie_agent.peers.world import (
+    CENTRES,
+    GOOD,
+    Device,
+    accuracy,
+    batch,
+    plan,
+    refused,
+    standing,
+    unreachable,
+    version,
+)
 
 SEVERAL = plan(NoHelp(), local_training_every_s=None, local=Sgd(epochs=1, learning_rate=0.5))
 TUNED = msgspec.structs.replace(SEVERAL, personal=FineTuned(epochs=20))
@@ -51,19 +59,6 @@ def new_device(home: Home, joined: Store) -> Callable[..., Device]:
 
 def add(store: Store, *seeds: int) -> None:
     store.samples.add([row for seed in seeds for row in batch((0, 1, 2), seed=seed)], max_samples=1000)
-
-
-def version(number: int, parameters: Tensors) -> Bundle:
-    return make_bundle(version=f"v{number}", number=number, tensors=dict(parameters))
-
-
-def accuracy(device: Device) -> float:
-    """Of what the owner is answered, over fresh samples of all classes."""
-    held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
-    fresh: list[Row] = [row for seed in range(100, 110) for row in batch((0, 1, 2), seed=seed)]
-    found = held.predict(fresh)
-    right = [isinstance(one, Prediction) and one.index == row.label for one, row in zip(found, fresh, strict=True)]
-    return float(np.mean(right))
 
 
 def receive(device: Device, number: int, parameters: Tensors) -> None:
@@ -333,3 +328,16 @@ def test_a_step_size_at_which_it_diverges_leaves_the_version(new_device: Callabl
     device.direct(wild)
     device.live()
     assert accuracy(device) >= before
+
+
+def test_nothing_is_told_while_the_device_works_for_a_plan_that_hides_figures(
+    new_device: Callable[..., Device],
+) -> None:
+    device = new_device(SHIFTED)
+    assignment = Assignment("a1", "digits", 1, msgspec.Raw(b"{}"), make_bundle().signed, 11, 60.0)
+    device.store.work.accept(assignment, is_masked=True)
+    device.store.work.finish("accepted", "", now=1)
+    device.direct(TUNED)
+    device.live()
+    assert device.store.peers.tuned().told  # type: ignore[union-attr]
+    assert not device.link.named(ReportPersonal)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.home import Home
 from coterie_agent.predicting import load_held_model
 from coterie_agent.store.opened import Store
@@ -82,7 +81,7 @@ def test_a_device_with_helpful_peers_from_drift_to_recovery(new_device: Callable
     assert (verdict.kept, verdict.accuracy_before, verdict.accuracy_after, verdict.samples) == (True, 0.5, 1.0, 8)
     assert device.situation.now.asking is None
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["kept"]
-    held = load_held_model(device.store, BlobCache(device.home.blobs), threads=1)
+    held = load_held_model(device.store, device.home, threads=1)
     assert held.is_personal and held.stored is not None and held.stored.edition == 2
     device.take(NEW)
     assert device.situation.now.peers.error == pytest.approx(0.25)  # the batch before help is among the newest

@@ -13,6 +13,8 @@ from coterie_agent.config import Config
 from coterie_agent.home import Home
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.peers.thread import PeersThread
+from coterie_agent.predicting import load_held_model
+from coterie_agent.predictions import Prediction
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import Row
@@ -28,7 +30,8 @@ from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.helping import AskHelp, HelpNews, OfferPortion, Portion, Serve, StandingPlan
 from coterie_wire.message import Message
 from coterie_wire.messages import Directive, Done, Problem, UploadState
-from tests.coterie_agent.bundles import CLASSES, FEATURES, Bundle
+from coterie_wire.tensors import Tensors
+from tests.coterie_agent.bundles import CLASSES, FEATURES, Bundle, make_bundle
 
 CARTEL = Cartel(portion="head", report_batches=3, recent_batches=2, window_batches=4, cool_down_batches=2)
 CENTRES = np.array([[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0]], dtype=np.float32)
@@ -179,3 +182,16 @@ def rows(parameters: dict[str, np.ndarray], classes: tuple[int, ...] = (2,)) -> 
     """The portion of `parameters` for `classes`, as a helper sends it."""
     portion = {"rows": parameters["weight"][list(classes)], "biases": parameters["bias"][list(classes)]}
     return Float32Codec().encode(portion, seed=0).payload
+
+
+def version(number: int, parameters: Tensors) -> Bundle:
+    return make_bundle(version=f"v{number}", number=number, tensors=dict(parameters))
+
+
+def accuracy(device: Device) -> float:
+    """Of what the owner is answered, over fresh samples of all classes."""
+    held = load_held_model(device.store, device.home, threads=1)
+    fresh: list[Row] = [row for seed in range(100, 110) for row in batch((0, 1, 2), seed=seed)]
+    found = held.predict(fresh)
+    right = [isinstance(one, Prediction) and one.index == row.label for one, row in zip(found, fresh, strict=True)]
+    return float(np.mean(right))

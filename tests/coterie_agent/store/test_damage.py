@@ -11,14 +11,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from coterie_agent.errors import Exit
+from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
 from coterie_agent.store.database import StoreDamaged, StoreFailed
+from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.peers import Reading
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_agent.store.samples import Row, Snapshot
 from coterie_agent.store.work import Checkpoint, Spooled, TrainingProgress
+from coterie_wire.meeting import Gathering
 from coterie_wire.messages import Assignment, Enrolled, OfferUpdate
 from tests.contract.samples import MESSAGES, SIGNED_MANIFEST
 
@@ -29,8 +31,13 @@ CHECKPOINT = Checkpoint(
     random.Random(1).randbytes(20_000),
     random.Random(2).randbytes(10_000),
 )
+MEETING = (
+    MeetingProgress(4, CHECKPOINT.progress, 40, 50, Gathering(SIGNED_MANIFEST, 9, 1, 4, 30.0)),
+    random.Random(6).randbytes(20_000),
+)
 PERSONAL = PersonalTensors("a version", random.Random(3).randbytes(20_000))
 READING = Reading(judged=7, trained=5, watch=b"x" * 500)
+SUM, VECTOR = b"x" * 500, random.Random(4).randbytes(20_000)
 PROBABILITIES = {id_: random.Random(id_).randbytes(20) for id_ in range(1, ROWS + 1)}
 
 
@@ -52,12 +59,28 @@ def home(tmp_path: Path) -> Home:
         store.identity.save(url="http://platform", name="kiosk", enrolled=ENROLLED)
         store.samples.add((row(number) for number in range(1, ROWS + 1)), max_samples=10 * ROWS)
         store.work.accept(ASSIGNMENT)
+        store.meetings.save(*MEETING)
         store.work.save_checkpoint(CHECKPOINT)
         store.peers.adopt(PERSONAL)
         store.peers.read_on(READING)
         store.teaching.keep("teacher", PROBABILITIES)
         store.journal.measure("train_step_s", 0.25)
+        store.secure_sum.keep_vector("a1", SUM, VECTOR)
     return home
+
+
+def summed(store: Store) -> tuple[bytes, bytes] | None:
+    """What the device would go on with in its secure sum."""
+    try:
+        held = store.secure_sum.find("a1")
+        if held is None or held.offer is None:
+            return None
+        store.secure_sum.check_vector(held.offer)
+    except AgentError as error:
+        if error.code == "agent.sum_damaged":
+            return None
+        raise
+    return held.state, store.secure_sum.read_vector(0, held.offer.size_bytes)
 
 
 READS: dict[str, tuple[Callable[[Store], object], Callable[[object], bool]]] = {
@@ -69,12 +92,14 @@ READS: dict[str, tuple[Callable[[Store], object], Callable[[object], bool]]] = {
     "counts": (lambda store: store.samples.class_counts(), lambda found: sum(found) <= ROWS and len(found) <= 5),
     "assignment": (lambda store: store.work.current(), lambda found: found in (None, ASSIGNMENT)),
     "checkpoint": (lambda store: store.work.checkpoint(), lambda found: found in (None, CHECKPOINT)),
+    "meeting": (lambda store: store.meetings.load(), lambda found: found in (None, MEETING)),
     "personal model": (lambda store: store.peers.personal_tensors(), lambda found: found in (None, PERSONAL.tensors)),
     "reading": (lambda store: store.peers.reading(), lambda found: found in (None, READING)),
     "teacher": (
         lambda store: store.teaching.load("teacher", range(1, ROWS + 1)),
         lambda found: all(PROBABILITIES[id_] == one for id_, one in found.items()),
     ),
+    "secure sum": (summed, lambda found: found in (None, (SUM, VECTOR))),
     "measured": (lambda store: store.journal.measured("train_step_s"), lambda found: found in (None, 0.25)),
 }
 
@@ -103,6 +128,7 @@ def test_a_sound_store_gives_back_everything(home: Home) -> None:
         assert all(is_true(read(store)) for read, is_true in READS.values())
         assert len(store.samples.load(range(1, ROWS + 1))) == store.samples.count() == ROWS
         assert store.work.current() == ASSIGNMENT and store.work.checkpoint() == CHECKPOINT
+        assert store.meetings.load() == MEETING
         assert store.samples.damaged() == 0
 
 

@@ -12,11 +12,15 @@ import pytest
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, is_running
 from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull
+from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, Samples, Snapshot
+from coterie_agent.store.secure_sum import Remembered
 from coterie_agent.store.work import Checkpoint, Outcome, Spooled, TrainingProgress
 from coterie_wire.helping import StandingPlan
+from coterie_wire.meeting import Gathering
 from coterie_wire.messages import Enrolled, OfferUpdate
+from tests.contract.samples import SIGNED_MANIFEST
 from tests.coterie_agent.bundles import Bundle
 from tests.coterie_agent.fake_platform import FakePlatform
 
@@ -85,6 +89,19 @@ def test_work_survives_the_process(working: Store, home: Home) -> None:
         assert again.work.checkpoint() == Checkpoint(progress, b"{}", b"tensors")
 
 
+def test_meetings_outlive_the_process_and_end_with_the_assignment(working: Store, home: Home) -> None:
+    progress = TrainingProgress(Snapshot(1, 9), 1.0, 0.5, 0.1, 0.2)
+    gathering = Gathering(SIGNED_MANIFEST, 9, 1, 4, 30.0)
+    working.work.save_checkpoint(Checkpoint(progress, b"{}", b"of the part that has ended"))
+    for number in (1, 2):
+        working.meetings.save(MeetingProgress(number, progress, 5, 9, gathering), b"difference")
+    with open_store(home) as again:
+        assert again.meetings.load() == (MeetingProgress(2, progress, 5, 9, gathering), b"difference")
+        assert again.work.checkpoint() is None
+        again.work.finish("dropped", "why", now=1)
+        assert again.meetings.load() is None
+
+
 def test_a_spooled_update_is_read_in_pieces_and_replaces_the_checkpoint(working: Store) -> None:
     working.work.save_checkpoint(Checkpoint(TrainingProgress(Snapshot(1, 9), 1.0, 0.5, 0.1, 0.2), b"{}", b""))
     working.work.spool(Spooled(OFFER, "digits", b"abcdef", {}))
@@ -139,6 +156,74 @@ def test_the_credential_is_for_the_owner_alone(store: Store, home: Home, bundle:
     assert store.identity.find() is None
     assert not home.credential.exists()
     assert store.samples.count() == 1
+
+
+def test_the_key_of_the_device_is_for_the_owner_alone_and_ends_when_it_leaves(
+    store: Store, home: Home, bundle: Bundle
+) -> None:
+    key = bytes(store.identity.key())
+    assert stat.S_IMODE(home.identity_key.stat().st_mode) == 0o600
+    with open_store(home) as again:
+        assert bytes(again.identity.key()) == key
+    store.identity.forget()
+    assert not home.identity_key.exists()
+    left = bytes(store.identity.key())
+    assert left != key
+    enrolled = Enrolled(device="d1", credential="secret", platform_key=bundle.platform_key, check_in_s=30)
+    store.identity.save(url="https://platform.example", name="kiosk", enrolled=enrolled)
+    assert bytes(store.identity.key()) != left
+
+
+def test_a_damaged_key_of_the_device_is_not_replaced_in_silence(store: Store, home: Home) -> None:
+    store.identity.key()
+    content = bytearray(home.identity_key.read_bytes())
+    content[5] ^= 1
+    home.identity_key.write_bytes(content)
+    with pytest.raises(AgentError) as caught:
+        store.identity.key()
+    assert caught.value.code == "agent.no_identity_key"
+
+
+def test_a_sum_is_forgotten_with_its_assignment(working: Store, platform: FakePlatform) -> None:
+    working.secure_sum.keep("a1", b"{}")
+    offer = working.secure_sum.keep_vector("a1", b"{}", b"vector")
+    assert working.secure_sum.find("a1") == Remembered(b"{}", offer)
+    working.work.finish("dropped", "why", now=1)
+    assert working.secure_sum.find("a1") is None
+    with pytest.raises(StoreFailed):
+        working.secure_sum.read_vector(0, 6)
+
+
+def test_a_sum_outlives_a_damaged_assignment_and_no_other(store: Store, platform: FakePlatform, home: Home) -> None:
+    for name in ("a1", "a1", "a2"):
+        platform.assign(name)
+        assert platform.assignment is not None
+        store.work.accept(platform.assignment)
+        if name == "a1":
+            store.secure_sum.keep("a1", b"{}")
+            with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+                connection.execute("UPDATE work SET assignment = 'damaged'")
+            assert store.work.current() is None
+            assert store.secure_sum.find("a1") is not None
+    assert store.secure_sum.find("a1") is None
+
+
+def test_whether_figures_are_hidden_holds_until_another_assignment_and_is_not_lost(
+    store: Store, platform: FakePlatform, home: Home
+) -> None:
+    assert not store.work.is_masked()
+    for number, is_masked in enumerate((True, False)):
+        platform.assign(f"a{number}")
+        assert platform.assignment is not None
+        store.work.accept(platform.assignment, is_masked=is_masked)
+        store.work.finish("accepted", "", now=1)
+        assert store.work.is_masked() is is_masked
+    with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+        connection.execute("UPDATE masking SET is_masked = 2")
+    assert store.work.is_masked()
+    with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+        connection.execute("UPDATE masking SET is_masked = 0, seal = NULL")
+    assert store.work.is_masked()
 
 
 def test_what_was_sent_adds_up(store: Store) -> None:
@@ -204,11 +289,11 @@ def test_outcomes_are_in_order_though_the_clock_starts_in_the_past(store: Store,
 def test_one_agent_runs_on_a_home(home: Home) -> None:
     home.create()
     assert not is_running(home)
-    lock = RunLock(home)
+    lock = RunLock(home.lock)
     lock.acquire()
     assert is_running(home)
     with pytest.raises(AgentError) as caught:
-        RunLock(home).acquire()
+        RunLock(home.lock).acquire()
     assert caught.value.code == "agent.already_running"
     lock.release()
     assert not is_running(home)

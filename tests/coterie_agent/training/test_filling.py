@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.policy import judge_data
-from coterie_agent.predicting import Prediction, load_held_model
+from coterie_agent.predicting import load_held_model
+from coterie_agent.predictions import Prediction
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import StoredRow, Widths
 from coterie_agent.training.batches import make_batch
@@ -156,7 +156,7 @@ def test_an_agent_trains_and_predicts_on_samples_of_different_length(
     platform.wait_for(lambda: "a1" in platform.accepted)
     offer = platform.offers["a1"]
     assert offer.loss_after < offer.loss_before
-    held = load_held_model(joined, BlobCache(home.blobs), threads=1)
+    held = load_held_model(joined, home, threads=1)
     check = RowCheck.of_model(OF_SEQUENCES, labelled=False)
     whole = [2.0, 0.0, 0.0, 0.0]
     rows = [check.row("here", x, None) for x in (whole, [*whole, *[0.0] * 8], [1.0, 0, 0, 0, 1.0, 0, 0, 0])]

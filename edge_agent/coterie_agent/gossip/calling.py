@@ -1,0 +1,65 @@
+"""Calls a peer: one sealed question, one sealed answer."""
+
+import secrets
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import urllib3
+
+from coterie_agent.gossip.desk import MAX_BODY_BYTES
+from coterie_agent.link.failure import Unreachable
+from coterie_wire.errors import WireError
+from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Peer
+from coterie_wire.relaying import read_with_body, seal, unseal, with_body
+
+RecordSent = Callable[[str, int], None]
+_TIMEOUT = urllib3.Timeout(connect=2, read=30)
+
+
+class Replied(NamedTuple):
+    """What a peer said, and what it gave."""
+
+    answer: Answer
+    content: bytes
+
+
+class PeerCalls:
+    """Calls of one device in one round, on connections that are kept open."""
+
+    def __init__(self, *, device: str, secret: bytes, round_: str, record_sent: RecordSent) -> None:
+        self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
+        self._pool = urllib3.PoolManager(maxsize=1, retries=False, timeout=_TIMEOUT)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def call(
+        self,
+        peer: Peer,
+        asks: Literal["who is there", "take my share", "your average", "your model"],
+        *,
+        roster: str,
+        meeting: int,
+        members: tuple[str, ...] = (),
+        weight: int = 0,
+        content: bytes = b"",
+    ) -> Replied:
+        """Raises Unreachable where no answer comes that is the peer's own."""
+        number = secrets.token_bytes(16)
+        call = Call(self._device, peer.device, number, roster, meeting, asks, members, weight)
+        sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
+        body = with_body(Envelope(self._round, self._device), sealed)
+        self._record_sent("model to a peer" if content else "question to a peer", len(body))
+        try:
+            response = self._pool.request("POST", f"http://{peer.address}{MEETINGS_PATH}", body=body, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"the peer at {peer.address} does not answer: {error}") from error
+        if response.status != 200 or len(response.data) > MAX_BODY_BYTES:
+            raise Unreachable(f"the peer at {peer.address} answers {response.status}")
+        try:
+            answer, found = read_with_body(unseal(response.data, secret=self._secret, by=peer.key), Answer)
+        except WireError as error:
+            raise Unreachable(f"what answers at {peer.address} is not the peer: {error.detail}") from error
+        if answer.number != number:
+            raise Unreachable(f"what answers at {peer.address} repeats an older answer")
+        return Replied(answer, found)

@@ -1,0 +1,278 @@
+"""A round of gossip on one device: a training, a meeting, the next, and at the end the update, spooled."""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from coterie_agent.errors import AgentError
+from coterie_agent.gossip.attending import Attending
+from coterie_agent.gossip.calling import PeerCalls
+from coterie_agent.gossip.desk import Desk
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.store.meetings import MeetingProgress
+from coterie_agent.store.work import TrainingProgress
+from coterie_agent.training.assignment import Part, Start, Training, read_states
+from coterie_agent.training.halt import Halt
+from coterie_agent.training.predictor import Predictor
+from coterie_learning.client.round import parts_of
+from coterie_learning.client.update import make_update
+from coterie_learning.meetings import (
+    MOST_WEIGHT,
+    Meeting,
+    MeetingRules,
+    decode_whole,
+    encode_whole,
+    groups_of,
+)
+from coterie_learning.random import derive_seed
+from coterie_wire.errors import WireError
+from coterie_wire.meeting import Gathering, Peer, Roster
+from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
+
+log = logging.getLogger(__name__)
+
+
+class _State(msgspec.Struct, frozen=True):
+    """Between two parts of the round."""
+
+    number: int
+    """Of the next meeting."""
+    difference: Tensors
+    """Of the parameters from the version's."""
+    progress: TrainingProgress | None = None
+    """None: the device has not trained yet."""
+    steps_done: int = 0
+    steps_total: int = 0
+
+
+@dataclass(kw_only=True)
+class GossipTraining:
+    """One assignment whose plan has the devices meet; stopped and resumed at any moment."""
+
+    training: Training
+    gathering: Callable[[], Gathering]
+    """The newest that is known."""
+    desk: Desk
+    open_calls: Callable[[Roster], PeerCalls]
+    wait: Callable[[float], None]
+    """Waits for so many seconds at most, less where something changes."""
+    _may_be_behind: bool = True
+    """Whether others may be at a later meeting than the next."""
+
+    def run(self) -> bool:
+        """Whether the update is spooled; if not, the device is to stop, and goes on from what is stored.
+
+        Raises what `Training.run` raises, and WireError ``bundle.*``.
+        """
+        state, rules = self._stored(), self._rules()
+        while state.number < rules.in_all and self._halted(state) is not Halt.ENOUGH:
+            roster = self._attend()
+            if roster is None:
+                break
+            calls = self.open_calls(roster)
+            try:
+                if self._may_be_behind:
+                    state = self._caught_up(state, roster, calls)
+                next_state = self._part(state, rules, roster, calls)
+            finally:
+                calls.close()
+            if next_state is None:
+                return False
+            state = next_state
+        return self._spool(state)
+
+    @cached_property
+    def _base(self) -> Tensors:
+        """The version's parameters."""
+        return self.training.model.parameters()
+
+    def _part(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> _State | None:
+        """A training and a meeting, or a meeting alone; None if the device is to stop."""
+        part: Part | None = None
+        self._stand_at(state)
+        if state.number < rules.meetings:
+            part = self.training.train(self._start(state))
+            if part is None:
+                return None
+            state = self._trained(state, part)
+        elif state.number >= rules.in_all:
+            return state
+        met = self._met(state, rules, roster, calls)
+        if met is None:
+            if part is not None:
+                self.training.save(part)
+            return None
+        return self._stored_as(met)
+
+    def _start(self, state: _State) -> Start:
+        parameters = {name: tensor + state.difference[name] for name, tensor in self._base.items()}
+        seed = derive_seed(self.training.assignment.seed, "meeting", state.number)
+        return Start(parameters, seed, state.progress)
+
+    def _trained(self, state: _State, part: Part) -> _State:
+        done = part.client.training
+        return msgspec.structs.replace(
+            state,
+            difference={name: part.trained[name] - tensor for name, tensor in self._base.items()},
+            progress=part.progress,
+            steps_done=state.steps_done + done.steps_done,
+            steps_total=state.steps_total + done.steps_total,
+        )
+
+    def _met(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> _State | None:
+        """The state after meeting the group; None if the device is to pause first."""
+        own = self.training.store.identity.get().device
+        plan, assignment = self.training.plan, self.training.assignment
+        group = self._group(state.number, rules, roster)
+        meeting = Meeting(
+            own=own,
+            group=group,
+            difference=state.difference,
+            specs=self.training.model.manifest.model.parameters,
+            weight=min(MOST_WEIGHT, len(parts_of(self._ids(state), plan.local).train)),
+            codec=plan.codec,
+            seed=derive_seed(assignment.seed, "meeting", state.number),
+        )
+        attended = Attending(
+            number=state.number,
+            meeting=meeting,
+            desk=self.desk,
+            calls=calls,
+            peers=_by_name(roster),
+            wait_s=rules.wait_s,
+            stop=lambda: self._halted(state) is not None,
+            wait=self.wait,
+        ).run()
+        if attended is None:
+            return state if self._halted(state) is Halt.ENOUGH else None
+        self._may_be_behind = attended.ahead > state.number + 1
+        log.info("meeting %d of %d: %d of %d devices", state.number + 1, rules.in_all, attended.met, len(group))
+        with self.desk.lock:
+            return msgspec.structs.replace(state, number=state.number + 1, difference=meeting.end())
+
+    def _caught_up(self, state: _State, roster: Roster, calls: PeerCalls) -> _State:
+        """Where the group is at a later meeting: that one, with the model of one of them.
+
+        What the device has trained since its last meeting is lost; its own model is too old to be averaged with theirs.
+        """
+        ahead: list[tuple[int, Peer]] = []
+        rules, peers = self._rules(), _by_name(roster)
+        for name in self._group(state.number, rules, roster):
+            if peers[name].device != self.training.store.identity.get().device:
+                try:
+                    found = calls.call(
+                        peers[name], "who is there", roster=self.desk.digest, meeting=state.number
+                    ).answer.meeting
+                except Unreachable:
+                    continue
+                if found > state.number + self._has_trained(state):
+                    ahead.append((found, peers[name]))
+        for number, peer in sorted(ahead, key=lambda one: one[0], reverse=True):
+            try:
+                content = calls.call(peer, "your model", roster=self.desk.digest, meeting=number).content
+                specs = self.training.model.manifest.model.parameters
+                difference = decode_whole(content, self.training.plan.codec, specs) if content else None
+            except (Unreachable, WireError) as error:
+                log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
+                continue
+            if difference is not None:
+                log.info("the others are at meeting %d: goes on from there, with the model of one of them", number + 1)
+                later = msgspec.structs.replace(state, number=number, difference=difference)
+                return later if later.progress is None else self._stored_as(later)
+        return state
+
+    def _has_trained(self, state: _State) -> bool:
+        """Whether there is a checkpoint of a training for the next meeting."""
+        return state.progress is not None and self.training.store.work.checkpoint() is not None
+
+    def _group(self, number: int, rules: MeetingRules, roster: Roster) -> Sequence[str]:
+        own = self.training.store.identity.get().device
+        groups = groups_of(list(_by_name(roster)), number, group=rules.group, seed=roster.seed)
+        return next((group for group in groups if own in group), (own,))
+
+    def _attend(self) -> Roster | None:
+        """None where nobody meets any more."""
+        try:
+            return self.desk.attend(self.gathering().roster)
+        except WireError as error:
+            if error.code != "meeting.expired":
+                raise
+            log.warning("%s; what was learned goes home", error.detail)
+            return None
+
+    def _stand_at(self, state: _State) -> None:
+        """Tell peers, if they ask, how far the device is."""
+        is_new = not state.number
+        seed = derive_seed(self.training.assignment.seed, "meeting", state.number)
+        whole = b"" if is_new else encode_whole(state.difference, self.training.plan.codec, seed=seed)
+        self.desk.stand_at(state.number, whole)
+
+    def _spool(self, state: _State) -> bool:
+        """The difference from the version, as an ordinary update; False if it was paused."""
+        training, model = self.training, self.training.model.manifest.model
+        if state.progress is None or not state.steps_done:
+            raise AgentError("agent.too_late", "the round closes before a first step could be finished")
+        self._stand_at(state)
+        trained = {name: tensor + state.difference[name] for name, tensor in self._base.items()}
+        predictor = Predictor(
+            training.model.predict(), model, trained, training.model.frozen(), threads=training.threads
+        )
+        ids = self._ids(state)
+        after = training.measure(predictor, trained, ids)
+        if after is None:
+            return False
+        update = make_update(
+            self._base,
+            trained,
+            plan=training.plan,
+            model=model,
+            states=read_states(training.store, training.assignment.federation),
+            steps=state.steps_done,
+            seed=training.assignment.seed,
+            secret=secrets.randbits(256),
+        )
+        samples = min(len(parts_of(ids, training.plan.local).train), state.steps_done * model.batch_size)
+        training.spool(
+            update, state.progress, after, samples=samples, steps_done=state.steps_done, steps_total=state.steps_total
+        )
+        return True
+
+    def _ids(self, state: _State) -> Sequence[int]:
+        """Of the samples of the round."""
+        if state.progress is None:
+            raise AgentError("agent.too_late", "the others have ended their meetings before this device could train")
+        return self.training.store.samples.ids(state.progress.snapshot)
+
+    def _stored(self) -> _State:
+        found = self.training.store.meetings.load()
+        specs = self.training.model.manifest.model.parameters
+        if found is None:
+            return _State(0, {spec.name: np.zeros(spec.shape, np.float32) for spec in specs})
+        told, content = found
+        difference = {
+            name: np.asarray(tensor, np.float32) for name, tensor in decode_tensors(content, expected=specs).items()
+        }
+        return _State(told.number, difference, told.progress, told.steps_done, told.steps_total)
+
+    def _stored_as(self, state: _State) -> _State:
+        """`state`, once it is on the disk."""
+        assert state.progress is not None, "the device has trained"
+        told = MeetingProgress(state.number, state.progress, state.steps_done, state.steps_total, self.gathering())
+        self.training.store.meetings.save(told, encode_tensors(dict(state.difference)))
+        return state
+
+    def _rules(self) -> MeetingRules:
+        told = self.gathering()
+        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s)
+
+    def _halted(self, state: _State) -> Halt | None:
+        return self.training.halt(0.0 if state.progress is None else state.progress.measure_s)
+
+
+def _by_name(roster: Roster) -> dict[str, Peer]:
+    return {peer.device: peer for peer in roster.peers}

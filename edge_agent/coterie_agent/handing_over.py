@@ -1,0 +1,77 @@
+"""Takes an update to a supernode, sealed for it alone, and brings back its receipt."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import urllib3
+
+from coterie_agent.errors import AgentError
+from coterie_agent.link.failure import Unreachable
+from coterie_wire.errors import WireError
+from coterie_wire.messages import OfferUpdate
+from coterie_wire.relaying import (
+    PATH,
+    HandedOver,
+    HandOver,
+    Route,
+    SignedReceipt,
+    read_with_body,
+    seal,
+    unseal,
+    with_body,
+)
+
+RecordSent = Callable[[str, int], None]
+_TIMEOUT = urllib3.Timeout(connect=5, read=30)
+_MAX_ANSWER_BYTES = 64 << 10
+
+
+class NeighbourRefused(AgentError):
+    """The supernode does not take the update; `code` and `detail` are those of its answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandingOver:
+    """An update on its way to a neighbour."""
+
+    route: Route
+    offer: OfferUpdate
+    read: Callable[[int, int], bytes]
+    """Bytes of it from an offset on, at most so many."""
+    secret: bytes
+    chunk_bytes: int
+    record_sent: RecordSent
+
+    def run(self, *, stop: Callable[[], bool]) -> SignedReceipt | None:
+        """The receipt; None if `stop` returned true before. Raises Unreachable or NeighbourRefused."""
+        with urllib3.PoolManager(maxsize=1, retries=False, timeout=_TIMEOUT) as pool:
+            answer = self._send(pool, 0, b"")
+            while answer.receipt is None:
+                if stop():
+                    return None
+                sent_from = answer.offset
+                answer = self._send(pool, sent_from, self.read(sent_from, self.chunk_bytes))
+                if answer.receipt is None and answer.offset == sent_from:
+                    raise Unreachable("the supernode keeps nothing of what it is sent")
+        return answer.receipt
+
+    def _send(self, pool: urllib3.PoolManager, offset: int, chunk: bytes) -> HandedOver:
+        offer, route = self.offer, self.route
+        told = HandOver(sha256=offer.sha256, size_bytes=offer.size_bytes, offset=offset, classes=offer.classes)
+        body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
+        self.record_sent("update to a supernode", len(chunk))
+        try:
+            response = pool.request("POST", f"http://{route.address}{PATH}", body=body, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"the supernode at {route.address} does not answer: {error}") from error
+        if response.status != 200:
+            raise Unreachable(f"the supernode at {route.address} answers {response.status}")
+        try:
+            answer, _ = read_with_body(
+                unseal(response.data[:_MAX_ANSWER_BYTES], secret=self.secret, by=route.key), HandedOver
+            )
+        except WireError as error:
+            raise Unreachable(f"what answers at {route.address} is not the supernode: {error.detail}") from error
+        if answer.refusal is not None:
+            raise NeighbourRefused(answer.refusal.code, answer.refusal.sentence)
+        return answer

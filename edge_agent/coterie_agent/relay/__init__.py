@@ -1,0 +1,1 @@
+"""The supernode: receives neighbours' updates, and sends the platform their sum."""

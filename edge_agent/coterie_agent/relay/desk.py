@@ -1,0 +1,161 @@
+"""What a supernode does with what its neighbours send: it lets in who has a ticket, and vouches for what is whole."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coterie_agent.errors import AgentError
+from coterie_agent.relay.shelf import Kept, Shelf
+from coterie_agent.store.identity import Identity
+from coterie_wire.bundle import SignedManifest, read_signed, verify_manifest
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.relaying import (
+    HandedOver,
+    HandOver,
+    Lead,
+    Order,
+    Receipt,
+    Ticket,
+    read_with_body,
+    seal,
+    sign_receipt,
+    unseal,
+    with_body,
+)
+
+if TYPE_CHECKING:  # they load NumPy
+    from coterie_learning.update_files import Contents, UpdateFile
+
+NOT_LEADING = Reason("relay.not_leading", "this device is no supernode now, or does not know it yet")
+FULL = Reason("relay.full", "this supernode holds as many updates as its owner lets it")
+WRONG_HASH = Reason("relay.wrong_hash", "what came is not what was announced; send it again")
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """Safe to use from several threads."""
+
+    identity: Identity
+    secret: bytes
+    folder: Path
+    members: int
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970, by which tickets expire."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lead: Lead | None = None
+    _shelf: Shelf | None = None
+    _contents: "Contents | None" = None
+    _limit_bytes: int = 0
+
+    def lead(self, lead: Lead | None) -> None:
+        """What the platform says now. Raises WireError where its plan or manifest cannot be read."""
+        with self._lock:
+            known = self._lead
+            self._lead = lead
+            if lead is None or (known is not None and known.round == lead.round):
+                return
+            # Only here: NumPy takes memory, and most devices are no supernodes most of the time.
+            from coterie_learning.device_plan import parse_device_plan
+            from coterie_learning.update_files import Contents
+            from coterie_learning.update_sizes import update_bytes
+
+            self._lead = None  # until all of it is understood
+            plan = parse_device_plan(lead.plan)
+            model = verify_manifest(lead.manifest, self.identity.platform_key).model
+            self._contents = Contents(model, plan.codec, plan.local)
+            self._limit_bytes = update_bytes(plan.local, plan.codec, model).most
+            self._shelf = Shelf(self.folder / lead.round)
+            self._shelf.keep_only_this()
+            self._lead = lead
+
+    def receive(self, body: bytes) -> bytes:
+        """The sealed answer to what a neighbour sent.
+
+        Raises WireError ``relay.*`` or ``bundle.*`` where it has no business here.
+        """
+        signed, sealed = read_with_body(body, SignedManifest)
+        ticket = read_signed(signed, self.identity.platform_key, Ticket)
+        if ticket.supernode != self.identity.device or ticket.expires_at < self.clock():
+            raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
+        told, chunk = read_with_body(unseal(sealed, secret=self.secret, by=ticket.member_key), HandOver)
+        with self._lock:
+            answer = self._take(ticket, told, chunk)
+        return seal(with_body(answer), secret=self.secret, to=ticket.member_key)
+
+    def sum(self, order: Order) -> bytes:
+        """The file of the partial aggregate that the platform asks for.
+
+        Raises AgentError ``relay.update_lost``, or WireError.
+        """
+        from coterie_learning.fold import Counted, partial_aggregate
+        from coterie_learning.partial_sums import encode_sums
+
+        with self._lock:
+            shelf, contents = self._shelf, self._contents
+        assert shelf is not None and contents is not None, "an order comes with a lead"
+        counted = []
+        for share in order.shares:
+            kept = shelf.kept(share.assignment)
+            if kept is None or shelf.sound(share.assignment, share.sha256) is None:
+                raise AgentError("relay.update_lost", f"the update of assignment {share.assignment} is not here")
+            if share.weight:
+                update = partial(_opened, shelf.path(share.assignment), contents, kept.told.classes)
+                counted.append(Counted(update, share.weight))
+        sums = partial_aggregate(contents.model.parameters, counted, parts=contents.local.parts)
+        return encode_sums(sums, of=order.fold)
+
+    def _take(self, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
+        shelf, assignment = self._shelf, ticket.assignment
+        if self._lead is None or shelf is None:
+            return HandedOver(refusal=NOT_LEADING)
+        kept = shelf.kept(assignment)
+        if kept is not None:
+            if kept.told.sha256 == told.sha256 and shelf.sound(assignment, told.sha256) is not None:
+                return HandedOver(offset=told.size_bytes, receipt=kept.receipt)
+            shelf.forget(assignment)
+        if told.size_bytes > self._limit_bytes:
+            detail = f"an update of this plan has {self._limit_bytes} bytes at most"
+            return HandedOver(refusal=Reason("relay.too_large", detail))
+        known = shelf.assignments()
+        if assignment not in known and len(known) >= self.members:
+            return HandedOver(refusal=FULL)
+        arrived = shelf.arrived_bytes(assignment)
+        if told.offset == arrived and chunk:
+            shelf.append(assignment, chunk[: told.size_bytes - arrived])
+            arrived = shelf.arrived_bytes(assignment)
+        if arrived < told.size_bytes:
+            return HandedOver(offset=arrived)
+        return self._vouch(shelf, ticket, told)
+
+    def _vouch(self, shelf: Shelf, ticket: Ticket, told: HandOver) -> HandedOver:
+        """Verify an update that has arrived, as the platform would."""
+        from coterie_wire.tensor_files import InMemory
+
+        assert self._contents is not None, "a lead has them"
+        content = shelf.content(ticket.assignment)
+        if hashlib.sha256(content).hexdigest() != told.sha256:
+            shelf.forget(ticket.assignment)
+            return HandedOver(refusal=WRONG_HASH)
+        try:
+            norm = self._contents.open(InMemory(content), told.classes).extent().norm
+        except WireError as error:
+            shelf.forget(ticket.assignment)
+            return HandedOver(refusal=Reason(error.code, error.detail))
+        receipt = sign_receipt(Receipt(ticket.assignment, told.sha256, ticket.epoch, norm), self.secret)
+        shelf.keep(ticket.assignment, content, Kept(told, receipt))
+        return HandedOver(offset=told.size_bytes, receipt=receipt)
+
+
+@contextmanager
+def _opened(path: Path, contents: "Contents", classes: Sequence[int]) -> "Iterator[UpdateFile]":
+    from coterie_wire.tensor_files import opened
+
+    with opened(path) as source:
+        yield contents.open(source, classes)

@@ -1,0 +1,95 @@
+"""The model that the service predicts with: the one that ``coterie-agent predict`` would, soon after it has changed."""
+
+import logging
+import threading
+from typing import NamedTuple
+
+from coterie_agent.errors import AgentError, Exit, reason_of
+from coterie_agent.home import Home
+from coterie_agent.link.failure import FETCHED_ANEW
+from coterie_agent.predicting import HeldModel, load_held_model
+from coterie_agent.store.opened import Store
+from coterie_agent.store.personal_model import PersonalEdition
+from coterie_agent.store.samples import Row
+from coterie_agent.store.variants import KnownForms
+from coterie_wire.conditions import Reason
+from coterie_wire.contract import features
+from coterie_wire.errors import WireError
+
+log = logging.getLogger(__name__)
+LOOK_S = 0.25
+"""Seconds between two looks at the store."""
+_FLOAT_BYTES = 4
+_ENDED = frozenset({Exit.NOT_JOINED, Exit.NO_MODEL})
+"""The device is to predict with nothing, rather than with what it held before."""
+
+
+class Key(NamedTuple):
+    """What the store says which model predicts."""
+
+    signature: bytes | None
+    """Of the manifest of the version that the device holds."""
+    personal: PersonalEdition | None
+    form: KnownForms | None
+    """What is known of the smaller forms of a version."""
+
+
+class CurrentModel:
+    """Follows the store, which the agent's own process writes."""
+
+    def __init__(self, store: Store, home: Home, *, threads: int) -> None:
+        self._store, self._home, self._threads = store, home, threads
+        self._key: Key | None = None
+        self._stopped = threading.Event()
+        self.held: HeldModel | None = None
+        self.problem: Reason | None = None
+        """Why there is no model, or why it is not the newest."""
+        self.swaps = 0
+
+    def run(self) -> None:
+        """Follow until `close`."""
+        while not self._stopped.wait(LOOK_S):
+            self.look()
+
+    def close(self) -> None:
+        """End `run`."""
+        self._stopped.set()
+
+    def look(self) -> None:
+        """Take the model that the store tells of, if it is another; keep the one before while that cannot be used.
+
+        The new one has predicted once before it is taken, so that no request waits for its first run.
+        """
+        key = self._newest()
+        if key == self._key:
+            return
+        try:
+            held = load_held_model(self._store, self._home, threads=self._threads)
+            held.predict([_zeros(held)])
+        except (AgentError, WireError) as error:
+            self._refuse(key, error)
+            return
+        replaced, self.held, self.problem = self.held, held, None
+        # Read again: it may have changed between the two.
+        self._key = key if key == self._newest() else None
+        self.swaps += replaced is not None
+        log.info("predicts with version %s%s", held.manifest.number, ", personal" if held.is_personal else "")
+
+    def _newest(self) -> Key:
+        signed = self._store.work.held_model()
+        signature = None if signed is None else signed.signature
+        return Key(signature, self._store.peers.personal(), self._store.variants.known())
+
+    def _refuse(self, key: Key, error: AgentError | WireError) -> None:
+        reason = reason_of(error)
+        if reason != self.problem:
+            log.warning("%s [%s]", error.detail, error.code)
+        self.problem = reason
+        if isinstance(error, AgentError) and error.exit_code in _ENDED:
+            self.held = None
+        if error.code not in FETCHED_ANEW:  # what is being downloaded is there a moment later
+            self._key = key
+
+
+def _zeros(held: HeldModel) -> Row:
+    return Row(bytes(features(held.manifest.model) * _FLOAT_BYTES), 0)

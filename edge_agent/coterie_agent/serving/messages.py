@@ -1,0 +1,39 @@
+"""What programs ask the prediction service, and what it answers."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from coterie_agent.config import MAX_SAMPLES
+from coterie_agent.ingest.row import JsonRow
+from coterie_agent.predictions import Output, Prediction
+
+
+class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /predict``."""
+
+    samples: Annotated[list[JsonRow], Meta(min_length=1, max_length=MAX_SAMPLES)]
+    deadline_ms: Annotated[float, Meta(gt=0, le=60_000)] | None = None
+    """Within what the answer must come, from the request's arrival; None: what agent.toml says."""
+    stream: Annotated[str, Meta(max_length=64)] = ""
+    """What the samples are of, e.g. ``camera-1``: a late answer can be the last one of the same stream. Blank: none."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to ``POST /predict``."""
+
+    version: str
+    """Model version that the device holds."""
+    personal: bool
+    """Whether the device's personal model predicted, or the version itself."""
+    predictions: list[Prediction | Output]
+    """One a sample."""
+    form: str
+    """Which form of the version predicted: ``float32`` is the version, or the personal model, itself."""
+    took_us: int
+    """From the request's arrival to the answer, in microseconds."""
+    fallback: Literal["last_answer"] | None = None
+    """Whose predictions these are; None: the model's, of these samples."""
+    age_s: float = 0.0
+    """How old the predictions are; 0 without a fallback."""

@@ -1,0 +1,163 @@
+"""What the prediction service's routes do: check, queue, wait until the deadline, fall back, count."""
+
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import Future
+from functools import partial
+from http import HTTPStatus
+
+import msgspec
+
+from coterie_agent.config import ServingSettings
+from coterie_agent.errors import AgentError
+from coterie_agent.ingest.row import RowCheck
+from coterie_agent.loopback import RequestError, Route, decode
+from coterie_agent.predicting import HeldModel
+from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.messages import Answer, Ask
+from coterie_agent.serving.openapi import openapi
+from coterie_agent.serving.queue import Busy, PredictionQueue, Predictions
+from coterie_agent.store.serving import Counted, Serving
+from coterie_wire.latency import Durations
+
+STREAMS = 256
+"""Whose last answers are remembered; of more, those of the streams that were answered longest ago are forgotten."""
+
+
+class LastAnswer(msgspec.Struct, frozen=True):
+    """What a stream was last answered."""
+
+    at: float
+    """Seconds on the monotonic clock."""
+    version: str
+    personal: bool
+    predictions: Predictions
+    form: str
+
+
+class PredictionService:
+    """The routes, and what they count. Each is called from many threads."""
+
+    def __init__(self, current: CurrentModel, settings: ServingSettings) -> None:
+        self._current, self._settings = current, settings
+        self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch)
+        self._lock = threading.Lock()
+        self._counted = Counted()
+        self._latency = Durations()
+        self._last: OrderedDict[str, LastAnswer] = OrderedDict()
+        self._since = time.time()
+
+    def routes(self) -> dict[str, Route]:
+        """By method and path."""
+        return {
+            "POST /predict": self.predict,
+            "GET /status": lambda _: self.status(),
+            "GET /openapi.json": lambda _: msgspec.Raw(openapi()),
+        }
+
+    def predict(self, body: bytes) -> Answer:
+        """``POST /predict``.
+
+        Raises RequestError ``local_api.malformed``, ``serve.busy`` or ``serve.late``, AgentError ``ingest.*``, and why
+        there is no model that runs.
+        """
+        began = time.perf_counter()
+        ask = decode(body, Ask)
+        self._count(requests=1)
+        held = self._model()
+        check = RowCheck.of_model(held.manifest.model, labelled=False)
+        rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
+        try:
+            future = self.queue.ask(held, rows)
+        except Busy as busy:
+            self._count(busy=1)
+            raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
+        if ask.stream:
+            future.add_done_callback(partial(self._remember, ask.stream, held))
+        deadline_ms = self._settings.deadline_ms if ask.deadline_ms is None else ask.deadline_ms
+        try:
+            predictions = future.result(max(0.0, deadline_ms / 1000 - (time.perf_counter() - began)))
+        except TimeoutError:
+            future.cancel()  # unless the model runs on it already, whose answer is the stream's last one then
+            return self._late(ask, deadline_ms, began)
+        except AgentError:
+            self._count(without_model=1)
+            raise
+        took_s = time.perf_counter() - began
+        self._count(answered=1, took_s=took_s)
+        return Answer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
+
+    def status(self) -> Serving:
+        """``GET /status``."""
+        held, queue = self._current.held, self.queue
+        with self._lock:
+            counted, latency = self._counted, self._latency.histogram()
+        return Serving(
+            at=time.time(),
+            since=self._since,
+            version=None if held is None else held.manifest.version,
+            personal=held is not None and held.is_personal,
+            form=None if held is None else held.form,
+            problem=self._current.problem,
+            counted=msgspec.structs.replace(
+                counted, samples=queue.samples, batches=queue.batches, swaps=self._current.swaps
+            ),
+            latency=latency,
+            runs=queue.runs.histogram(),
+        )
+
+    def _model(self) -> HeldModel:
+        held = self._current.held
+        if held is not None:
+            return held
+        self._count(without_model=1)
+        problem = self._current.problem
+        if problem is None:
+            raise AgentError("serve.starting", "no model is loaded yet; try again in a moment")
+        raise AgentError(problem.code, problem.sentence)
+
+    def _late(self, ask: Ask, deadline_ms: float, began: float) -> Answer:
+        last = self._last_of(ask)
+        if last is None:
+            self._count(late=1)
+            detail = f"no answer within {deadline_ms:g} ms, and no last answer of the stream to give instead"
+            raise RequestError(HTTPStatus.GATEWAY_TIMEOUT, "serve.late", detail)
+        self._count(last_answers=1)
+        now = time.perf_counter()
+        return Answer(
+            last.version,
+            last.personal,
+            last.predictions,
+            last.form,
+            round((now - began) * 1e6),
+            fallback="last_answer",
+            age_s=round(time.monotonic() - last.at, 6),
+        )
+
+    def _last_of(self, ask: Ask) -> LastAnswer | None:
+        """The last answer that can stand for this one: of the same stream, to as many samples."""
+        if self._settings.fallback == "none":
+            return None
+        with self._lock:
+            last = self._last.get(ask.stream)
+        return last if last is not None and len(last.predictions) == len(ask.samples) else None
+
+    def _remember(self, stream: str, held: HeldModel, future: "Future[Predictions]") -> None:
+        if future.cancelled() or future.exception() is not None:
+            return
+        last = LastAnswer(time.monotonic(), held.manifest.version, held.is_personal, future.result(), held.form)
+        with self._lock:
+            self._last[stream] = last
+            self._last.move_to_end(stream)
+            while len(self._last) > STREAMS:
+                self._last.popitem(last=False)
+
+    def _count(self, *, took_s: float | None = None, **counts: int) -> None:
+        with self._lock:
+            before = self._counted
+            self._counted = msgspec.structs.replace(
+                before, **{name: getattr(before, name) + count for name, count in counts.items()}
+            )
+            if took_s is not None:
+                self._latency.add(took_s)

@@ -1,0 +1,84 @@
+"""The secure sum that the current assignment takes part in: the device's secrets, and its masked vector.
+
+Both go with the assignment, in `WorkStore`. What is damaged stays until then, so that a sum is never joined twice.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import msgspec
+
+from coterie_agent.errors import AgentError
+from coterie_agent.store.database import Database
+from coterie_wire.secure_sum import OfferMasked
+from coterie_wire.structs import from_json
+
+_HASHED_BYTES = 1 << 18
+
+
+class Remembered(NamedTuple):
+    """How far the device is in a secure sum."""
+
+    state: bytes
+    """A `coterie_learning.secure_sum.party.PartyState`, which needs NumPy, as JSON."""
+    offer: OfferMasked | None
+    """Of its masked vector, once there is one: there will be no other."""
+
+
+class SecureSumStore:
+    """At most one sum at a time; every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, assignment: str) -> Remembered | None:
+        """What is remembered of the sum of `assignment`. Raises AgentError ``agent.sum_damaged``."""
+        with self._database.reading() as cursor:
+            row = cursor.execute(
+                "SELECT assignment, state, offer, seal IS seal(assignment, state, offer) FROM secure_sum"
+            ).fetchone()
+        if row is None:
+            return None
+        of, state, offer, is_sound = row
+        if not is_sound:
+            raise _damaged("what the device remembers of the secure sum")
+        return Remembered(state, offer and from_json(offer, OfferMasked)) if of == assignment else None
+
+    def keep(self, assignment: str, state: bytes) -> None:
+        """Remember this state of the sum of `assignment`, beside the vector if there is one."""
+        with self._database.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO secure_sum VALUES (1, ?1, ?2, NULL, seal(?1, ?2, NULL)) ON CONFLICT (one)"
+                " DO UPDATE SET state = excluded.state, seal = seal(assignment, excluded.state, offer)",
+                (assignment, state),
+            )
+
+    def keep_vector(self, assignment: str, state: bytes, vector: bytes) -> OfferMasked:
+        """Remember the masked `vector` with the state that it leaves; the message that announces it."""
+        offer = OfferMasked(assignment, hashlib.sha256(vector).hexdigest(), len(vector))
+        with self._database.transaction() as cursor:
+            row = (assignment, state, msgspec.json.encode(offer))
+            cursor.execute("INSERT OR REPLACE INTO secure_sum VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))", row)
+            cursor.execute("INSERT OR REPLACE INTO masked_vector VALUES (1, ?)", (vector,))
+        return offer
+
+    def read_vector(self, offset: int, size_bytes: int) -> bytes:
+        """Up to `size_bytes` of the masked vector from `offset` on, without reading the rest."""
+        with (
+            self._database.reading() as cursor,
+            cursor.connection.blobopen("masked_vector", "content", 1, readonly=True) as blob,
+        ):
+            blob.seek(offset)
+            return blob.read(size_bytes)
+
+    def check_vector(self, offer: OfferMasked) -> None:
+        """Raises AgentError ``agent.sum_damaged`` unless the masked vector is still what `offer` says."""
+        digest = hashlib.sha256()
+        for offset in range(0, offer.size_bytes, _HASHED_BYTES):
+            digest.update(self.read_vector(offset, _HASHED_BYTES))
+        if digest.hexdigest() != offer.sha256:
+            raise _damaged("the masked vector")
+
+
+def _damaged(what: str) -> AgentError:
+    return AgentError("agent.sum_damaged", f"{what} was damaged on the disk, and is made only once")

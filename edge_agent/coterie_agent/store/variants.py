@@ -1,0 +1,48 @@
+"""The smaller forms of the held version that are on the device, how quick they are here, and which one predicts."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from coterie_agent.store.database import Database
+from coterie_wire.bundle import BlobRef
+from coterie_wire.latency import Histogram
+from coterie_wire.structs import from_json
+
+
+class KnownForms(msgspec.Struct, frozen=True):
+    """What the device knows of the forms of one version."""
+
+    version: str
+    digest: str
+    """Of the platform's list."""
+    forms: Mapping[str, Histogram]
+    """Durations of one run on one sample, by form; ``float32`` is the version itself."""
+    chosen: str
+    """The form that predicts."""
+    graph: BlobRef | None
+    """Of the form that was chosen; None: the version itself."""
+
+
+class VariantStore:
+    """One row."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def known(self) -> KnownForms | None:
+        """None: none are known, or the disk has damaged what was."""
+        with self._database.reading() as cursor:
+            row = cursor.execute("SELECT content FROM variants WHERE seal IS seal(content)").fetchone()
+        return from_json(row[0], KnownForms) if row else None
+
+    def forget(self) -> None:
+        """Predict with the version itself."""
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM variants")
+
+    def keep(self, known: KnownForms) -> None:
+        """In place of what was known before."""
+        with self._database.transaction() as cursor:
+            content = msgspec.json.encode(known)
+            cursor.execute("INSERT OR REPLACE INTO variants VALUES (1, ?1, seal(?1))", (content,))

@@ -1,0 +1,213 @@
+"""Devices at a meeting, on loopback: who is answered, who is not, and what a group comes to that loses members."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie_agent.gossip.attending import Attended, Attending
+from coterie_agent.gossip.calling import PeerCalls
+from coterie_agent.gossip.desk import Desk
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.relay.server import RelayServer
+from coterie_agent.store.identity import Identity
+from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.meetings import Meeting
+from coterie_wire.bundle import SignedManifest, sign_content
+from coterie_wire.errors import WireError
+from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Peer, Roster
+from coterie_wire.relaying import public_key, read_with_body, seal, unseal, with_body
+from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
+
+NOW, ROUND = 1e9, "7"
+NAMES = ("a", "b", "c")
+SECRETS = {name: bytes([ord(name[0])]) * 32 for name in (*NAMES, "stranger")}
+PLATFORM_KEY = make_bundle().platform_key
+Asks = Literal["who is there", "take my share", "your average", "your model"]
+
+
+class Device:
+    """One device of the round: its desk, its door, and its calls."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        identity = Identity("https://platform", name, name, PLATFORM_KEY, 10.0)
+        self.desk = Desk(identity=identity, secret=SECRETS[name], clock=lambda: NOW)
+        self.server = RelayServer(0, self.desk.receive, path=MEETINGS_PATH)
+        threading.Thread(target=self.server.run, daemon=True).start()
+        self.calls = PeerCalls(device=name, secret=SECRETS[name], round_=ROUND, record_sent=lambda _what, _size: None)
+        self.difference = {spec.name: np.full(spec.shape, ord(name) / 1000, np.float32) for spec in SPEC.parameters}
+
+    @property
+    def peer(self) -> Peer:
+        return Peer(self.name, public_key(SECRETS[self.name]), f"127.0.0.1:{self.server.server_port}")
+
+    def close(self) -> None:
+        self.calls.close()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def attend(
+        self, number: int, peers: dict[str, Peer], *, wait_s: float = 20.0, stop: Callable[[], bool] = lambda: False
+    ) -> tuple[Attended | None, Meeting]:
+        meeting = Meeting(
+            own=self.name,
+            group=tuple(peers),
+            difference=self.difference,
+            specs=SPEC.parameters,
+            weight=1,
+            codec=Float32Codec(),
+            seed=number,
+        )
+        attending = Attending(
+            number=number,
+            meeting=meeting,
+            desk=self.desk,
+            calls=self.calls,
+            peers=peers,
+            wait_s=wait_s,
+            stop=stop,
+            wait=lambda seconds: threading.Event().wait(min(seconds, 0.02)) and None,
+        )
+        return attending.run(), meeting
+
+
+@pytest.fixture
+def devices() -> Iterator[dict[str, Device]]:
+    with ExitStack() as stack:
+        found = {name: Device(name) for name in NAMES}
+        for device in found.values():
+            stack.callback(device.close)
+        signed = roster(found)
+        for device in found.values():
+            device.desk.attend(signed)
+        yield found
+
+
+def roster(devices: dict[str, Device], *, expires_at: float = NOW + 60, round_: str = ROUND) -> SignedManifest:
+    content = Roster(1, round_, 3, tuple(device.peer for device in devices.values()), expires_at)
+    return sign_content(msgspec.json.encode(content), SIGNING_KEY)
+
+
+def meet(devices: dict[str, Device], names: tuple[str, ...], *, wait_s: float = 20.0) -> dict[str, tuple[int, bytes]]:
+    """By device, how many met, and what it goes on with."""
+    peers = {name: device.peer for name, device in devices.items()}
+    with ThreadPoolExecutor(len(names)) as pool:
+        ended = {name: pool.submit(devices[name].attend, 0, peers, wait_s=wait_s) for name in names}
+    found = {}
+    for name, future in ended.items():
+        attended, meeting = future.result()
+        assert attended is not None
+        found[name] = (attended.met, b"".join(tensor.tobytes() for tensor in meeting.end().values()))
+    return found
+
+
+def test_all_of_a_group_end_with_the_same_bits(devices: dict[str, Device]) -> None:
+    found = meet(devices, NAMES)
+    assert [met for met, _ in found.values()] == [3, 3, 3]
+    assert len({content for _, content in found.values()}) == 1
+    mean = np.float32(sum(map(ord, NAMES)) / 3000)
+    assert np.frombuffer(found["a"][1], np.float32)[0] == pytest.approx(mean, abs=1e-6)
+
+
+def test_who_does_not_come_is_left_out(devices: dict[str, Device]) -> None:
+    found = meet(devices, ("b", "c"), wait_s=1.0)
+    assert [met for met, _ in found.values()] == [2, 2]
+    assert len({content for _, content in found.values()}) == 1
+
+
+def test_a_device_whose_peers_are_gone_goes_on_alone(devices: dict[str, Device]) -> None:
+    devices["a"].server.shutdown()
+    devices["a"].server.server_close()
+    found = meet({name: devices[name] for name in ("a", "b")}, ("b",), wait_s=0.3)
+    assert found["b"][0] == 1
+    own = b"".join(tensor.tobytes() for _, tensor in sorted(devices["b"].difference.items()))
+    assert found["b"][1] == own
+
+
+def test_a_latecomer_is_told_how_far_the_others_are(devices: dict[str, Device]) -> None:
+    """The others have gone on; their models are there for it."""
+    devices["a"].desk.stand_at(5, b"model after five meetings")
+    attended, _ = devices["b"].attend(0, {name: devices[name].peer for name in ("a", "b")}, wait_s=5)
+    assert attended is not None
+    assert attended.ahead == 5
+    replied = devices["b"].calls.call(devices["a"].peer, "your model", roster=devices["b"].desk.digest, meeting=5)
+    assert replied.content == b"model after five meetings"
+
+
+def test_a_device_that_is_to_stop_leaves_everything_as_it_was(devices: dict[str, Device]) -> None:
+    attended, meeting = devices["b"].attend(0, {name: devices[name].peer for name in NAMES}, stop=lambda: True)
+    assert attended is None
+    assert meeting.members == ()
+
+
+def asked(device: Device, sender: str, *, asks: Asks = "who is there", to: str = "a", key: str = "") -> bytes:
+    """A call to device a, as `sender` would put it, sealed by `key`."""
+    call = Call(sender, to, bytes(16), device.desk.digest, 0, asks)
+    sealed = seal(with_body(call), secret=SECRETS[key or sender], to=public_key(SECRETS["a"]))
+    return with_body(Envelope(ROUND, sender), sealed)
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ({"sender": "stranger"}, "meeting.not_a_peer"),
+        ({"sender": "b", "to": "c"}, "meeting.not_a_peer"),
+        ({"sender": "b", "key": "stranger"}, "relay.not_sealed"),
+        ({"sender": "b", "key": "c"}, "relay.not_sealed"),
+    ],
+)
+def test_others_get_no_answer(devices: dict[str, Device], call: dict[str, str], code: str) -> None:
+    with pytest.raises(WireError) as refusal:
+        devices["a"].desk.receive(asked(devices["a"], **call))  # type: ignore[arg-type]
+    assert refusal.value.code == code
+
+
+def test_nobody_is_answered_under_an_expired_roster(devices: dict[str, Device]) -> None:
+    devices["a"].desk.clock = lambda: NOW + 61
+    with pytest.raises(WireError, match="expired"):
+        devices["a"].desk.receive(asked(devices["a"], "b"))
+    with pytest.raises(WireError, match="expired"):
+        devices["b"].desk.attend(roster(devices, expires_at=NOW - 1))
+
+
+def test_a_roster_that_the_platform_did_not_sign_is_refused(devices: dict[str, Device]) -> None:
+    signed = roster(devices)
+    with pytest.raises(WireError, match="signed"):
+        devices["a"].desk.attend(
+            SignedManifest(signed.manifest.replace(b'"round":"7"', b'"round":"8"'), signed.signature)
+        )
+
+
+def test_another_round_begins_anew(devices: dict[str, Device]) -> None:
+    devices["a"].desk.stand_at(9, b"model")
+    devices["a"].desk.attend(roster(devices, round_="8"))
+    with pytest.raises(WireError, match="roster"):
+        devices["a"].desk.receive(asked(devices["a"], "b"))
+
+
+def test_groups_are_the_same_only_under_the_same_roster(devices: dict[str, Device]) -> None:
+    """A device that was asked later has another list; neither shares with the other until both have the same."""
+    devices["c"].desk.attend(roster(devices, expires_at=NOW + 99))
+    replied = devices["c"].calls.call(devices["a"].peer, "who is there", roster=devices["c"].desk.digest, meeting=0)
+    assert not replied.answer.same_roster
+    assert not replied.answer.is_there
+
+
+def test_an_answer_that_is_sent_again_is_not_taken(devices: dict[str, Device]) -> None:
+    """Nor can a device's own calls be sent back to it as answers: they name no number that it asks for."""
+    recorded = devices["a"].desk.receive(asked(devices["a"], "b"))
+    answer, _ = read_with_body(unseal(recorded, secret=SECRETS["b"], by=public_key(SECRETS["a"])), Answer)
+    assert answer.number == bytes(16)
+    replaying = RelayServer(0, lambda _body: recorded, path=MEETINGS_PATH)
+    threading.Thread(target=replaying.run, daemon=True).start()
+    liar = msgspec.structs.replace(devices["a"].peer, address=f"127.0.0.1:{replaying.server_port}")
+    with pytest.raises(Unreachable, match="older answer"):
+        devices["b"].calls.call(liar, "who is there", roster=devices["b"].desk.digest, meeting=0)
+    replaying.shutdown()
+    replaying.server_close()

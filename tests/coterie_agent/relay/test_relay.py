@@ -1,0 +1,176 @@
+"""A supernode's door on loopback: who gets in, what is taken, and what is vouched for."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie_agent.errors import AgentError
+from coterie_agent.handing_over import HandingOver, NeighbourRefused
+from coterie_agent.link.failure import Unreachable
+from coterie_agent.relay.desk import Desk
+from coterie_agent.relay.server import RelayServer
+from coterie_agent.store.identity import Identity
+from coterie_learning.codec.int8 import Int8
+from coterie_learning.fold import Counted, partial_aggregate
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.partial_sums import encode_sums
+from coterie_learning.update_files import Contents
+from coterie_wire.bundle import sign_content
+from coterie_wire.messages import OfferUpdate
+from coterie_wire.relaying import PATH, Lead, Order, Route, Share, SignedReceipt, Ticket, public_key, verify_receipt
+from coterie_wire.tensor_files import InMemory
+from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
+from tests.coterie_agent.fake_platform import PLAN
+
+SUPERNODE, MEMBER, STRANGER = (bytes([number]) * 32 for number in range(2, 5))
+ASSIGNMENT = "00000000-0000-0000-0000-00000000000a"
+NOW = 1e9
+BUNDLE = make_bundle()
+LEAD = Lead(round="7", plan=msgspec.Raw(msgspec.json.encode(PLAN)), manifest=BUNDLE.signed)
+
+
+def update(seed: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    delta = {spec.name: 0.01 * rng.standard_normal(spec.shape, dtype=np.float32) for spec in SPEC.parameters}
+    return Int8().encode(delta, seed=seed).payload
+
+
+class Door:
+    """A supernode that listens, and a neighbour's way to it."""
+
+    def __init__(self, folder: Path, *, members: int = 10) -> None:
+        identity = Identity("https://a", "supernode", "supernode", BUNDLE.platform_key, 10.0)
+        self.desk = Desk(
+            identity=identity, secret=SUPERNODE, folder=folder / "relay", members=members, clock=lambda: NOW
+        )
+        self.server = RelayServer(0, self.desk.receive, path=PATH)
+        threading.Thread(target=self.server.run, daemon=True).start()
+
+    def route(self, assignment: str = ASSIGNMENT, **changes: object) -> Route:
+        ticket = Ticket(1, assignment, "member", public_key(MEMBER), "supernode", 1, NOW + 60)
+        signed = sign_content(msgspec.json.encode(msgspec.structs.replace(ticket, **changes)), SIGNING_KEY)
+        address = f"127.0.0.1:{self.server.server_port}"
+        return Route("supernode", address, public_key(SUPERNODE), 1, signed, bytes(32))
+
+    def hand_over(
+        self, payload: bytes, route: Route | None = None, *, secret: bytes = MEMBER, told: bytes | None = None
+    ) -> SignedReceipt:
+        told = payload if told is None else told
+        sha256 = hashlib.sha256(told).hexdigest()
+        receipt = HandingOver(
+            route=route or self.route(),
+            offer=OfferUpdate(ASSIGNMENT, sha256, len(told), 8, 1, 1, 0.0, 0.0, None, 0.0),
+            read=lambda offset, size: payload[offset : offset + size],
+            secret=secret,
+            chunk_bytes=200,
+            record_sent=lambda _what, _bytes: None,
+        ).run(stop=lambda: False)
+        assert receipt is not None
+        return receipt
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    found = Door(tmp_path)
+    found.desk.lead(LEAD)
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+def test_an_update_comes_in_pieces_and_is_vouched_for_once(door: Door) -> None:
+    receipt = door.hand_over(update(1))
+    found = verify_receipt(receipt, public_key(SUPERNODE))
+    norm = Contents(SPEC, Int8(), Sgd()).open(InMemory(update(1)), ()).extent().norm
+    assert (found.assignment, found.sha256, found.epoch) == (ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 1)
+    assert found.norm == norm
+    assert door.hand_over(update(1)) == receipt
+
+
+def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:
+    receipt = door.hand_over(update(1))
+    again = Door(tmp_path)
+    again.desk.lead(LEAD)
+    assert again.hand_over(update(1)) == receipt
+    again.server.shutdown()
+    again.server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("change", "secret"),
+    [
+        ({"supernode": "another"}, MEMBER),
+        ({"expires_at": NOW - 1}, MEMBER),
+        ({"member_key": public_key(STRANGER)}, MEMBER),
+        ({}, STRANGER),
+    ],
+)
+def test_who_has_no_ticket_is_turned_away(door: Door, change: dict[str, object], secret: bytes) -> None:
+    with pytest.raises(Unreachable, match="403"):
+        door.hand_over(update(1), door.route(**change), secret=secret)
+
+
+def test_a_ticket_that_the_platform_did_not_sign_is_none(door: Door) -> None:
+    route = door.route()
+    forged = msgspec.structs.replace(route, ticket=sign_content(route.ticket.manifest, STRANGER))
+    with pytest.raises(Unreachable, match="403"):
+        door.hand_over(update(1), forged)
+
+
+def test_whoever_else_answers_is_not_the_supernode(door: Door) -> None:
+    with pytest.raises(Unreachable):
+        door.hand_over(update(1), msgspec.structs.replace(door.route(), key=public_key(STRANGER)))
+
+
+def test_only_updates_of_the_plan_are_taken(door: Door) -> None:
+    with pytest.raises(NeighbourRefused) as refused:
+        door.hand_over(b"x" * len(update(1)))
+    assert refused.value.code == "update.malformed"
+    with pytest.raises(NeighbourRefused) as refused:
+        door.hand_over(b"x" * 100_000)
+    assert refused.value.code == "relay.too_large"
+    with pytest.raises(NeighbourRefused) as refused:
+        door.hand_over(update(1), told=update(2))
+    assert refused.value.code == "relay.wrong_hash"
+    door.hand_over(update(1))
+
+
+def test_nothing_is_taken_before_the_platform_says_so_or_beyond_what_the_owner_lets(tmp_path: Path) -> None:
+    door = Door(tmp_path, members=1)
+    with pytest.raises(NeighbourRefused) as refused:
+        door.hand_over(update(1))
+    assert refused.value.code == "relay.not_leading"
+    door.desk.lead(LEAD)
+    door.hand_over(update(1))
+    with pytest.raises(NeighbourRefused) as refused:
+        door.hand_over(update(2), door.route(ASSIGNMENT.replace("a", "b")))
+    assert refused.value.code == "relay.full"
+    door.server.shutdown()
+    door.server.server_close()
+
+
+def test_it_sums_what_it_is_told_to_and_nothing_that_was_damaged(door: Door, tmp_path: Path) -> None:
+    other = ASSIGNMENT.replace("a", "b")
+    door.hand_over(update(1))
+    door.hand_over(update(2), door.route(other))
+    hashes = [hashlib.sha256(update(seed)).hexdigest() for seed in (1, 2)]
+    order = Order(fold="f", shares=(Share(ASSIGNMENT, hashes[0], 3), Share(other, hashes[1], 0)))
+    file = Contents(SPEC, Int8(), Sgd()).open(InMemory(update(1)), ())
+    alone = partial_aggregate(SPEC.parameters, [Counted(lambda: nullcontext(file), 3)], parts=("delta",))
+    assert door.desk.sum(order) == encode_sums(alone, of="f")
+    (tmp_path / "relay" / "7" / f"{other}.update").write_bytes(b"damaged")
+    with pytest.raises(AgentError) as lost:
+        door.desk.sum(order)
+    assert lost.value.code == "relay.update_lost"
+
+
+def test_updates_of_other_rounds_go(door: Door, tmp_path: Path) -> None:
+    door.hand_over(update(1))
+    door.desk.lead(msgspec.structs.replace(LEAD, round="8"))
+    assert [path.name for path in (tmp_path / "relay").iterdir()] == ["8"]

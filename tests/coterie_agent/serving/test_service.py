@@ -1,0 +1,232 @@
+"""Deadlines, fallbacks, back-pressure and batches, with a model that a test lets answer."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from coterie_agent.config import ServingSettings
+from coterie_agent.errors import AgentError
+from coterie_agent.loopback import RequestError
+from coterie_agent.predicting import HeldModel
+from coterie_agent.predictions import Prediction
+from coterie_agent.serving.current import CurrentModel
+from coterie_agent.serving.queue import Busy, PredictionQueue
+from coterie_agent.serving.service import PredictionService
+from coterie_agent.store.samples import Row
+from tests.coterie_agent.bundles import SPEC
+
+ROW = Row(bytes(16), 0)
+
+
+@dataclass
+class Model:
+    """Stands for a HeldModel; it answers when it is let."""
+
+    version: str = "v1"
+    is_personal: bool = False
+    form: str = "float32"
+    goes: threading.Event = field(default_factory=threading.Event)
+    sizes: list[int] = field(default_factory=list)
+    """Of the batches it ran on."""
+    failure: AgentError | None = None
+
+    def __post_init__(self) -> None:
+        self.manifest = SimpleNamespace(model=SPEC, version=self.version)
+        self.running = threading.Event()
+
+    def predict(self, rows: list[Row]) -> list[Prediction]:
+        self.running.set()
+        assert self.goes.wait(10)
+        self.sizes.append(len(rows))
+        if self.failure is not None:
+            raise self.failure
+        return [Prediction(self.version, int.from_bytes(row.x[:4], "little"), 1.0) for row in rows]
+
+
+@dataclass
+class Current:
+    """Stands for a CurrentModel."""
+
+    held: Model | None
+    problem: None = None
+    swaps: int = 0
+
+
+class World:
+    def __init__(self, **settings: object) -> None:
+        self.model = Model()
+        self.current = Current(self.model)
+        self.service = PredictionService(
+            cast(CurrentModel, self.current), msgspec.convert({"deadline_ms": 10_000, **settings}, ServingSettings)
+        )
+        threading.Thread(target=self.service.queue.run, daemon=True).start()
+
+    def ask(self, count: int = 1, **more: object) -> Any:
+        samples = [{"x": [0.0] * 4}] * count
+        return self.service.predict(json.dumps({"samples": samples, **more}).encode())
+
+    def hold_up(self) -> threading.Thread:
+        """Have the model run on a request until it is let go."""
+        asked = threading.Thread(target=self.ask, daemon=True)
+        asked.start()
+        assert self.model.running.wait(10)
+        return asked
+
+    def counted(self) -> dict[str, int]:
+        counted = msgspec.structs.asdict(self.service.status().counted)
+        return {name: count for name, count in counted.items() if count}
+
+
+@pytest.fixture
+def new_world() -> Iterator[Callable[..., World]]:
+    worlds: list[World] = []
+
+    def make(**settings: object) -> World:
+        worlds.append(World(**settings))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        world.model.goes.set()
+        world.service.queue.close()
+
+
+def test_an_answer_in_time_is_the_models(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    world.model.goes.set()
+    answer = world.ask(3)
+    assert (answer.version, len(answer.predictions), answer.fallback) == ("v1", 3, None)
+    assert world.counted() == {"requests": 1, "answered": 1, "samples": 3, "batches": 1}
+    assert world.service.status().latency.total == 1
+
+
+def test_a_late_answer_of_no_stream_is_refused_and_leaves_the_queue(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    first = world.hold_up()
+    with pytest.raises(RequestError) as refused:
+        world.ask(deadline_ms=20)
+    assert (refused.value.status, refused.value.code) == (HTTPStatus.GATEWAY_TIMEOUT, "serve.late")
+    world.model.goes.set()
+    first.join(10)
+    assert world.ask().version == "v1"
+    assert world.model.sizes == [1, 1], "the model never ran on the request that was late"
+    assert world.counted()["late"] == 1
+
+
+def test_a_late_answer_of_a_stream_is_its_last_one(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    world.model.goes.set()
+    before = world.ask(stream="camera")
+    world.model.goes.clear()
+    world.model.running.clear()
+    world.hold_up()
+    answer = world.ask(stream="camera", deadline_ms=20)
+    assert (answer.fallback, answer.predictions) == ("last_answer", before.predictions)
+    assert answer.age_s > 0
+    for asked in ({"stream": "door"}, {"stream": "camera", "count": 2}):
+        with pytest.raises(RequestError, match="no last answer"):
+            world.ask(**asked, deadline_ms=20)
+    assert world.counted() | {"requests": 0} == {
+        "requests": 0, "answered": 1, "last_answers": 1, "late": 2, "samples": 1, "batches": 1
+    }  # fmt: skip
+
+
+def test_an_answer_that_came_too_late_is_the_streams_last_one(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    with pytest.raises(RequestError):
+        world.ask(stream="camera", deadline_ms=20)  # the model runs on it
+    world.model.goes.set()
+    world.ask()
+    world.model.goes.clear()
+    world.model.running.clear()
+    world.hold_up()
+    assert world.ask(stream="camera", deadline_ms=20).fallback == "last_answer"
+
+
+def test_without_fallback_a_stream_is_refused_too(new_world: Callable[..., World]) -> None:
+    world = new_world(fallback="none")
+    world.model.goes.set()
+    world.ask(stream="camera")
+    world.model.goes.clear()
+    world.model.running.clear()
+    world.hold_up()
+    with pytest.raises(RequestError):
+        world.ask(stream="camera", deadline_ms=20)
+
+
+def test_a_full_queue_refuses_at_once(new_world: Callable[..., World]) -> None:
+    world = new_world(queue=256)
+    world.hold_up()
+    waiting = threading.Thread(target=world.ask, args=(256,), daemon=True)
+    waiting.start()
+    refused = None
+    while refused is None:
+        try:
+            world.ask(deadline_ms=1)
+        except RequestError as error:
+            refused = error if error.code != "serve.late" else None  # until the other request has been queued
+    assert (refused.status, refused.code) == (HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy")
+    assert "256 samples wait" in refused.detail
+    world.model.goes.set()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert world.ask().version == "v1"
+
+
+def test_without_a_model_the_reason_is_told(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    world.current.held = None
+    with pytest.raises(AgentError, match="no model is loaded"):
+        world.ask()
+    assert world.counted() == {"requests": 1, "without_model": 1}
+
+
+def test_a_model_that_fails_does_not_end_the_service(new_world: Callable[..., World]) -> None:
+    world = new_world()
+    world.model.goes.set()
+    world.model.failure = AgentError("model.broken", "the graph failed")
+    with pytest.raises(AgentError, match="the graph failed"):
+        world.ask()
+    world.model.failure = None
+    assert world.ask().version == "v1"
+
+
+def test_what_gathers_while_the_model_runs_is_one_batch_of_each_model() -> None:
+    queue, old, new = PredictionQueue(capacity=1000, batch=4), Model("old"), Model("new")
+    asked = [(old, 1), (old, 2), (old, 2), (new, 9), (new, 1), (old, 1)]
+    rows = iter(range(100))
+    futures = [
+        queue.ask(cast(HeldModel, model), [Row(next(rows).to_bytes(16, "little"), 0) for _ in range(count)])
+        for model, count in asked
+    ]
+    futures[1].cancel()
+    old.goes.set()
+    new.goes.set()
+    queue.close()
+    queue.run()
+    assert (old.sizes, new.sizes) == ([3, 1], [9, 1])
+    with pytest.raises(CancelledError):
+        futures[1].result()
+    told = [future.result() for future in futures if not future.cancelled()]
+    answered = [(one[0].label, [each.index for each in one]) for one in told]
+    assert answered == [("old", [0]), ("old", [3, 4]), ("new", [*range(5, 14)]), ("new", [14]), ("old", [15])]
+    assert (queue.samples, queue.batches, queue.runs.histogram().total) == (14, 4, 4)
+
+
+def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
+    queue, model = PredictionQueue(capacity=256, batch=4), Model()
+    queue.ask(cast(HeldModel, model), [ROW] * 256)
+    with pytest.raises(Busy):
+        queue.ask(cast(HeldModel, model), [ROW])
+    model.goes.set()
+    queue.close()
+    queue.run()
+    queue.ask(cast(HeldModel, model), [ROW])
