@@ -8,7 +8,7 @@ from django.conf import settings
 
 from coterie.backup.index import BackupFile
 from coterie.merging.files import updates_of
-from coterie.merging.models import Update
+from coterie.merging.models import Partial, Update
 from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.models import Blob
 from coterie.rounds.models import Round
@@ -27,7 +27,8 @@ class Needed(NamedTuple):
 def needed_files() -> list[Needed]:
     """Those that the database needs."""
     kept = Round.objects.filter(tidied_at=None).values("pk")
-    updates = Update.objects.filter(cohort__in=kept)
+    updates = Update.objects.filter(cohort__in=kept, partial=None)
+    partials = Partial.objects.filter(cohort__in=kept)
     found = [
         _stored(BLOBS, sha256, size_bytes)
         for sha256, size_bytes in Blob.objects.filter(removed_at=None)
@@ -36,7 +37,8 @@ def needed_files() -> list[Needed]:
     ]
     found += [
         _stored(updates_of(cohort), sha256, size_bytes)
-        for cohort, sha256, size_bytes in updates.order_by("received_at").values_list("cohort", "sha256", "size_bytes")
+        for files in (updates, partials)
+        for cohort, sha256, size_bytes in files.order_by("received_at").values_list("cohort", "sha256", "size_bytes")
     ]
     # Two devices may send the same bytes in one round.
     return list({needed.file.path: needed for needed in found}.values())

@@ -7,6 +7,8 @@ with a database is a whole platform.
 import os
 from pathlib import Path
 
+from django.conf import settings
+from django.core.files.base import File
 from django.db.migrations.loader import MigrationLoader
 
 from coterie.backup.copying import copy_file, is_sound
@@ -16,6 +18,7 @@ from coterie.backup.index import BackupFile, Index, read_index
 from coterie.backup.taking import Progress, Report
 from coterie.config.exclusive import lock_state
 from coterie.config.schema import unknown_changes
+from coterie.storage.interface import Store, store_of
 
 DATABASE = "coterie.sqlite3"
 BEGUN = "restoring"
@@ -69,7 +72,11 @@ class _Work:
         self._done_bytes = 0
 
     def bring(self, file: BackupFile, name: str) -> None:
-        """Copy a file to the state, unless it is there. Raises DamagedBackup."""
+        """Copy a file to the state, or to the object storage, unless it is there. Raises DamagedBackup."""
+        kept = _object_of(name)
+        if kept is not None:
+            self._bring_object(file, *kept)
+            return
         path = self._state / name
         if is_sound(path, file):
             self._advance(file.size_bytes)
@@ -82,6 +89,13 @@ class _Work:
         if not copied:
             raise DamagedBackup(file=file.path)
 
+    def _bring_object(self, file: BackupFile, store: Store, name: str) -> None:
+        if not is_sound(self._source / file.path, file):
+            raise DamagedBackup(file=file.path)
+        with (self._source / file.path).open("rb") as source:
+            store.save(name, File(source))
+        self._advance(file.size_bytes)
+
     def check(self, file: BackupFile) -> None:
         """Raises DamagedBackup."""
         if not is_sound(self._source / file.path, file):
@@ -91,6 +105,18 @@ class _Work:
     def _advance(self, size_bytes: int) -> None:
         self._done_bytes += size_bytes
         self._report(Progress(self._done_bytes, self._total_bytes))
+
+
+def _object_of(place: str) -> tuple[Store, str] | None:
+    """The store, and the name in it, to which a backup's file belongs; None: it is a file of the state."""
+    name = place.partition("/")[2]
+    for store in map(store_of, settings.STORES):
+        if store.place(name) == place:
+            try:
+                store.path(name)
+            except NotImplementedError:
+                return store, name
+    return None
 
 
 def _check_new(state: Path, index: Index) -> None:

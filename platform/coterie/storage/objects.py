@@ -1,0 +1,220 @@
+"""Objects of a store that speaks S3, by obstore (https://developmentseed.org/obstore)."""
+
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+
+import obstore
+from django.core.files.base import File
+from django.utils.functional import cached_property
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+from obstore.store import S3Store
+
+from coterie.storage.interface import StorageUnavailable, Store
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+BLOCK_BYTES = 1 << 20
+"""Read at once; also what an open object takes of memory."""
+PIECE_BYTES = 8 << 20
+"""What is larger is sent in pieces of this size; S3 takes 10,000 of them for one object."""
+DELETED_AT_ONCE = 1000
+TRIES = 4
+CONNECT_S = 5
+ANSWER_S = 30
+"""For one request, which moves a piece at most."""
+RETRIED_S = 60
+"""After so long no further try begins."""
+
+
+class Place(NamedTuple):
+    """Where a store is, and how one gets in. Blank credentials: obstore looks where the clients of AWS do."""
+
+    bucket: str
+    prefix: str
+    endpoint: str
+    """Blank: that of AWS."""
+    public_endpoint: str
+    """Under which devices reach the store; blank: the same."""
+    region: str
+    key_id: str
+    secret: str
+
+
+class ObjectStorage(Store):
+    """The objects whose key begins with the prefix of `place` and `folder`."""
+
+    def __init__(self, *, folder: str, **place: str) -> None:
+        """`place` are the fields of `Place`."""
+        self._place = Place(**place)
+        self._folder = folder
+
+    def create(self, name: str, content: bytes) -> bool:
+        """See `Store`: ``If-None-Match: *``."""
+        with _spoken_to():
+            try:
+                obstore.put(self._store, name, content, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+        return True
+
+    def exists(self, name: str) -> bool:
+        """Whether the name has bytes."""
+        try:
+            self.size(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def size(self, name: str) -> int:
+        """In bytes. Raises FileNotFoundError."""
+        with _spoken_to():
+            return obstore.head(self._store, name)["size"]
+
+    def delete(self, name: str) -> None:
+        """Remove the name's bytes, if it has any."""
+        with _spoken_to():
+            try:
+                obstore.delete(self._store, name)
+            except NotFoundError:
+                return
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        """See `Store`."""
+        with _spoken_to():
+            found = obstore.list_with_delimiter(self._store, folder or None)["objects"]
+        return {entry["path"].rpartition("/")[2]: entry["size"] for entry in found}
+
+    def folders(self, folder: str = "") -> set[str]:
+        """See `Store`."""
+        with _spoken_to():
+            found = obstore.list_with_delimiter(self._store, folder or None)["common_prefixes"]
+        return {prefix.rstrip("/").rpartition("/")[2] for prefix in found}
+
+    def clear(self, folder: str) -> None:
+        """See `Store`."""
+        with _spoken_to():
+            for page in obstore.list(self._store, folder, chunk_size=DELETED_AT_ONCE):
+                # Not in one request for all: not every store that speaks S3 knows it.
+                for entry in page:
+                    self.delete(entry["path"])
+
+    def place(self, name: str) -> str:
+        """See `Store`: as the files of a state directory lie, so that a backup of one can become the other."""
+        return f"{self._folder}/{name}"
+
+    def signed_url(self, name: str, lasts: timedelta) -> str | None:
+        """See `Store`."""
+        with _spoken_to():
+            return obstore.sign(self._public_store, "GET", name, lasts)
+
+    def remove_drafts(self) -> int:
+        """See `Store`: an object is whole or absent. Broken multipart uploads end by a rule of the bucket."""
+        return 0
+
+    def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
+        assert mode == "rb", "objects are read, or written whole"
+        size_bytes = self.size(name)
+        reader = io.BufferedReader(_ObjectReader(self._store, name, size_bytes), BLOCK_BYTES)
+        return File(cast(BinaryIO, reader), name)
+
+    def _save(self, name: str, content: "File[bytes]") -> str:
+        content.seek(0)
+        with _spoken_to():
+            if content.size <= PIECE_BYTES:
+                obstore.put(self._store, name, content.read(), use_multipart=False)
+            else:
+                obstore.put(self._store, name, content.chunks(BLOCK_BYTES), chunk_size=PIECE_BYTES, max_concurrency=2)
+        return name
+
+    @cached_property
+    def _store(self) -> S3Store:
+        return self._at(self._place.endpoint)
+
+    @cached_property
+    def _public_store(self) -> S3Store:
+        return self._at(self._place.public_endpoint or self._place.endpoint)
+
+    def _at(self, endpoint: str) -> S3Store:
+        place = self._place
+        config: S3Config = {"region": place.region, "checksum_algorithm": "SHA256"}  # the store refuses changed bytes
+        if endpoint:
+            config["endpoint"] = endpoint
+        if place.key_id:
+            config |= {"access_key_id": place.key_id, "secret_access_key": place.secret}
+        client: ClientConfig = {
+            "connect_timeout": timedelta(seconds=CONNECT_S),
+            "timeout": timedelta(seconds=ANSWER_S),
+            "allow_http": endpoint.startswith("http:"),
+        }
+        retry: RetryConfig = {"max_retries": TRIES - 1, "retry_timeout": timedelta(seconds=RETRIED_S)}
+        return S3Store(
+            place.bucket,
+            prefix="/".join(filter(None, (place.prefix, self._folder))),
+            config=config,
+            client_options=client,
+            retry_config=retry,
+        )
+
+
+class _ObjectReader(io.RawIOBase):
+    """An object's bytes, by ranges; what is read at once is one request."""
+
+    def __init__(self, store: S3Store, name: str, size_bytes: int) -> None:
+        self._store = store
+        self._name = name
+        self._size_bytes = size_bytes
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size_bytes}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        view = memoryview(buffer).cast("B")
+        content = self._range(min(len(view), max(0, self._size_bytes - self._at)))
+        view[: len(content)] = content
+        return len(content)
+
+    def readall(self) -> bytes:
+        return bytes(self._range(max(0, self._size_bytes - self._at)))
+
+    def _range(self, length: int) -> memoryview:
+        if not length:
+            return memoryview(b"")
+        with _spoken_to():
+            content = memoryview(obstore.get_range(self._store, self._name, start=self._at, length=length))
+        if len(content) != length:
+            raise StorageUnavailable(problem=f"{len(content)} bytes came of {length} that were asked for")
+        self._at += length
+        return content
+
+
+@contextmanager
+def _spoken_to() -> Iterator[None]:
+    """Errors of the store as the interface knows them."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise FileNotFoundError(str(error).partition("\n")[0]) from error
+    except (BaseError, TimeoutError, ConnectionError) as error:
+        raise StorageUnavailable(problem=_sentence(error)) from error
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, without the debugging output that obstore prints below it."""
+    return str(error).partition("\n")[0][:300] or type(error).__name__

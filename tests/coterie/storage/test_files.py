@@ -1,0 +1,72 @@
+"""Files are whole or absent, and what killed writers leave goes."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import storages
+
+from coterie.registry.tasks import tidy
+from coterie.storage.files import DRAFTS, DurableFileSystemStorage
+from tests.coterie.storage.conformance import StoreConformance
+
+DAY_S = 24 * 3600
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> DurableFileSystemStorage:
+    return DurableFileSystemStorage(location=tmp_path)
+
+
+class Interrupted(File):
+    """Content that looks at the disk while it is written, and then fails."""
+
+    def __init__(self, at: Path) -> None:
+        super().__init__(None, name="interrupted")
+        self.at = at
+        self.seen: list[Path] = []
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        yield b"half"
+        self.seen = [path for path in self.at.rglob("*") if path.is_file()]
+        raise KeyboardInterrupt
+
+
+class TestFiles(StoreConformance):
+    """The contract."""
+
+    @pytest.fixture
+    def store(self, storage: DurableFileSystemStorage) -> DurableFileSystemStorage:
+        return storage
+
+
+def files(directory: Path) -> list[Path]:
+    return [path.relative_to(directory) for path in directory.rglob("*") if path.is_file()]
+
+
+def test_a_file_is_written_apart_and_absent_until_it_is_whole(
+    storage: DurableFileSystemStorage, tmp_path: Path
+) -> None:
+    content = Interrupted(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        storage.save("ab/cd/whole", content)
+    (draft,) = content.seen
+    assert draft.parent == tmp_path / DRAFTS
+    assert files(tmp_path) == []
+    storage.save("ab/cd/whole", ContentFile(b"all of it"))
+    assert files(tmp_path) == [Path("ab/cd/whole")]
+
+
+def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays() -> None:
+    storage = storages["updates"]
+    drafts = Path(storage.path(DRAFTS))
+    drafts.mkdir(parents=True, exist_ok=True)
+    for name, age_s in (("left", DAY_S), ("left by a clock ahead", -DAY_S), ("written", 0)):
+        (drafts / name).write_bytes(b"half")
+        os.utime(drafts / name, times=(time.time() - age_s,) * 2)
+    tidy()
+    assert [path.name for path in drafts.iterdir()] == ["written"]
+    (drafts / "written").unlink()
