@@ -1,0 +1,22 @@
+"""What secure sums wait for, and why devices are not in them."""
+
+from coterie_wire.conditions import Reason
+
+CLOSED = Reason("secure_sum.closed", "the list of those who take part was closed before the device had joined")
+LATE = Reason("secure_sum.late", "the sum went on without the device, which did not answer in time")
+
+
+def joining(joined: int) -> Reason:
+    """Devices train still."""
+    return Reason("secure_sum.joining", f"{joined} devices have trained and wait for others to be summed with")
+
+
+def waits(state: str, came: int, of: int) -> Reason:
+    """Some of those who take part have not answered yet; `state` is that of the sum."""
+    what = {
+        "sharing": "have shared what recovers the sum without them",
+        "masking": "have sent their masked updates",
+        "revealing": "have revealed what unmasks the sum",
+        "collected": "are summed",
+    }[state]
+    return Reason(f"secure_sum.{state}", f"{came} of {of} devices {what}")

@@ -1,0 +1,332 @@
+"""The steps of a secure sum: what devices send moves it on, or the end of a step's time does.
+
+Whoever changes a sum or its parties holds the row of the sum.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+
+from coterie.core.durable import Steps
+from coterie.core.events import wake_devices
+from coterie.federations.models import Federation
+from coterie.fleet.models import Device
+from coterie.privacy.services import spend
+from coterie.registry.models import ModelVersion
+from coterie.secure_sums.errors import OtherAnswer, OtherIdentity, WrongStep
+from coterie.secure_sums.files import VECTORS, vectors_of
+from coterie.secure_sums.identity_log import check_identity, log_head, log_length
+from coterie.secure_sums.models import Party, SecureSum
+from coterie.secure_sums.selectors import contents_of, members_of, revealed, shared, survivors, why
+from coterie.storage.arrivals import UploadTarget, WrongHash
+from coterie_learning.merge import Cohort
+from coterie_learning.secure_sum.members import check_member, member_list
+from coterie_learning.secure_sum.recovery import check_boxes, recover
+from coterie_learning.secure_sum.vector import open_vector
+from coterie_wire.bundle import BlobRef
+from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
+from coterie_wire.messages import UploadState
+from coterie_wire.secure_sum import Box, Member, OfferMasked, Share
+from coterie_wire.structs import from_json
+from coterie_wire.tensor_files import OpenFile
+
+logger = logging.getLogger(__name__)
+State = SecureSum.State
+STEPS = Steps(
+    SecureSum,
+    ways={
+        State.JOINING: frozenset({State.SHARING, State.FAILED}),
+        State.SHARING: frozenset({State.MASKING, State.FAILED}),
+        State.MASKING: frozenset({State.REVEALING, State.FAILED}),
+        State.REVEALING: frozenset({State.COLLECTED, State.FAILED}),
+    },
+    app="rounds",
+)
+
+
+def begin_sum(
+    *, federation: Federation, cohort: int, number: int, plan: object, base_version: ModelVersion, now: datetime
+) -> SecureSum:
+    """The sum of a cohort, which is begun if it is not there yet."""
+    sum_, _ = SecureSum.objects.get_or_create(
+        cohort=cohort,
+        defaults={
+            "federation": federation,
+            "number": number,
+            "plan": plan,
+            "base_version": base_version,
+            "began_at": now,
+        },
+    )
+    return sum_
+
+
+@transaction.atomic
+def join(*, sum_: SecureSum, device: Device, assignment: UUID, member: Member) -> bool:
+    """Take the device into the sum; False if it was in already.
+
+    Raises WrongStep once the list is closed, OtherIdentity, OtherAnswer, or what `check_member` raises.
+    """
+    held = _held(sum_.pk)
+    entry = msgspec.json.encode(member).decode()
+    party = Party.objects.filter(pk=assignment).first()
+    if party is not None:
+        if party.member != entry:
+            raise OtherAnswer(what="session keys")
+        return False
+    if held.state != State.JOINING:
+        raise WrongStep(wanted="session keys", step=why(held).sentence)
+    if member.device != str(device.pk):
+        raise OtherIdentity(device=device.name)
+    check_member(str(held.pk), member)
+    check_identity(device, member.identity)
+    Party.objects.create(pk=assignment, sum=held, device=device, member=entry)
+    return True
+
+
+@transaction.atomic
+def take_shares(*, party: Party, boxes: tuple[Box, ...], now: datetime) -> None:
+    """Keep a member's sealed shares; the last moves the sum on.
+
+    Raises WrongStep, OtherAnswer or WireError ``secure_sum.wrong_box``.
+    """
+    sum_ = _held(party.sum_id)
+    party.refresh_from_db()
+    content = msgspec.json.encode(boxes).decode()
+    if party.boxes:
+        if party.boxes != content:
+            raise OtherAnswer(what="shares")
+        return
+    if sum_.state != State.SHARING or party.place is None:
+        raise WrongStep(wanted="shares", step=why(sum_).sentence)
+    check_boxes(members_of(sum_), party.place, boxes, sum_.masking().terms)
+    party.boxes = content
+    party.save(update_fields=["boxes"])
+    if not sum_.parties.filter(boxes="").exists():
+        _go_on(sum_, now)
+
+
+@transaction.atomic
+def offer_vector(*, party: Party, offer: OfferMasked) -> UploadState:
+    """Announce a masked vector, or ask how far its upload has come; there is one for each member.
+
+    Raises WrongStep, OtherAnswer, or WireError ``update.wrong_shape`` where its size is not that of the sum's vectors.
+    """
+    sum_ = _held(party.sum_id)
+    party.refresh_from_db()
+    if party.delivered_at is not None and party.vector_sha256 == offer.sha256:
+        return UploadState(offset=party.vector_bytes, accepted=True)
+    if sum_.state != State.MASKING or not party.boxes:
+        raise WrongStep(wanted="a masked vector", step=why(sum_).sentence)
+    if party.vector_sha256 not in ("", offer.sha256):
+        raise OtherAnswer(what="masked vectors")
+    expected = _vector_bytes(sum_)
+    if offer.size_bytes != expected:
+        detail = f"a masked vector of {offer.size_bytes} bytes, where those of the sum have {expected}"
+        raise WireError("update.wrong_shape", detail)
+    party.vector_sha256, party.vector_bytes = offer.sha256, offer.size_bytes
+    party.save(update_fields=["vector_sha256", "vector_bytes"])
+    return UploadState(offset=VECTORS.arrived_bytes(party.pk, party.vector_sha256))
+
+
+def vector_target(party: Party, offset: int) -> UploadTarget:
+    """Where to write the vector's bytes from `offset` on. Raises WrongStep or WrongOffset."""
+    if party.sum.state != State.MASKING or not party.vector_sha256:
+        raise WrongStep(wanted="a masked vector", step=why(party.sum).sentence)
+    return VECTORS.target(party.pk, sha256=party.vector_sha256, offset=offset, size_bytes=party.vector_bytes)
+
+
+def complete_vector(party: Party, now: datetime) -> UploadState:
+    """Keep a vector that has arrived; the last moves the sum on. Of what cannot be read nothing is kept.
+
+    Raises WrongStep, WrongHash, or WireError ``update.malformed``, ``update.wrong_list`` or ``update.wrong_shape``.
+    """
+    if party.delivered_at is not None:
+        return UploadState(offset=party.vector_bytes, accepted=True)
+    arrived = VECTORS.arrived_bytes(party.pk, party.vector_sha256) if party.vector_sha256 else 0
+    if not arrived or arrived < party.vector_bytes:
+        return UploadState(offset=arrived)
+    sum_ = party.sum
+    found = members_of(sum_)
+    try:
+        with VECTORS.verified(party.pk, sha256=party.vector_sha256) as file:
+            layout = contents_of(sum_, len(found.members)).layout
+            open_vector(OpenFile(file.fileno(), party.vector_bytes), layout, found.digest)
+            with transaction.atomic():
+                _count(party, now)
+                vectors_of(sum_.cohort).put_verified(file, BlobRef(party.vector_sha256, party.vector_bytes))
+    except FileNotFoundError:
+        party.refresh_from_db()
+        return UploadState(offset=0, accepted=party.delivered_at is not None)
+    except (WrongHash, WireError):
+        VECTORS.discard(party.pk)
+        raise
+    VECTORS.discard(party.pk)
+    return UploadState(offset=party.vector_bytes, accepted=True)
+
+
+@transaction.atomic
+def take_revealed(*, party: Party, shares: tuple[Share, ...], now: datetime) -> None:
+    """Keep the shares that a member reveals; the last moves the sum on. Raises WrongStep or OtherAnswer."""
+    sum_ = _held(party.sum_id)
+    party.refresh_from_db()
+    content = msgspec.json.encode(shares).decode()
+    if party.shares:
+        if party.shares != content:
+            raise OtherAnswer(what="revealed shares")
+        return
+    if sum_.state != State.REVEALING or party.delivered_at is None:
+        raise WrongStep(wanted="revealed shares", step=why(sum_).sentence)
+    party.shares = content
+    party.save(update_fields=["shares"])
+    if not sum_.parties.filter(delivered_at__isnull=False, shares="").exists():
+        _go_on(sum_, now)
+
+
+@transaction.atomic
+def advance(*, cohort: int, now: datetime) -> SecureSum | None:
+    """Move the sum of a cohort that takes no more devices on, where it is due; None: none has joined."""
+    sum_ = SecureSum.objects.filter(cohort=cohort).first()
+    if sum_ is None:
+        return None
+    sum_ = _held(sum_.pk)
+    if sum_.state == State.JOINING or (sum_.closes_at is not None and sum_.closes_at <= now):
+        _go_on(sum_, now)
+    elif sum_.state in STEPS.ways:
+        STEPS.explain(sum_, why(sum_))
+    return sum_
+
+
+@transaction.atomic
+def fail(*, cohort: int, reason: Reason, now: datetime) -> None:
+    """End the sum of a cohort, where there is one that has not ended; what it holds is forgotten."""
+    sum_ = SecureSum.objects.filter(cohort=cohort, state__in=STEPS.ways).first()
+    if sum_ is not None:
+        _fail(_held(sum_.pk), reason, now)
+
+
+def forget(cohort: int) -> None:
+    """Remove what members sent for the sum of a cohort: boxes, shares and vectors."""
+    Party.objects.filter(sum__cohort=cohort).update(boxes="", shares="")
+    vectors_of(cohort).clear()
+
+
+def _go_on(sum_: SecureSum, now: datetime) -> None:
+    """Take the step that follows; with those who have answered, if they are enough."""
+    try:
+        match SecureSum.State(sum_.state):
+            case State.JOINING:
+                _close_list(sum_, now)
+            case State.SHARING:
+                _require(sum_, len(shared(sum_)))
+                _step(sum_, State.MASKING, now)
+            case State.MASKING:
+                _charge(sum_, now)
+                _require(sum_, len(survivors(sum_)))
+                _discard_late(sum_)
+                _step(sum_, State.REVEALING, now)
+            case State.REVEALING:
+                lies = recover(
+                    members_of(sum_),
+                    sum_.masking().terms,
+                    shared=shared(sum_),
+                    survivors=survivors(sum_),
+                    revealed=revealed(sum_),
+                ).liars
+                if lies:
+                    logger.warning("%s: wrong shares from the members at %s", sum_, sorted(lies))
+                STEPS.take(sum_, State.COLLECTED, reason=why(sum_), closes_at=None, ended_at=now)
+                _wake(sum_)
+    except WireError as error:
+        _fail(sum_, Reason(error.code, error.detail), now)
+
+
+def _close_list(sum_: SecureSum, now: datetime) -> None:
+    parties = {party.member: party for party in sum_.parties.all()}
+    members = {entry: from_json(entry.encode(), Member) for entry in parties}
+    sum_.masking().terms.graph(len(members))
+    length = log_length()
+    found = member_list(str(sum_.pk), list(members.values()), log_head(length))
+    places = {member.device: place for place, member in enumerate(found.members)}
+    for entry, party in parties.items():
+        party.place = places[members[entry].device]
+    Party.objects.bulk_update(parties.values(), ["place"], batch_size=500)
+    _step(sum_, State.SHARING, now, list_sha256=found.digest.hex(), log_length=length)
+
+
+def _require(sum_: SecureSum, found: int) -> None:
+    """Raises WireError ``secure_sum.too_few``."""
+    fewest = sum_.masking().terms.fewest
+    if found < fewest:
+        raise WireError("secure_sum.too_few", f"{found} devices are left, and the plan promises each {fewest}")
+
+
+def _charge(sum_: SecureSum, now: datetime) -> None:
+    """Charge the survivors, where the sum is worth something, before anybody is asked for what unmasks it.
+
+    Who has no budget for it, as another federation has spent that meanwhile, is lost to the sum.
+    """
+    privacy = sum_.parsed_plan().privacy
+    alive = sum_.parties.filter(delivered_at__isnull=False)
+    devices = list(alive.values_list("device_id", flat=True))
+    cost = privacy.spend(Cohort(len(devices), len(devices)))
+    if privacy.releases == "masked_sums" and cost is not None:
+        paid = spend(release=f"sum {sum_.pk}", federation=sum_.federation, spent=cost, devices=devices, now=now)
+        alive.exclude(device__in=paid).update(delivered_at=None, out_of_budget=True)
+
+
+def _step(sum_: SecureSum, to: State, now: datetime, **changes: object) -> None:
+    closes_at = now + timedelta(seconds=sum_.masking().step_s)
+    STEPS.take(sum_, to, reason=None, closes_at=closes_at, **changes)
+    STEPS.explain(sum_, why(sum_))
+    _wake(sum_)
+
+
+def _fail(sum_: SecureSum, reason: Reason, now: datetime) -> None:
+    if STEPS.take(sum_, State.FAILED, reason=reason, closes_at=None, ended_at=now):
+        forget(sum_.cohort)
+        _discard_late(sum_)
+        _wake(sum_)
+
+
+def _discard_late(sum_: SecureSum) -> None:
+    """Remove unread what has arrived of vectors that are in no sum: with their owners' masks known they could be."""
+    late = list(sum_.parties.filter(delivered_at=None).values_list("pk", flat=True))
+
+    def discard() -> None:
+        for key in late:
+            VECTORS.discard(key)
+
+    transaction.on_commit(discard)
+
+
+def _count(party: Party, now: datetime) -> None:
+    sum_ = _held(party.sum_id)
+    party.refresh_from_db(fields=["delivered_at"])
+    if party.delivered_at is not None:
+        return
+    if sum_.state != State.MASKING:
+        raise WrongStep(wanted="a masked vector", step=why(sum_).sentence)
+    party.delivered_at = now
+    party.save(update_fields=["delivered_at"])
+    if not sum_.parties.exclude(boxes="").filter(delivered_at=None).exists():
+        _go_on(sum_, now)
+
+
+def _vector_bytes(sum_: SecureSum) -> int:
+    found = members_of(sum_)
+    return contents_of(sum_, len(found.members)).vector_bytes
+
+
+def _held(key: UUID) -> SecureSum:
+    """The sum, with its row locked."""
+    sums = SecureSum.objects.select_related("base_version__pair", "federation")
+    return sums.select_for_update(of=("self",)).get(pk=key)
+
+
+def _wake(sum_: SecureSum) -> None:
+    wake_devices([str(device) for device in sum_.parties.values_list("device_id", flat=True)])
