@@ -74,3 +74,28 @@ class Charge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.release} of {self.device}"
+
+
+class StreamRelease(models.Model):
+    """One sum that was released under noise that depends on that of the releases before."""
+
+    federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="stream_releases")
+    apart = models.PositiveIntegerField()
+    """Releases between two parts of a device; with the federation it names the stream."""
+    index = models.PositiveIntegerField()
+    """Its place in the stream, from 0 on."""
+    release = models.CharField(max_length=100)
+    """Of which devices were charged: ``merge 12``."""
+    digest = models.CharField(max_length=64)
+    """Of what was summed: with the stream's secret its noise, and that of later releases, can be drawn again."""
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["federation", "apart", "index"]
+        constraints = [
+            models.UniqueConstraint(fields=["federation", "apart", "index"], name="stream_place_once"),
+            models.UniqueConstraint(fields=["release"], name="stream_release_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.release}, number {self.index} of {self.federation}"

@@ -62,7 +62,8 @@ class FederationPrivacySerializer(serializers.Serializer[None]):
         allow_null=True, help_text="of one alone; null: the plan spends nothing"
     )
     rounds_left = serializers.IntegerField(
-        allow_null=True, help_text="that budgets pay if devices take turns; null: the plan spends nothing"
+        allow_null=True,
+        help_text="that budgets, and correlated noise, allow if devices take turns; null: the plan spends nothing",
     )
     curve = PointSerializer(many=True, help_text="oldest first, at most 500")
 

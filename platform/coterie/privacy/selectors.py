@@ -14,6 +14,7 @@ from coterie.federations.selectors import members
 from coterie.fleet.models import Device
 from coterie.privacy.accounting import ROUNDING, cost_of, epsilon_of, most_of, releases_left
 from coterie.privacy.models import DEFAULT_DELTA, DEFAULT_EPSILON, Account, Budget, Charge
+from coterie.privacy.streams import releases_to_come, stream_of
 from coterie_learning.merge import Cohort
 from coterie_learning.plan import Plan
 
@@ -103,8 +104,12 @@ def rounds_left(federation: Federation, plan: Plan) -> int | None:
         )
         for device in devices
     ]
-    size = min(plan.pace.updates_wanted(), len(parts))
-    return turns(parts, size) if len(parts) >= plan.pace.devices_needed() else 0
+    size, stream = min(plan.pace.updates_wanted(), len(parts)), stream_of(plan)
+    if len(parts) < plan.pace.devices_needed():
+        return 0
+    if stream is None:
+        return turns(parts, size)
+    return min(turns(parts, size, apart=stream.apart), releases_to_come(federation, stream))
 
 
 def rounds_at_first(plan: Plan, *, devices: int) -> int | None:
@@ -112,23 +117,30 @@ def rounds_at_first(plan: Plan, *, devices: int) -> int | None:
     cost = cost_under(plan)
     if cost is None or devices < plan.pace.devices_needed():
         return None
-    most = Limit().mu2
-    return turns([releases_left(most, 0.0, cost)] * devices, min(plan.pace.updates_wanted(), devices))
+    parts, size = [releases_left(Limit().mu2, 0.0, cost)] * devices, min(plan.pace.updates_wanted(), devices)
+    stream = stream_of(plan)
+    return turns(parts, size) if stream is None else min(turns(parts, size, apart=stream.apart), stream.rounds)
 
 
-def turns(parts: Sequence[int], size: int) -> int:
+def turns(parts: Sequence[int], size: int, *, apart: int = 1) -> int:
     """The most rounds of `size` different devices, of which each can take part as often as `parts` says.
 
-    So many can be held exactly where Σ min(part, rounds) ≥ size · rounds (Gale 1957, doi 10.2140/pjm.1957.7.1073).
+    So many can be held exactly where Σ min(part, rounds) ≥ size · rounds (Gale 1957, doi 10.2140/pjm.1957.7.1073). Of
+    devices whose parts are `apart` rounds from each other, each has one in that many rounds: what these counts allow
+    are turns, and at the end a last one as far as it goes.
     """
     if size <= 0:
         return 0
-    counted, low, high = Counter(parts), 0, sum(parts) // size
+    counted = Counter(parts)
+
+    def devices(turns: int) -> int:
+        return sum(min(part, turns) * count for part, count in counted.items())
+
+    low, high = 0, sum(parts) // (size * apart)
     while low < high:
         middle = (low + high + 1) // 2
-        enough = sum(min(part, middle) * devices for part, devices in counted.items()) >= size * middle
-        low, high = (middle, high) if enough else (low, middle - 1)
-    return low
+        low, high = (middle, high) if devices(middle) >= size * apart * middle else (low, middle - 1)
+    return devices(low + 1) // size
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from coterie.privacy.services import change_device_budget, change_federation_bud
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
 from coterie.rounds.plan_preview import effects_of
+from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.privacy import Spend
 from tests.coterie.world import (
     ScriptedDevice,
@@ -256,7 +257,7 @@ def test_a_plan_says_how_long_its_budget_lasts() -> None:
     wanted = {**federation.plan, **CENTRAL}
     changes = changes_between(complete(federation.plan), complete(wanted))
     sentences = effects_of(federation, changes, wanted, now=later(1))
-    assert any("lasts for 7 more rounds" in sentence for sentence in sentences)
+    assert any("allows 7 more rounds" in sentence for sentence in sentences)
 
 
 def test_a_plan_for_nobody_yet_is_told_how_long_the_first_budget_lasts(api: APIClient) -> None:
@@ -265,5 +266,43 @@ def test_a_plan_for_nobody_yet_is_told_how_long_the_first_budget_lasts(api: APIC
     parts = int(most_of(DEFAULT_EPSILON, DEFAULT_DELTA) / cost_of(ONE))
     assert parts > 1
     assert api.post("/api/plan-check/", {"plan": plan}).json()["notes"] == [
-        f"The privacy budget that a federation begins with, epsilon 8 at delta 1e-06, lasts for {2 * parts} rounds."
+        f"The privacy budget that a federation begins with, epsilon 8 at delta 1e-06, allows {2 * parts} rounds."
     ]
+
+
+def test_a_norm_that_follows_updates_is_in_the_plan_of_the_next_round_and_beside_the_version() -> None:
+    plan = {**CENTRAL, "privacy": {**CENTRAL["privacy"], "norm": 1e-3, "quantile": 0.5}}
+    federation, fleet = begun(plan)
+    round_ = delivered(federation, fleet)
+    assert round_.parsed_plan().privacy.bound() == 1e-3
+    merge_round(round_, clock=lambda: later(50), merger=in_this_process)
+    version = round_.result_version
+    assert version is not None
+    norm = version.metrics["clipping_norm"]
+    assert norm != 1e-3
+    for device in fleet:
+        device.say(later(100))
+    sweep(now=later(101))
+    told = [device.say(later(102)).assignment for device in fleet]
+    plans = [parse_device_plan(one.plan).privacy for one in told if one is not None]
+    assert plans and {kind.bound() for kind in plans} == {norm}
+    assert federation.parsed_plan().privacy.bound() == 1e-3
+    assert federation.rounds.get(number=2).parsed_plan().privacy.bound() == norm
+
+
+def test_a_norm_that_stays_is_beside_no_version() -> None:
+    federation, fleet = begun(CENTRAL)
+    round_ = delivered(federation, fleet)
+    merge_round(round_, clock=lambda: later(50), merger=in_this_process)
+    assert round_.result_version is not None and "clipping_norm" not in round_.result_version.metrics
+
+
+def test_a_version_says_what_has_been_told_of_any_device_by_then() -> None:
+    federation, fleet = begun(CENTRAL)
+    found = []
+    for number in range(2):
+        round_ = delivered(federation, fleet, at=100.0 * number)
+        merge_round(round_, clock=lambda number=number: later(100.0 * number + 50), merger=in_this_process)
+        assert round_.result_version is not None
+        found.append(round_.result_version.metrics["epsilon"])
+    assert found == pytest.approx([epsilon_of(parts * cost_of(ONE), DEFAULT_DELTA) for parts in (1, 2)])

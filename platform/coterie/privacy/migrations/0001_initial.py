@@ -3,42 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-
-SQLITE = {
-    "install": [
-        f"""CREATE TRIGGER privacy_charge_no_{verb} BEFORE {verb} ON privacy_charge
-        BEGIN SELECT RAISE(ABORT, 'what has been spent is never changed'); END"""
-        for verb in ("update", "delete")
-    ],
-    "remove": [f"DROP TRIGGER IF EXISTS privacy_charge_no_{verb}" for verb in ("update", "delete")],
-}
-POSTGRESQL = {
-    "install": [
-        """CREATE FUNCTION privacy_charge_refuse() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'what has been spent is never changed'; END $$""",
-        *(
-            f"""CREATE TRIGGER privacy_charge_no_{verb} BEFORE {verb} ON privacy_charge
-            FOR EACH ROW EXECUTE FUNCTION privacy_charge_refuse()"""
-            for verb in ("update", "delete")
-        ),
-    ],
-    "remove": [
-        "DROP TRIGGER IF EXISTS privacy_charge_no_update ON privacy_charge",
-        "DROP TRIGGER IF EXISTS privacy_charge_no_delete ON privacy_charge",
-        "DROP FUNCTION IF EXISTS privacy_charge_refuse",
-    ],
-}
-STATEMENTS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
-
-
-def install(_apps, schema_editor):
-    for statement in STATEMENTS[schema_editor.connection.vendor]["install"]:
-        schema_editor.execute(statement)
-
-
-def remove(_apps, schema_editor):
-    for statement in STATEMENTS[schema_editor.connection.vendor]["remove"]:
-        schema_editor.execute(statement)
+from coterie.core.append_only import append_only
 
 
 class Migration(migrations.Migration):
@@ -98,5 +63,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('release', 'device'), name='charged_once')],
             },
         ),
-        migrations.RunPython(install, remove),
+        append_only("privacy_charge", because="what has been spent is never changed"),
     ]
