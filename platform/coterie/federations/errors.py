@@ -49,6 +49,30 @@ class PairNotReady(CoterieError):
     sentence = "Pair {pair} is {state}; a federation needs a ready one."
 
 
+class PairArchived(CoterieError):
+    """Fields: pair."""
+
+    code = "federations.pair_archived"
+    kind = ErrorKind.CONFLICT
+    sentence = "Pair {pair} is archived; restore it first, or choose another."
+
+
+class StillGoingOn(CoterieError):
+    """Fields: federation, state."""
+
+    code = "federations.still_going_on"
+    kind = ErrorKind.CONFLICT
+    sentence = "Federation {federation} is {state}, so it cannot be archived; finish it first."
+
+
+class Archived(CoterieError):
+    """Fields: federation."""
+
+    code = "federations.archived"
+    kind = ErrorKind.CONFLICT
+    sentence = "Federation {federation} is archived, so it cannot be started; restore it first."
+
+
 class WrongState(CoterieError):
     """Fields: federation, state, wanted."""
 

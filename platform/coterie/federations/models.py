@@ -5,13 +5,14 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from coterie.core.archiving import Archivable
 from coterie.core.durable import Stateful
 from coterie.fleet.models import Device
 from coterie.registry.models import BASE, Dataset, ModelPair
 from coterie_learning.plan import Plan, stored_plan
 
 
-class Federation(Stateful):
+class Federation(Stateful, Archivable):
     """Devices that learn one task together, under one plan."""
 
     class State(models.TextChoices):
@@ -56,6 +57,9 @@ class Federation(Stateful):
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=["draft", "running", "paused", "finished"]), name="federation_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(archived_at=None) | Q(state__in=["draft", "finished"]), name="archived_holds_no_rounds"
             ),
             models.CheckConstraint(condition=Q(attempts__gte=1), name="attempts_are_some"),
             models.CheckConstraint(condition=Q(tolerance__gte=0, tolerance__lte=1), name="tolerance_is_a_share"),

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -13,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from coterie.core.listing import ListedViewSet
+from coterie.core.archiving import ArchivedFilter, NotesField
+from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations import services
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
@@ -41,6 +43,7 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
     own_versions = serializers.BooleanField(default=False, help_text=OWN_VERSIONS)
     seed = serializers.IntegerField(min_value=0, max_value=2**53, default=0)
     rounds_wanted = serializers.IntegerField(min_value=1, max_value=2**31 - 1, allow_null=True, default=None)
+    notes = NotesField()
 
     class Meta:
         model = Federation
@@ -48,6 +51,8 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
             "id",
             "name",
             "slug",
+            "notes",
+            "archived_at",
             "pair",
             "plan",
             "device_tag",
@@ -67,7 +72,16 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
             "members",
             "created_at",
         ]
-        read_only_fields = ["id", "slug", "state", "reason_code", "reason_sentence", "kept_back", "created_at"]
+        read_only_fields = [
+            "id",
+            "slug",
+            "archived_at",
+            "state",
+            "reason_code",
+            "reason_sentence",
+            "kept_back",
+            "created_at",
+        ]
 
     def get_members(self, federation: Federation) -> int:
         """Enrolled devices that belong to it."""
@@ -85,8 +99,10 @@ class ChangedPlanSerializer(serializers.Serializer[Federation]):
 
 
 class ChangedFederationSerializer(serializers.Serializer[Federation]):
-    """Another plan, other terms, or both; what is left out stays."""
+    """Another plan, other terms, another name, other notes; what is left out stays."""
 
+    name = serializers.CharField(max_length=100, required=False)
+    notes = NotesField()
     plan = serializers.DictField(required=False)
     tolerance = serializers.FloatField(min_value=0, max_value=1, required=False, help_text=TOLERANCE)
     patience = serializers.IntegerField(
@@ -95,7 +111,7 @@ class ChangedFederationSerializer(serializers.Serializer[Federation]):
     attempts = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False, help_text=ATTEMPTS)
 
 
-class FederationFilter(serializers.Serializer[None]):
+class FederationFilter(ArchivedFilter):
     """Which federations to list."""
 
     state = serializers.ChoiceField(Federation.State.choices, required=False)
@@ -111,6 +127,11 @@ class FederationViewSet(ListedViewSet[Federation]):
     sorts = {name: name for name in ("name", "state", "created_at")}
     searched = ("name", "slug", "device_tag")
 
+    def narrowed(self, rows: QuerySet[Federation], asked: Asked) -> QuerySet[Federation]:
+        """By its columns, and by whether it is archived."""
+        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        return rows.filter(archived_at__isnull=not archived, **others)
+
     @extend_schema(request=FederationSerializer, responses={201: FederationSerializer})
     def create(self, request: Request) -> Response:
         """A federation that waits to be started."""
@@ -121,16 +142,19 @@ class FederationViewSet(ListedViewSet[Federation]):
 
     @extend_schema(request=ChangedFederationSerializer, responses=FederationSerializer)
     def partial_update(self, request: Request, pk: UUID) -> Response:
-        """Give it another plan, from the next round on, or other terms to judge candidates by."""
+        """Another plan, from the next round on, other terms to judge candidates by, another name, other notes."""
         federation = get_object_or_404(Federation, pk=pk)
         given = ChangedFederationSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         changes = dict(given.validated_data)
         plan = changes.pop("plan", None)
+        described = {name: changes.pop(name) for name in ("name", "notes") if name in changes}
         terms = {name: getattr(federation, name) for name in ("tolerance", "patience", "attempts")}
         with transaction.atomic():
             if plan is not None:
                 services.change_plan(federation=federation, plan=plan)
+            if described:
+                services.describe_federation(federation=federation, **described)
             if changes:
                 services.change_terms(federation=federation, **{**terms, **changes})
         return Response(FederationSerializer(federation).data)
@@ -157,6 +181,22 @@ class FederationViewSet(ListedViewSet[Federation]):
         """Open no further round, for good."""
         federation = get_object_or_404(Federation, pk=pk)
         services.finish_federation(federation=federation)
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def archive(self, _request: Request, pk: UUID) -> Response:
+        """Leave it out of lists; only a draft, or one that has finished."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.archive_federation(federation=federation, now=timezone.now())
+        return Response(FederationSerializer(federation).data)
+
+    @extend_schema(request=None, responses=FederationSerializer)
+    @action(detail=True, methods=["post"])
+    def restore(self, _request: Request, pk: UUID) -> Response:
+        """Have lists show it again."""
+        federation = get_object_or_404(Federation, pk=pk)
+        services.restore_federation(federation=federation)
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(request=None, responses=FederationSerializer)

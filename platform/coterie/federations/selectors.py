@@ -30,6 +30,11 @@ def federations_of(device: Device) -> QuerySet[Federation]:
     )
 
 
+def federations_for(tags: Sequence[str]) -> QuerySet[Federation]:
+    """The running federations that a device with `tags` would belong to, oldest first."""
+    return Federation.objects.filter(state=Federation.State.RUNNING, device_tag__in=["", *tags])
+
+
 def federations_by_device(devices: Sequence[Device]) -> Mapping[UUID, Sequence[Federation]]:
     """The running and paused federations that each of `devices` belongs to, oldest first.
 

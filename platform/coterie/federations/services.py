@@ -9,15 +9,19 @@ from django.utils.text import slugify
 
 from coterie.audit.recording import audited
 from coterie.core.durable import reason_columns
+from coterie.core.names import checked_name
 from coterie.federations.errors import (
+    Archived,
     CloudDataDoesNotFit,
     HeldOutDoesNotFit,
     NameTaken,
     NothingToBeginWith,
     NoVersionsOfItsOwn,
+    PairArchived,
     PairInUse,
     PairNotReady,
     PlanDoesNotFit,
+    StillGoingOn,
     WrongState,
 )
 from coterie.federations.jobs import ADVANCE
@@ -45,17 +49,20 @@ def create_federation(
     own_versions: bool = False,
     seed: int = 0,
     rounds_wanted: int | None = None,
+    notes: str = "",
     now: datetime,
 ) -> Federation:
     """A federation that waits to be started.
 
-    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, BadTag, HeldOutDoesNotFit,
-    CloudDataDoesNotFit or PlanDoesNotFit.
+    Raises WireError ``plan.invalid`` or ``plan.unknown_kind``, NameTaken, PairNotReady, PairArchived, BadName, BadTag,
+    HeldOutDoesNotFit, CloudDataDoesNotFit or PlanDoesNotFit.
     """
     if device_tag:
         checked_tags([device_tag])
     if pair.state != ModelPair.State.READY:
         raise PairNotReady(pair=pair.slug, state=pair.state)
+    if pair.archived_at is not None:
+        raise PairArchived(pair=pair.slug)
     if held_out is not None and (problem := misfit(pair, held_out)) is not None:
         raise HeldOutDoesNotFit(dataset=held_out.name, problem=problem)
     if cloud_data is not None and (problem := misfit(pair, cloud_data)) is not None:
@@ -66,7 +73,7 @@ def create_federation(
     try:
         with transaction.atomic():
             return Federation.objects.create(
-                name=name,
+                name=checked_name(name),
                 slug=slug,
                 pair=pair,
                 plan=plan_document(parsed),
@@ -79,6 +86,7 @@ def create_federation(
                 own_versions=own_versions,
                 seed=seed,
                 rounds_wanted=rounds_wanted,
+                notes=notes,
                 created_at=now,
             )
     except IntegrityError as error:
@@ -105,6 +113,31 @@ def change_terms(*, federation: Federation, tolerance: float, patience: int | No
     federation.save(update_fields=["tolerance", "patience", "attempts", "kept_back"])
 
 
+@audited("federations.describe_federation", subject="federation")
+def describe_federation(*, federation: Federation, name: str | None = None, notes: str | None = None) -> None:
+    """Rename it, or write other notes about it; None: that stays. Its slug and lineages stay. Raises BadName."""
+    if name is not None:
+        federation.name = checked_name(name)
+    if notes is not None:
+        federation.notes = notes
+    federation.save(update_fields=["name", "notes"])
+
+
+@audited("federations.archive_federation", subject="federation")
+def archive_federation(*, federation: Federation, now: datetime) -> None:
+    """Leave a federation that holds no rounds out of lists; its history stays. Raises StillGoingOn."""
+    held = Federation.objects.select_for_update().get(pk=federation.pk)
+    if held.state not in (Federation.State.DRAFT, Federation.State.FINISHED):
+        raise StillGoingOn(federation=held.slug, state=held.state)
+    federation.set_archived(now)
+
+
+@audited("federations.restore_federation", subject="federation")
+def restore_federation(*, federation: Federation) -> None:
+    """Have lists show an archived federation again."""
+    federation.set_archived(None)
+
+
 def _pair_champion(arguments: Mapping[str, object]) -> Alias | None:
     """The alias that moves where a federation's versions become the pair's."""
     federation = cast(Federation, arguments["federation"])
@@ -117,8 +150,10 @@ def _pair_champion(arguments: Mapping[str, object]) -> Alias | None:
 def start_federation(*, federation: Federation, now: datetime) -> None:
     """Hold rounds from now on; nothing happens if it does already.
 
-    One with versions of its own begins with the pair's. Raises WrongState, PairInUse or NothingToBeginWith.
+    One with versions of its own begins with the pair's. Raises Archived, WrongState, PairInUse or NothingToBeginWith.
     """
+    if federation.archived_at is not None:
+        raise Archived(federation=federation.slug)
     if federation.own_versions and federation.state != Federation.State.FINISHED:
         _begin_versions(federation, now)
     try:

@@ -11,7 +11,7 @@ from coterie_wire.messages import Done, Enrol, Enrolled, Leave
 
 
 def enrol(message: Enrol, now: datetime) -> Enrolled:
-    """Let a device join; the one message that comes without a credential."""
+    """Let a device join."""
     device, credential = services.enrol_device(
         secret=message.token, name=message.name, capabilities=message.capabilities, now=now
     )

@@ -40,6 +40,11 @@ def is_of_first_release(device: Device) -> bool:
     return agent == FIRST_RELEASE or agent.startswith(f"{FIRST_RELEASE}.")
 
 
+def has_kind(device: Device, slot: str, name: str) -> bool:
+    """Whether its agent has a kind of this platform."""
+    return f"{SEPARATOR}{slot}:{name}{SEPARATOR}" not in device.lacks
+
+
 def _word(kind: NeededKind) -> str:
     return f"{kind.slot}:{kind.name}"
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import F, Q
 
+from coterie.core.archiving import Archivable
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import DataMetadata
 from coterie_wire.structs import from_values
@@ -40,8 +41,8 @@ class EnrolmentToken(models.Model):
         return self.label
 
 
-class Device(models.Model):
-    """One enrolled edge agent."""
+class Device(Archivable):
+    """One enrolled edge agent; one that was revoked or has left may be archived."""
 
     class State(models.TextChoices):
         """Whether its credential is valid."""
@@ -98,6 +99,7 @@ class Device(models.Model):
             ),
             models.Index(fields=["tags"], name="device_by_tags"),
             models.Index(fields=["name", "id"], name="device_by_name"),
+            models.Index(fields=["archived_at", "name", "id"], name="device_not_archived"),
             models.Index(
                 fields=["blocked_by", "state", "present_until", "paused_at", "pinned_version", "quarantine"],
                 name="device_by_blocker",

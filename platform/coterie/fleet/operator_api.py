@@ -11,6 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import services
 from coterie.fleet.models import Device, EnrolmentToken, Observation
@@ -36,6 +37,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
     ready = serializers.SerializerMethodField()
     reasons = serializers.SerializerMethodField(help_text="why it would not train now; empty: it is ready")
     tags = serializers.ListField(child=serializers.CharField())
+    notes = NotesField()
 
     class Meta:
         model = Device
@@ -43,6 +45,8 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "id",
             "name",
             "tags",
+            "notes",
+            "archived_at",
             "state",
             "status",
             "present",
@@ -61,7 +65,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "quarantine",
             "train_step_s",
         ]
-        read_only_fields = [name for name in fields if name not in ("name", "tags")]
+        read_only_fields = [name for name in fields if name not in ("name", "tags", "notes")]
 
     @extend_schema_field(serializers.ChoiceField(STATUSES))
     def get_status(self, device: Device) -> str:
@@ -93,7 +97,7 @@ class ObservationSerializer(serializers.ModelSerializer[Observation]):
         read_only_fields = fields
 
 
-class DeviceFilter(serializers.Serializer[None]):
+class DeviceFilter(ArchivedFilter):
     """Which devices to list."""
 
     state = serializers.ChoiceField(Device.State.choices, required=False)
@@ -126,6 +130,8 @@ class DeviceViewSet(ListedViewSet[Device]):
         stored = ("state", "reason", "version", "enrolled_with")
         rows = rows.filter(**{columns.get(name, name): asked[name] for name in stored if name in asked})
         rows = with_tag(rows, asked.get("tag", ""))
+        if asked.get("status") in (None, DeviceStatus.REVOKED, DeviceStatus.LEFT):  # no other device is archived
+            rows = rows.filter(archived_at__isnull=not asked["archived"])
         if "status" in asked:
             rows = with_status(rows, DeviceStatus(asked["status"]), now=now)
         for name, rule in (("present", is_present(now)), ("ready", is_ready(now))):
@@ -135,13 +141,12 @@ class DeviceViewSet(ListedViewSet[Device]):
 
     @extend_schema(request=DeviceSerializer, responses=DeviceSerializer)
     def partial_update(self, request: Request, **_: UUID) -> Response:
-        """Rename the device, tag it anew, or both."""
+        """Rename the device, tag it anew, or write other notes about it."""
         device = self.get_object()
         change = DeviceSerializer(device, data=request.data, partial=True)
         change.is_valid(raise_exception=True)
-        services.change_device(
-            device=device, name=change.validated_data.get("name"), tags=change.validated_data.get("tags")
-        )
+        given = change.validated_data
+        services.change_device(device=device, name=given.get("name"), tags=given.get("tags"), notes=given.get("notes"))
         return Response(DeviceSerializer(device).data)
 
     @extend_schema(request=None, responses=DeviceSerializer)
@@ -150,6 +155,22 @@ class DeviceViewSet(ListedViewSet[Device]):
         """End the device's credential at once; it must join again to come back."""
         device = self.get_object()
         services.revoke_device(device=device, now=timezone.now())
+        return Response(DeviceSerializer(device).data)
+
+    @extend_schema(request=None, responses=DeviceSerializer)
+    @action(detail=True, methods=["post"])
+    def archive(self, _request: Request, **_: UUID) -> Response:
+        """Leave a device that was revoked or has left out of lists."""
+        device = self.get_object()
+        services.archive_device(device=device, now=timezone.now())
+        return Response(DeviceSerializer(device).data)
+
+    @extend_schema(request=None, responses=DeviceSerializer)
+    @action(detail=True, methods=["post"])
+    def restore(self, _request: Request, **_: UUID) -> Response:
+        """Have lists show an archived device again."""
+        device = self.get_object()
+        services.restore_device(device=device)
         return Response(DeviceSerializer(device).data)
 
     @extend_schema(responses=ObservationSerializer(many=True), operation_id="devices_timeline")

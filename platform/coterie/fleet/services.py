@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from coterie.audit.recording import audited
@@ -15,11 +15,13 @@ from coterie.core.credentials import hash_secret, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, tell_consoles, wake_device
 from coterie.core.identity import verify_key
+from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
 from coterie.fleet.kinds import words_of
 from coterie.fleet.models import LONGEST_PRESENCE, LONGEST_QUARANTINE_REASON, Device, EnrolmentToken
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie_wire.messages import Capabilities, CheckIn
+from coterie_wire.structs import from_values
 
 MISSED_CHECK_INS = 2.5
 """A device counts as present until it has missed this many check-ins in a row."""
@@ -35,8 +37,6 @@ SAID_EACH_TIME = (
 """Columns that every check-in writes."""
 TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
 MAX_TAGS = 32
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What breaks lines or steers a terminal (C0 and C1), turns the direction of text (UAX 9), or is half a character."""
 
 
 class TokenUnknown(CoterieError):
@@ -79,12 +79,12 @@ class BadTag(CoterieError):
     sentence = "{tag!r} is no tag: up to 32 of small letters, digits and . _ : - in at most 50 characters each."
 
 
-class BadName(CoterieError):
-    """A name that could mislead whoever reads it in a list or a log. Fields: name, character."""
+class StillEnrolled(CoterieError):
+    """Fields: device."""
 
-    code = "fleet.bad_name"
-    kind = ErrorKind.INVALID
-    sentence = "{name} is no name for a device: it holds the control character {character}; leave it out."
+    code = "fleet.still_enrolled"
+    kind = ErrorKind.CONFLICT
+    sentence = "Device {device} belongs to the fleet, so it cannot be archived; revoke it first."
 
 
 class IssuedEnrolmentToken(NamedTuple):
@@ -107,14 +107,6 @@ def checked_tags(tags: Sequence[str]) -> list[str]:
         if TAG.fullmatch(tag) is None or len(tags) > MAX_TAGS:
             raise BadTag(tag=tag)
     return sorted(set(tags))
-
-
-def checked_name(name: str) -> str:
-    """`name`, which stays on its line. Raises BadName."""
-    found = CONTROL.search(name)
-    if found is not None:
-        raise BadName(name=ascii(name), character=f"U+{ord(found.group()):04X}")
-    return name
 
 
 @audited("fleet.create_enrolment_token")
@@ -141,16 +133,28 @@ def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
     token.refresh_from_db()
 
 
-@transaction.atomic
-def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
-    """A new device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
-    token = EnrolmentToken.objects.select_for_update().filter(secret_hash=hash_secret(secret)).first()
+def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] | None = None) -> EnrolmentToken:
+    """The token of `tokens` (None: of all) with this secret, with which a device may join.
+
+    Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp.
+    """
+    every = EnrolmentToken.objects.all() if tokens is None else tokens
+    token = every.filter(secret_hash=hash_secret(secret)).first()
     if token is None:
         raise TokenUnknown
     if token.revoked_at is not None:
         raise TokenRevoked
     if token.expires_at <= now:
         raise TokenExpired(expired_at=token.expires_at.isoformat(timespec="minutes"))
+    if token.uses >= token.uses_allowed:
+        raise TokenUsedUp(uses_allowed=token.uses_allowed)
+    return token
+
+
+@transaction.atomic
+def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
+    """A new device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    token = check_token(secret=secret, now=now, tokens=EnrolmentToken.objects.select_for_update())
     counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
     if not counted:
         raise TokenUsedUp(uses_allowed=token.uses_allowed)
@@ -188,10 +192,14 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
 
 
 def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
-    """What is `told`, with the kinds known of the same agent: after each start it reports them one check-in later."""
+    """What is `told`, with the kinds known of the same agent: after each start it reports them one check-in later.
+
+    So it does with its key for other devices, and with what its owner lets it do for them.
+    """
     if reported.kinds or reported.agent != device.capabilities.get("agent"):
         return reported
-    return msgspec.structs.replace(reported, kinds=device.capabilities.get("kinds", {}))
+    known = from_values(device.capabilities, Capabilities)
+    return msgspec.structs.replace(reported, kinds=known.kinds, peer_key=known.peer_key, relay=known.relay)
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -258,13 +266,31 @@ def leave_fleet(*, device: Device, now: datetime) -> None:
 
 
 @audited("fleet.change_device", subject="device")
-def change_device(*, device: Device, name: str | None = None, tags: Sequence[str] | None = None) -> None:
-    """Rename the device, tag it anew, or both. Raises BadName or BadTag."""
+def change_device(
+    *, device: Device, name: str | None = None, tags: Sequence[str] | None = None, notes: str | None = None
+) -> None:
+    """Rename the device, tag it anew, write other notes about it; None: that stays. Raises BadName or BadTag."""
     if name is not None:
         device.name = checked_name(name)
     if tags is not None:
         device.tags = checked_tags(tags)
-    device.save(update_fields=["name", "tags"])
+    if notes is not None:
+        device.notes = notes
+    device.save(update_fields=["name", "tags", "notes"])
+
+
+@audited("fleet.archive_device", subject="device")
+def archive_device(*, device: Device, now: datetime) -> None:
+    """Leave a device that was revoked or has left out of lists; its history stays. Raises StillEnrolled."""
+    if device.state == Device.State.ENROLLED:
+        raise StillEnrolled(device=device.name)
+    device.set_archived(now)
+
+
+@audited("fleet.restore_device", subject="device")
+def restore_device(*, device: Device) -> None:
+    """Have lists show an archived device again."""
+    device.set_archived(None)
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from coterie.merging.jobs import MERGE
 from coterie.merging.models import Merge, Update
 from coterie.registry.models import ModelVersion
 from coterie.registry.selectors import latest_ancestors
+from coterie.secure_sums.models import SecureSum
 
 
 def ask_for_merge(
@@ -21,11 +22,13 @@ def ask_for_merge(
     base_version: ModelVersion,
     updates: QuerySet[Update],
     fleet: int,
+    secure_sum: SecureSum | None = None,
     staleness_allowed: int | None = None,
     now: datetime,
 ) -> Merge:
     """A merge of `updates`, which are in none yet, of a `fleet` of so many. The caller holds the federation's row.
 
+    Of a plan that masks updates it is their `secure_sum`, and there are no `updates` that could be read.
     Where updates have other bases than the merge, `staleness_allowed` is by how many versions those may be older.
     """
     merge = Merge.objects.create(
@@ -35,6 +38,7 @@ def ask_for_merge(
         seed=seed,
         base_version=base_version,
         fleet=fleet,
+        secure_sum=secure_sum,
         reason_code=reasons.MERGING.code,
         reason_sentence=reasons.MERGING.sentence,
         reason_at=now,

@@ -13,14 +13,28 @@ from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
 from coterie.cloud.averaging import merge_stored
-from coterie.cloud.averaging_job import HeldOut, MergeArguments, MergeResult, NoUpdateLeft, StoredBlob, StoredUpdate
+from coterie.cloud.averaging_job import (
+    HeldOut,
+    MergeArguments,
+    MergeResult,
+    NoUpdateLeft,
+    RelayedUpdate,
+    Root,
+    StoredBlob,
+    StoredPartial,
+    StoredUpdate,
+)
 from coterie.merging.candidates import Candidate, Outcome
 from coterie.merging.figures import by_class, update_figures
 from coterie.merging.files import updates_of
-from coterie.merging.models import Merge, Update
-from coterie.privacy.reasons import device_out_of_budget
+from coterie.merging.models import Merge, Partial, Update
+from coterie.merging.secure import masked_sum, summed_figures
+from coterie.privacy.reasons import device_out_of_budget, device_resting
+from coterie.privacy.selectors import largest_spent
 from coterie.privacy.services import spend
-from coterie.registry.services import keep_file
+from coterie.privacy.streams import index_of, resting, secret_of, stream_of, sums_before
+from coterie.registry.models import NEXT_BOUND, ModelVersion, VersionDifference
+from coterie.registry.services import EncodedDifference, keep_file
 from coterie.registry.verifying import sound_path
 from coterie_learning.merge import Cohort
 from coterie_learning.pace import Pace
@@ -29,17 +43,20 @@ from coterie_wire.structs import from_values
 
 Merger = Callable[[MergeArguments, threading.Event], MergeResult]
 SMALL_BYTES = 16 << 20
+DIFFERENCE, RESIDUAL = "difference", "residual"
+"""Files of the job."""
 
 
 def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: datetime, merger: Merger) -> Outcome:
     """Do the job and keep its file. Raises what the job raises."""
     pace = merge.parsed_plan().pace
-    updates = list(merge.updates.all())
+    updates = list(merge.updates.select_related("partial"))
     stale = {update.pk: _too_stale(update) for update in updates if not pace.discount(update.staleness)}
-    unpaid = _unpaid(merge, [update for update in updates if update.pk not in stale], now)
-    absent = stale | unpaid
+    near = _too_near(merge, updates)
+    unpaid = _unpaid(merge, [update for update in updates if update.pk not in stale | near], now)
+    absent = stale | near | unpaid
     arguments = _arguments(merge, directory, [update for update in updates if update.pk not in absent], pace, now)
-    if not arguments.updates:
+    if not arguments.updates and not arguments.partials and arguments.masked is None:
         raise NoUpdateLeft(updates=len(updates), first=next(iter(absent.values())).sentence)
     result = merger(arguments, cancel)
     remembers = result.server_state is not None
@@ -48,17 +65,22 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
         lineage=merge.base_version.lineage,
         parameters=keep_file(path=Path(arguments.output), now=now),
         server_state=keep_file(path=Path(arguments.state_output), now=now) if remembers else None,
+        difference=_difference(merge, result, directory, now),
         before=result.base,
         after=result.candidate,
-        metrics=by_class(result.candidate),
+        metrics={**by_class(result.candidate), **_next_bound(result)},
     )
     found = {fault.sha256: Reason(fault.code, fault.detail) for fault in result.left_out}
     faults = absent | {update.pk: found[update.sha256] for update in updates if update.sha256 in found}
     seen = {one.sha256: one for one in result.compared}
     compared = {update.pk: seen[update.sha256] for update in updates if update.sha256 in seen}
     left_out = {*faults, *(update for update, one in compared.items() if one.weight == 0)}
-    figures = {**update_figures(merge, left_out), **_quality(result)}
-    return Outcome(base=(candidate,), groups=(), figures=figures, compared=compared, faults=faults)
+    summed = result.sum_figures
+    of_devices = update_figures(merge, left_out) if summed is None else summed_figures(merge, summed)
+    figures = {**of_devices, **_quality(result), **_spent(merge), **_difference_bytes(result)}
+    return Outcome(
+        base=(candidate,), groups=(), figures=figures, compared=compared, faults=faults, summed=result.summed
+    )
 
 
 def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> MergeResult:
@@ -72,14 +94,26 @@ def merge_where_it_pays(arguments: MergeArguments, cancel: threading.Event) -> M
 
 
 def _work_bytes(arguments: MergeArguments) -> int:
-    """Bytes of all updates as float32, and of the samples to measure with, as they lie in their file."""
+    """Bytes of all updates or masks as float32, and of the samples to measure with, as they lie in their file."""
     parameters = sum(math.prod(tensor.shape) for tensor in arguments.model.parameters)
     samples = Path(arguments.held_out.dataset).stat().st_size if arguments.held_out is not None else 0
-    return 4 * parameters * len(arguments.updates) + samples
+    masked = arguments.masked
+    vectors = len(arguments.updates) if masked is None else len(masked.vectors) + len(masked.masks)
+    return 4 * parameters * vectors + samples
 
 
 def _pass_over(_progress: Progress) -> None:
     """Reports no progress: the work takes milliseconds."""
+
+
+def _too_near(merge: Merge, updates: Sequence[Update]) -> dict[UUID, Reason]:
+    """By update, why its device may have no part in this release, where it had part in one shortly before."""
+    stream = stream_of(merge.parsed_plan())
+    if stream is None:
+        return {}
+    index = index_of(merge.federation, stream, release=merge.release)
+    near = resting([update.device_id for update in updates], merge.federation, stream, index=index)
+    return {update.pk: device_resting() for update in updates if update.device_id in near}
 
 
 def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID, Reason]:
@@ -93,13 +127,49 @@ def _unpaid(merge: Merge, updates: Sequence[Update], now: datetime) -> dict[UUID
     if privacy.releases != "sums" or cost is None:
         return {}
     devices = [update.device_id for update in updates]
-    paid = spend(release=f"merge {merge.pk}", federation=merge.federation, spent=cost, devices=devices, now=now)
+    paid = spend(release=merge.release, federation=merge.federation, spent=cost, devices=devices, now=now)
     return {update.pk: device_out_of_budget() for update in updates if update.device_id not in paid}
+
+
+def _spent(merge: Merge) -> dict[str, float]:
+    """What versions have told of any device by now, this one included, where the plan guarantees anything."""
+    guaranteed = merge.parsed_plan().privacy.releases != "nothing"
+    return {"epsilon": largest_spent(merge.federation)} if guaranteed else {}
 
 
 def _noise_secret(merge: Merge) -> bytes:
     """The same whenever the merge is worked at: two draws of noise on one sum would cancel out in part."""
+    stream = stream_of(merge.parsed_plan())
+    if stream is not None:
+        return secret_of(merge.federation, stream)
     return salted_hmac("coterie.merging.noise", str(merge.pk), algorithm="sha256").digest()
+
+
+def _sums_before(merge: Merge) -> tuple[str, ...]:
+    """The digests of the releases before this one, where they are a stream."""
+    stream = stream_of(merge.parsed_plan())
+    if stream is None:
+        return ()
+    index = index_of(merge.federation, stream, release=merge.release)
+    return tuple(sums_before(merge.federation, stream, index=index))
+
+
+def _next_bound(result: MergeResult) -> dict[str, float]:
+    """Kept beside the version, which rounds that begin with it therefore clip to, also after a roll back."""
+    return {} if result.next_bound is None else {NEXT_BOUND: result.next_bound}
+
+
+def _difference(merge: Merge, result: MergeResult, directory: Path, now: datetime) -> EncodedDifference | None:
+    codec = merge.parsed_plan().down.codec()
+    if codec is None or result.difference is None:
+        return None
+    residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now)
+    return EncodedDifference(keep_file(path=directory / DIFFERENCE, now=now), codec.name, residual)
+
+
+def _difference_bytes(result: MergeResult) -> dict[str, float]:
+    """What a device downloads that holds the version before."""
+    return {} if result.difference is None else {"difference_bytes": result.difference.size_bytes}
 
 
 def _quality(result: MergeResult) -> dict[str, float]:
@@ -111,8 +181,45 @@ def _quality(result: MergeResult) -> dict[str, float]:
     return figures
 
 
+def _root(merge: Merge, blob: Callable[[str], str]) -> Root | None:
+    """What the platform's own update is computed from, where updates are compared with it."""
+    pair, data = merge.federation.pair, merge.federation.cloud_data
+    if data is None or not merge.parsed_plan().merge.compares_with_root:
+        return None
+    assert pair.train_step_id is not None, "a pair with versions has its graphs"
+    frozen = None if pair.frozen_id is None else blob(pair.frozen_id)
+    return Root(train_step=blob(pair.train_step_id), dataset=blob(data.blob_id), frozen=frozen)
+
+
+def _residual(base: ModelVersion, blob: Callable[[str], str]) -> StoredBlob | None:
+    """What the base lacks of what it was merged of."""
+    difference = VersionDifference.objects.filter(version=base).first()
+    if difference is None or difference.residual_id is None:
+        return None
+    return StoredBlob(blob(difference.residual_id), difference.residual_id)
+
+
 def _too_stale(update: Update) -> Reason:
     return Reason("update.too_stale", f"{update.staleness} versions or more have been published since its base")
+
+
+def _partials(updates: Sequence[Update], directory: Path) -> tuple[StoredPartial, ...]:
+    """The sums that some of `updates` came in."""
+    found: dict[Partial, list[RelayedUpdate]] = {}
+    for update in updates:
+        if update.partial is not None:
+            weight, norm = update.partial.weights[str(update.pk)], update.norm or 0.0
+            relayed = RelayedUpdate(update.sha256, update.samples, norm, weight)
+            found.setdefault(update.partial, []).append(relayed)
+    return tuple(
+        StoredPartial(
+            str(updates_of(partial.cohort).local_path(partial.sha256, directory)),
+            partial.sha256,
+            str(partial.pk),
+            tuple(relayed),
+        )
+        for partial, relayed in found.items()
+    )
 
 
 def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: Pace, now: datetime) -> MergeArguments:
@@ -132,6 +239,7 @@ def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: P
         codec=plan["codec"],
         privacy=plan["privacy"],
         noise_secret=_noise_secret(merge),
+        noise_earlier=_sums_before(merge),
         updates=tuple(
             StoredUpdate(
                 str(updates_of(update.cohort).local_path(update.sha256, directory)),
@@ -141,13 +249,21 @@ def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: P
                 discount=pace.discount(update.staleness),
             )
             for update in updates
+            if update.partial_id is None
         ),
+        masked=None if merge.secure_sum is None else masked_sum(merge.secure_sum, directory),
+        partials=_partials(updates, directory),
         fleet=merge.fleet or 0,
         output=str(directory / "parameters"),
         state_output=str(directory / "server-state"),
         server_state=None
         if base.server_state_id is None
         else StoredBlob(blob(base.server_state_id), base.server_state_id),
+        root=_root(merge, blob),
+        down=plan.get("down", {"kind": "whole"}),
+        residual=_residual(base, blob),
+        difference_output=str(directory / DIFFERENCE),
+        residual_output=str(directory / RESIDUAL),
         held_out=None
         if held_out is None
         else HeldOut(

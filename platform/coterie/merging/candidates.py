@@ -8,6 +8,7 @@ from coterie.cloud import averaging_job, distill_merge_job
 from coterie.cloud.averaging_job import Compared
 from coterie.cloud.distill_merge_job import Judged
 from coterie.registry.models import Blob, Metric, ModelVersion
+from coterie.registry.services import EncodedDifference
 from coterie_wire.conditions import Reason
 
 Quality = averaging_job.Quality | distill_merge_job.Quality
@@ -29,6 +30,8 @@ class Candidate:
     """Of the version that it becomes."""
     server_state: Blob | None = None
     """The server state beside that version."""
+    difference: EncodedDifference | None = None
+    """What makes its parameters of the parent's, where versions travel so."""
 
 
 @dataclass(frozen=True)
@@ -58,5 +61,7 @@ class Outcome:
     """By update, where the merge compares them."""
     faults: Mapping[UUID, Reason] = field(default_factory=dict)
     """By update that was left out, why."""
+    summed: str = ""
+    """A digest of what was summed, where the plan's releases are a stream."""
     split: FoundSplit | None = None
     """None: the plan has one group."""

@@ -14,6 +14,7 @@ from coterie.core.lease import Leased
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
+from coterie.secure_sums.models import SecureSum
 from coterie_learning.plan import Plan, parse_plan
 
 
@@ -44,6 +45,8 @@ class Merge(Stateful, Leased):
         ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="made_by"
     )
     """The base's device model that came of it."""
+    secure_sum = models.OneToOneField(SecureSum, null=True, blank=True, on_delete=models.RESTRICT, related_name="merge")
+    """What it merges instead of updates, where its plan lets nobody read them."""
     fleet = models.PositiveIntegerField(null=True, blank=True)
     """Members of the federation when it was asked for, of whom some took part. None: it was not counted."""
     metrics = models.JSONField(default=dict, blank=True)
@@ -81,6 +84,11 @@ class Merge(Stateful, Leased):
     def __str__(self) -> str:
         return f"{self.federation} merge {self.number}"
 
+    @property
+    def release(self) -> str:
+        """What the ledger calls the release of its sum."""
+        return f"merge {self.pk}"
+
     def parsed_plan(self) -> Plan:
         """The plan that its updates were made under."""
         return parse_plan(self.plan)
@@ -107,6 +115,26 @@ class UpdateFacts(models.Model):
         abstract = True
 
 
+class Partial(models.Model):
+    """An accepted partial aggregate: the sum of updates that a supernode verified, kept as a file of their cohort."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    supernode = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="partials")
+    cohort = models.PositiveBigIntegerField()
+    """As that of its updates."""
+    sha256 = models.CharField(max_length=64)
+    size_bytes = models.PositiveBigIntegerField()
+    weights = models.JSONField()
+    """By identity of an update, what it weighs in the sum; 0: it was left out."""
+    received_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-received_at"]
+
+    def __str__(self) -> str:
+        return f"sum of {len(self.weights)} updates by {self.supernode}"
+
+
 class Update(UpdateFacts):
     """An accepted update: verified, kept, counted once."""
 
@@ -120,6 +148,10 @@ class Update(UpdateFacts):
     """Number of the collection that it was asked for in: the files of one cohort lie together, and go together."""
     merge = models.ForeignKey(Merge, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
     """The merge that it went into; none: it waits for one, or too few came with it."""
+    partial = models.ForeignKey(Partial, null=True, blank=True, on_delete=models.RESTRICT, related_name="updates")
+    """The partial aggregate that it came in, and no file of its own; none: it came by itself."""
+    norm = models.FloatField(null=True, blank=True)
+    """L2 norm, as whoever verified it measured it; None: it came before that was kept."""
     received_at = models.DateTimeField()
     verified_at = models.DateTimeField(null=True, blank=True)
     """When its file was last compared with its hash by scrubbing; None: never yet."""

@@ -15,6 +15,7 @@ from coterie.merging.judging import why_not
 from coterie.merging.models import Merge, Update
 from coterie.merging.quarantine import quarantine_offenders
 from coterie.merging.transitions import State, end
+from coterie.privacy.streams import record_release, stream_of
 from coterie.registry.models import Metric, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rollouts.advancing import plan_rollout
@@ -33,6 +34,7 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     if merge.state != State.RUNNING:
         return
     _record_judgements(outcome)
+    _record_release(merge, outcome, now)
     quarantine_offenders(merge=merge, now=now)
     figures = {**outcome.figures, "merge_s": merge_s}
     # Where layers stay on the devices a version is no model by itself, and what it does on held-out data tells nothing.
@@ -54,6 +56,15 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     if outcome.split is not None:
         _split(federation, merge, outcome.split, now)
     end(merge, State.PUBLISHED, reason=None, metrics=figures, now=now, result_version=versions[-1])
+
+
+def _record_release(merge: Merge, outcome: Outcome, now: datetime) -> None:
+    """Count the sum among the releases of its stream, published or not: whether it was kept tells of it."""
+    stream = stream_of(merge.parsed_plan())
+    if stream is not None and outcome.summed:
+        record_release(
+            federation=merge.federation, stream=stream, release=merge.release, digest=outcome.summed, now=now
+        )
 
 
 def _record_judgements(outcome: Outcome) -> None:
@@ -79,6 +90,7 @@ def _publish(candidate: Candidate, figures: Mapping[str, Metric], *, in_use: boo
         parent=parent,
         parameters=candidate.parameters,
         server_state=candidate.server_state,
+        difference=candidate.difference,
         metrics={**figures, **candidate.metrics},
         now=now,
         in_use=in_use,

@@ -35,7 +35,7 @@ def take(merge_id: int, *, lease: UUID, now: datetime) -> Merge | None:
     """Take the merge under a lease; None if another worker holds it or it has ended."""
     if not take_lease(_running(merge_id), lease=lease, now=now):
         return None
-    related = ("federation__held_out", "federation__cloud_data", "federation__pair", "base_version__pair")
+    related = ("secure_sum", "federation__held_out", "federation__cloud_data", "federation__pair", "base_version__pair")
     return Merge.objects.select_related(*related).get(pk=merge_id)
 
 

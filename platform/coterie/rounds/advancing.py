@@ -13,6 +13,7 @@ from coterie.rounds.assigning import are_parts_lost, drop_absent
 from coterie.rounds.carrying import end_carried, take_waiting
 from coterie.rounds.clock import follow_clock
 from coterie.rounds.ending import close_if_due, conclude, follow_merge
+from coterie.rounds.folding import gather
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
 from coterie.rounds.selectors import active_federation_ids, active_round, view_of, waiting_parts, why_collecting
@@ -90,7 +91,7 @@ def _rests(round_: Round, now: datetime) -> bool:
         if reason is not None:
             explain(round_, reason, now=now)
         return reason is not None
-    if round_.state != Round.State.OPEN:
+    if round_.state != Round.State.OPEN or round_.gathers_since is not None:
         return False
     view = view_of(round_, now=now)
     if view.elapsed_s < 0 or round_.parsed_plan().pace.decide(view).ends:
@@ -114,6 +115,9 @@ def _lets_begin(round_: Round) -> bool:
 
 
 def _collect(round_: Round, now: datetime) -> None:
+    if round_.gathers_since is not None:
+        gather(round_=round_, now=now)
+        return
     drop_absent(round_=round_, now=now)
     if round_.carries_on:
         take_waiting(round_=round_)

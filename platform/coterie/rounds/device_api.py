@@ -5,8 +5,20 @@ from datetime import datetime
 
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie.rounds import assigning, directives, uploads
+from coterie.rounds import assigning, directives, handing_in, partials, summing, uploads
+from coterie.secure_sums import identity_log
 from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
+from coterie_wire.relaying import HandIn, OfferPartial
+from coterie_wire.secure_sum import (
+    AskSum,
+    JoinSum,
+    LogEntries,
+    OfferMasked,
+    ReadLog,
+    RevealShares,
+    ShareSecrets,
+    SumNews,
+)
 
 
 def check_in_all(calls: Sequence[directives.Call], now: datetime) -> Sequence[Directive]:
@@ -19,13 +31,61 @@ def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadS
     return uploads.offer_update(device=device, offer=message, now=now)
 
 
+def hand_in(device: Device, message: HandIn, now: datetime) -> UploadState:
+    """Take note that a supernode holds an update."""
+    return handing_in.hand_in(device=device, message=message, now=now)
+
+
+def offer_partial(device: Device, message: OfferPartial, now: datetime) -> UploadState:
+    """Answer a supernode's offer with the offset at which the upload continues."""
+    return partials.offer_partial(device=device, offer=message, now=now)
+
+
 def release_assignment(device: Device, message: ReleaseAssignment, now: datetime) -> Done:
     """Take an assignment back."""
     assigning.release_assignment(device=device, assignment_id=message.assignment, reason=message.reason, now=now)
     return Done()
 
 
+def read_log(device: Device, message: ReadLog, now: datetime) -> LogEntries:
+    """Answer with the entries of the log of identities that a device lacks, its own among them."""
+    return identity_log.read_log(device=device, message=message, now=now)
+
+
+def ask_sum(device: Device, message: AskSum, now: datetime) -> SumNews:
+    """Answer with what a device is to do in the secure sum of its round."""
+    return summing.ask_sum(device=device, message=message, now=now)
+
+
+def join_sum(device: Device, message: JoinSum, now: datetime) -> SumNews:
+    """Take a device into the secure sum of its round."""
+    return summing.join_sum(device=device, message=message, now=now)
+
+
+def share_secrets(device: Device, message: ShareSecrets, now: datetime) -> SumNews:
+    """Keep a device's sealed shares."""
+    return summing.share_secrets(device=device, message=message, now=now)
+
+
+def offer_masked(device: Device, message: OfferMasked, now: datetime) -> UploadState:  # noqa: ARG001 - a seam
+    """Answer with the offset at which the upload of a masked vector continues."""
+    return summing.offer_masked(device=device, message=message)
+
+
+def reveal_shares(device: Device, message: RevealShares, now: datetime) -> SumNews:
+    """Keep the shares of others that a device reveals."""
+    return summing.reveal_shares(device=device, message=message, now=now)
+
+
 HANDLERS: Mapping[str, Handler] = {
     "offer-update": offer_update,
+    "hand-in": hand_in,
+    "offer-partial": offer_partial,
     "release-assignment": release_assignment,
+    "read-log": read_log,
+    "ask-sum": ask_sum,
+    "join-sum": join_sum,
+    "share-secrets": share_secrets,
+    "offer-masked": offer_masked,
+    "reveal-shares": reveal_shares,
 }

@@ -10,29 +10,41 @@ from django.db import transaction
 
 from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
-from coterie.fleet.kinds import is_of_first_release, lacked_by
+from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
 from coterie.privacy.reasons import device_out_of_budget
 from coterie.privacy.selectors import affordable, cost_under
-from coterie.registry.selectors import signed_manifest, signed_teacher, withdrawn_versions
+from coterie.privacy.streams import index_of, stream_of, why_resting
+from coterie.registry.selectors import (
+    difference_between,
+    offered_variants,
+    signed_manifest,
+    signed_teacher,
+    withdrawn_versions,
+)
 from coterie.rollouts.reporting import message_of
 from coterie.rounds import reasons
 from coterie.rounds.assigning import ProgressReport, record_progress
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
-from coterie.rounds.models import Assignment, Round
+from coterie.rounds.leading import leads_of
+from coterie.rounds.meeting import gathering_of
+from coterie.rounds.models import Assignment, Round, Route
 from coterie.rounds.opening import take_place
+from coterie.rounds.routing import route_message
 from coterie.rounds.surroundings import Surroundings, surroundings_of
 from coterie.transfer.directives import Duties, duties_of
 from coterie.transfer.selectors import waiting_for
 from coterie_learning.client.whole_batches import waits_for_a_batch
 from coterie_learning.device_plan import device_plan_json
 from coterie_learning.plan import Plan
-from coterie_wire.bundle import SignedManifest
+from coterie_wire.bundle import Difference, SignedManifest
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Assignment as AssignmentMessage
 from coterie_wire.messages import CheckIn, Directive
+from coterie_wire.relaying import Route as RouteMessage
+from coterie_wire.variants import digest_of
 
 
 class Call(NamedTuple):
@@ -56,8 +68,11 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     devices = [device for device, _ in calls]
     around = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
+    leads = leads_of(devices)
     fleet = latest_count()
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
+    takers = {message.version for _, message in calls if message.variants is not None and message.version is not None}
+    offered = offered_variants(takers) if takers else {}
     directives, reports = [], []
     for device, message in calls:
         own = around[device.pk]
@@ -67,12 +82,19 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         )
         directive = direct(device=device, around=own, fleet=fleet, now=now)
         directive = _with_duties(directive, duties, known=message.standing)
+        if device.pk in leads:
+            check_in_s = min(directive.check_in_s, BUSY_CHECK_IN_S)
+            directive = msgspec.structs.replace(directive, lead=leads[device.pk], check_in_s=check_in_s)
         if federation is not None and duties.standing is not None:
             if federation.pair_id not in withdrawn:
                 withdrawn[federation.pair_id] = withdrawn_versions(federation.pair_id)
             # Without the version that the device should hold although it was withdrawn.
             others = tuple(str(version) for version in withdrawn[federation.pair_id] if version != own.wanted)
             directive = msgspec.structs.replace(directive, withdrawn=others)
+        if message.variants is not None and message.version is not None and directive.manifest is None:
+            forms = offered.get(message.version)
+            if forms is not None and digest_of(forms) != message.variants:
+                directive = msgspec.structs.replace(directive, variants=forms)
         if not is_of_first_release(device):
             directive = msgspec.structs.replace(directive, ignores_unknown=True)
         expect_check_in(device=device, check_in_s=directive.check_in_s)
@@ -101,7 +123,7 @@ def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -
         round_ = assignment.round
         return Directive(
             check_in_s=busy_interval_s(at_work=round_.at_work, fleet=fleet),
-            assignment=_message(assignment, now),
+            assignment=_message(device, assignment, now),
             requirements=round_.parsed_plan().requirements,
         )
     if around.under_way:
@@ -113,6 +135,7 @@ def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -
     return Directive(
         check_in_s=idle_interval_s(fleet=fleet),
         manifest=_news(device, around),
+        difference=_difference(device, around.wanted),
         trial=message_of(around.trial),
         requirements=requirements,
         wait=_first_reason(device) or wait,
@@ -152,7 +175,10 @@ def _place_for(device: Device, around: Surroundings, now: datetime) -> Assignmen
         round_ = around.rounds.get(federation.pk)
         if round_ is None or round_.state != Round.State.OPEN or not round_.places or round_.pk in around.parts:
             continue
-        if lacked_by(device, round_.parsed_plan()) or not _is_affordable(device, federation, round_.parsed_plan()):
+        plan = round_.parsed_plan()
+        if lacked_by(device, plan) or not _is_affordable(device, federation, plan):
+            continue
+        if why_resting(device, federation, plan) is not None:
             continue
         assignment = take_place(round_=round_, device=device, now=now)
         if assignment is not None:
@@ -165,8 +191,9 @@ def _is_affordable(device: Device, federation: Federation, plan: Plan) -> bool:
     return cost_under(plan) is None or affordable(Device.objects.filter(pk=device.pk), federation, plan).exists()
 
 
-def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
+def _message(device: Device, assignment: Assignment, now: datetime) -> AssignmentMessage:
     round_ = assignment.round
+    stream = stream_of(round_.parsed_plan())
     return AssignmentMessage(
         assignment=str(assignment.pk),
         federation=round_.federation.slug,
@@ -176,7 +203,27 @@ def _message(assignment: Assignment, now: datetime) -> AssignmentMessage:
         teacher=None if assignment.teacher_id is None else signed_teacher(assignment.teacher_id),
         seed=assignment.seed,
         remaining_s=_remaining_s(assignment, now),
+        stream_index=None if stream is None else index_of(round_.federation, stream),
+        route=_route(assignment),
+        difference=_difference(device, assignment.base_version_id),
+        gathering=gathering_of(assignment),
     )
+
+
+def _difference(device: Device, version: UUID | None) -> Difference | None:
+    """From the version that the device holds to another, where its agent can decode it."""
+    if version is None or device.held_version in ("", str(version)) or is_of_first_release(device):
+        return None
+    return difference_between(device.held_version, version, has_codec=lambda name: has_kind(device, "codec", name))
+
+
+def _route(assignment: Assignment) -> RouteMessage | None:
+    """The neighbour that the update goes to, where the plan has supernodes."""
+    if assignment.round.parsed_plan().topology.fan_in() is None:
+        return None
+    routes = Route.objects.select_related("supernode", "assignment__device", "assignment__round")
+    route = routes.filter(pk=assignment.pk).first()
+    return None if route is None else route_message(route)
 
 
 def _remaining_s(assignment: Assignment, now: datetime) -> float:
@@ -219,6 +266,9 @@ def _why_not_invited(device: Device, federation: Federation, around: Surrounding
         return reasons.lacks_kinds(lacked)
     if not is_asked and not _is_affordable(device, federation, federation.parsed_plan()):
         return device_out_of_budget()
+    rests = None if is_asked else why_resting(device, federation, federation.parsed_plan())
+    if rests is not None:
+        return rests
     if round_ is None:
         if federation.state == Federation.State.PAUSED:
             return federation.reason() or reasons.PAUSED

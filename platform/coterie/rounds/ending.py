@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from coterie.core.events import wake_devices
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
 from coterie.merging.asking import ask_for_merge
@@ -13,12 +14,17 @@ from coterie.registry.models import ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.rounds import reasons
 from coterie.rounds.files import UPLOADS
+from coterie.rounds.gathering import are_sums_due, begin_gathering
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, Upload
 from coterie.rounds.selectors import view_of
 from coterie.rounds.transitions import end_assignments, explain, step
+from coterie.secure_sums import services as secure_sums
+from coterie.secure_sums.models import SecureSum
+from coterie.secure_sums.reasons import LATE
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
+from coterie_learning.pace import Decision
 from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
@@ -40,7 +46,10 @@ def close_if_full(*, round_: Round, now: datetime) -> None:
 
 
 def close(*, round_: Round, now: datetime) -> None:
-    """Close an open round; nothing happens if another worker has."""
+    """Close an open round once the updates are counted that supernodes hold; nothing happens if another worker has."""
+    if are_sums_due(round_):
+        begin_gathering(round_=round_, now=now)
+        return
     if step(round_, Round.State.CLOSING, reason=reasons.CLOSING, now=now, closed_at=now):
         ADVANCE.send(federation=str(round_.federation_id))
 
@@ -50,16 +59,59 @@ def conclude(*, round_: Round, now: datetime) -> None:
 
     The caller holds the rows of federation and round.
     """
+    plan = round_.parsed_plan()
+    is_summed = plan.privacy.masking() is not None
     if not round_.carries_on:
-        end_assignments(round_.assignments.all(), Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
+        unready = round_.assignments.exclude(state=Assignment.State.JOINED) if is_summed else round_.assignments.all()
+        end_assignments(unready, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
         _forget_uploads(round_)
-    decision = round_.parsed_plan().pace.decide(view_of(round_, now=now))
-    if decision.act == "merge":
+    decision = plan.pace.decide(view_of(round_, now=now))
+    if is_summed:
+        decision = _summed(round_, decision, now)
+    if decision.act == "wait":
+        explain(round_, decision.reason, now=now)
+    elif decision.act == "merge":
         merge = _ask_for_merge(round_, now)
         base_version = merge.base_version
         step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge, base_version=base_version)
     else:
         abandon(round_=round_, reason=decision.reason, now=now)
+
+
+def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:
+    """What becomes of a closed round by its secure sum: it is waited for, merged, or of no use."""
+    if decision.act == "close":
+        secure_sums.fail(cohort=round_.pk, reason=decision.reason, now=now)
+        _release_joined(round_, decision.reason, now)
+        return decision
+    sum_ = secure_sums.advance(cohort=round_.pk, now=now)
+    assert sum_ is not None, "who delivers to such a round has joined its sum"
+    reason = sum_.reason()
+    assert reason is not None, "a sum that moves on says what it waits for"
+    if sum_.state == SecureSum.State.COLLECTED:
+        _deliver(round_, sum_, now)
+        return decision
+    if sum_.state == SecureSum.State.FAILED:
+        _release_joined(round_, reason, now)
+        return Decision("close", reason)
+    return Decision("wait", reason)
+
+
+def _deliver(round_: Round, sum_: SecureSum, now: datetime) -> None:
+    """Record whose updates are in a sum; the others of its members were too late."""
+    members = round_.assignments.filter(state=Assignment.State.JOINED)
+    summed = members.filter(pk__in=sum_.parties.filter(delivered_at__isnull=False).values("pk"))
+    devices = [str(device) for device in summed.values_list("device_id", flat=True)]
+    summed.update(state=Assignment.State.DELIVERED, reason_code="", reason_sentence="", changed_at=now)
+    wake_devices(devices)
+    _release_joined(round_, LATE, now)
+    round_.updates_in = len(devices)
+    round_.save(update_fields=["updates_in"])
+
+
+def _release_joined(round_: Round, reason: Reason, now: datetime) -> None:
+    joined = round_.assignments.filter(state=Assignment.State.JOINED)
+    end_assignments(joined, Assignment.State.RELEASED, reason=reason, now=now)
 
 
 def follow_merge(*, round_: Round, now: datetime) -> None:
@@ -101,6 +153,7 @@ def _ask_for_merge(round_: Round, now: datetime) -> Merge:
         base_version=base_version,
         updates=Update.objects.filter(assignment__taken_by=round_, fault_code=""),
         fleet=members(round_.federation).count(),
+        secure_sum=SecureSum.objects.filter(cohort=round_.pk).first(),
         staleness_allowed=round_.parsed_plan().pace.staleness_allowed(),
         now=now,
     )

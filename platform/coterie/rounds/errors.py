@@ -35,6 +35,46 @@ class AlreadyDelivered(CoterieError):
     sentence = "Assignment {assignment} has delivered another update, which counts."
 
 
+class RouteEnded(CoterieError):
+    """Fields: assignment."""
+
+    code = "rounds.route_ended"
+    kind = ErrorKind.CONFLICT
+    sentence = "The update of assignment {assignment} goes another way by now; check in to learn which."
+
+
+class UnknownFold(CoterieError):
+    """Fields: fold."""
+
+    code = "rounds.unknown_fold"
+    kind = ErrorKind.NOT_FOUND
+    sentence = "No sum {fold} was asked for."
+
+
+class NotYourFold(CoterieError):
+    """Fields: fold."""
+
+    code = "rounds.not_your_fold"
+    kind = ErrorKind.FORBIDDEN
+    sentence = "Another device was asked for the sum {fold}."
+
+
+class FoldEnded(CoterieError):
+    """Fields: fold."""
+
+    code = "rounds.fold_ended"
+    kind = ErrorKind.GONE
+    sentence = "The sum {fold} is wanted no more."
+
+
+class PartialTooLarge(CoterieError):
+    """Fields: size_bytes, limit_bytes."""
+
+    code = "rounds.partial_too_large"
+    kind = ErrorKind.TOO_LARGE
+    sentence = "A sum of {size_bytes} bytes is none of these updates: it takes 1 to {limit_bytes}."
+
+
 class NotOffered(CoterieError):
     """Fields: assignment."""
 

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
+from coterie_learning.codec import PayloadBytes
+from coterie_learning.contribution import Contents
 from coterie_learning.plan import Plan
 from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import gathered
 from coterie_wire.tensors import encoded_bytes
 
 MONTH_S = 30 * 86_400.0
@@ -20,9 +23,12 @@ class ExpectedTraffic:
     most_update_bytes: int
     version_bytes: int
     """What a device fetches before a round: the version's tensors."""
+    difference_bytes: int
+    """The same of a device that holds the version before, usually; the bytes of the version where it travels whole."""
     round_up_bytes: int
     """What all devices of a round send, if as many updates come as are wanted."""
     round_down_bytes: int
+    """What they fetch, if each holds the version before."""
     rounds_a_month: float
     """If each round lasts until its deadline; those that close sooner come more often."""
     month_up_bytes: int
@@ -35,17 +41,38 @@ def expected_traffic(plan: Plan, model: ModelSpec) -> ExpectedTraffic | None:
     pace = plan.pace
     if not pace.holds_rounds():
         return None
-    update, version = update_bytes(plan.local, plan.codec, model), encoded_bytes(model.version)
-    up, down = pace.updates_wanted() * update.usual, pace.updates_wanted() * version
+    update, version = _update_bytes(plan, model), encoded_bytes(model.version)
+    difference = _difference_bytes(plan, model, version)
+    up, down = pace.updates_wanted() * update.usual, pace.updates_wanted() * difference
     rounds = MONTH_S / (pace.deadline_after_s() + pace.pause_after_s())
     return ExpectedTraffic(
         update_bytes=update.usual,
         least_update_bytes=update.least,
         most_update_bytes=update.most,
         version_bytes=version,
+        difference_bytes=difference,
         round_up_bytes=up,
         round_down_bytes=down,
         rounds_a_month=rounds,
         month_up_bytes=round(rounds * up),
         month_down_bytes=round(rounds * down),
     )
+
+
+def _difference_bytes(plan: Plan, model: ModelSpec, version: int) -> int:
+    codec = plan.down.codec()
+    if codec is None:
+        return version
+    statistics = gathered(model)
+    beside = encoded_bytes(statistics) if statistics else 0
+    return min(version, beside + codec.payload_bytes(model.parameters).usual)
+
+
+def _update_bytes(plan: Plan, model: ModelSpec) -> PayloadBytes:
+    """Of an update that can be read, or of a masked vector."""
+    masking = plan.privacy.masking()
+    if masking is None:
+        return update_bytes(plan.local, plan.codec, model)
+    members = plan.pace.updates_wanted()
+    size_bytes = Contents(model, plan.local, masking, members=members, seed=0).vector_bytes
+    return PayloadBytes(size_bytes, size_bytes, size_bytes)

@@ -1,6 +1,8 @@
-"""Where updates are stored while they arrive, each in a file of its assignment."""
+"""Where updates are stored while they arrive, in the parts of its assignment."""
 
-from coterie.core.arrivals import Arrivals
+from coterie.storage.arrivals import Arrivals
 
 UPLOADS = Arrivals("uploads")
 """By assignment."""
+PARTIALS = Arrivals("partials")
+"""By fold."""

@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 from coterie.core.durable import Stateful
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.merging.models import Merge, Update, UpdateFacts
+from coterie.merging.models import Merge, Partial, Update, UpdateFacts
 from coterie.registry.models import ModelVersion
 from coterie_learning.plan import Plan, stored_plan
 
@@ -67,6 +67,9 @@ class Round(Stateful):
     """Live assignments, as of the latest sweep."""
     updates_in = models.PositiveIntegerField(default=0)
     """Updates that it took: counted up with each, so that nobody counts them all when another comes in."""
+    gathers_since = models.DateTimeField(null=True, blank=True)
+    """Since when an open round takes no other updates, and waits for the partial aggregates of those it has; None: it
+    does not, or supernodes hold none."""
     carries_on = models.BooleanField(default=False)
     """Whether its assignments go on after its end: their updates go into later rounds."""
     tidied_at = models.DateTimeField(null=True, blank=True)
@@ -145,6 +148,8 @@ class Assignment(Stateful):
         """The device has been chosen and has not answered yet."""
         ACCEPTED = "accepted"
         """It works on it."""
+        JOINED = "joined"
+        """Its update is ready, and it takes part in the round's secure sum."""
         DELIVERED = "delivered"
         """Its update is in."""
         RELEASED = "released"
@@ -203,7 +208,9 @@ class Assignment(Stateful):
                 fields=["taken_by", "device"], condition=Q(taken_by__isnull=False), name="one_update_a_device_and_round"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["offered", "accepted", "delivered", "released", "dropped", "rejected"]),
+                condition=Q(
+                    state__in=["offered", "accepted", "joined", "delivered", "released", "dropped", "rejected"]
+                ),
                 name="assignment_state_known",
             ),
         ]
@@ -218,6 +225,79 @@ class Assignment(Stateful):
 
 HAS_TIME = Q(round__state="open") | Q(round__carries_on=True)
 """The filter of `Assignment.has_time`."""
+
+
+class Route(models.Model):
+    """By what way the update of an assignment comes: a supernode, or directly.
+
+    Who sends it another way raises its epoch, by a compare-and-set; what refers to an older epoch is void.
+    """
+
+    assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="route")
+    supernode = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="routes")
+    """None: the update comes directly."""
+    epoch = models.PositiveIntegerField(default=1)
+    reason_code = models.CharField(max_length=64)
+    reason_sentence = models.CharField(max_length=400)
+    changed_at = models.DateTimeField()
+    """When it got this epoch."""
+    held_at = models.DateTimeField(null=True, blank=True)
+    """When the device handed in the supernode's receipt; None: it has not yet."""
+    norm = models.FloatField(null=True, blank=True)
+    """Of the update, as the receipt says."""
+    fingerprint = models.JSONField(null=True, blank=True)
+    """Of the update, as the device says."""
+
+    class Meta:
+        ordering = ["assignment"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(held_at=None) | Q(supernode__isnull=False, norm__isnull=False, fingerprint__isnull=False),
+                name="held_update_has_its_figures",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.assignment} by {self.supernode or 'itself'}"
+
+
+class Fold(Stateful):
+    """The sum that a supernode was asked for: asked → accepted, or void with a reason."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        ASKED = "asked"
+        ACCEPTED = "accepted"
+        VOID = "void"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="folds")
+    supernode = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="folds")
+    shares = models.JSONField()
+    """As `coterie_wire.relaying.Share`."""
+    state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
+    asked_at = models.DateTimeField()
+    sha256 = models.CharField(max_length=64, blank=True)
+    """Of what the supernode offered; blank: nothing yet."""
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    partial = models.OneToOneField(Partial, null=True, blank=True, on_delete=models.RESTRICT, related_name="fold")
+
+    class Meta:
+        ordering = ["-asked_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["round", "supernode"], condition=Q(state__in=["asked", "accepted"]), name="one_fold_a_supernode"
+            ),
+            models.CheckConstraint(condition=Q(state__in=["asked", "accepted", "void"]), name="fold_state_known"),
+            models.CheckConstraint(
+                condition=Q(state="accepted", partial__isnull=False) | (~Q(state="accepted") & Q(partial=None)),
+                name="accepted_fold_has_partial",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"sum by {self.supernode} for {self.round}"
 
 
 class RoundEvent(models.Model):
@@ -240,6 +320,8 @@ class RoundEvent(models.Model):
         WAITING = "waiting"
         """The device's conditions were lost; training is held."""
         UPLOADING = "uploading"
+        JOINED = "joined"
+        """The device has trained and waits to be summed with others."""
         DELIVERED = "delivered"
         RELEASED = "released"
         DROPPED = "dropped"

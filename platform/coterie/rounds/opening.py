@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
 from django.db import transaction
 from django.db.models import F
 
@@ -12,13 +13,15 @@ from coterie.core.rows import insert_all
 from coterie.federations.models import Federation
 from coterie.federations.selectors import lineages_of
 from coterie.fleet.models import Device
-from coterie.registry.models import ModelVersion, Role
+from coterie.privacy.streams import why_ended
+from coterie.registry.models import NEXT_BOUND, ModelVersion, Role
 from coterie.registry.selectors import champion, has_teacher_weights
 from coterie.rounds import reasons
 from coterie.rounds.carrying import carry_over
 from coterie.rounds.histories import history_of
 from coterie.rounds.jobs import ADVANCE
 from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.rounds.routing import route_parts
 from coterie.rounds.selectors import (
     are_carried,
     eligible_devices,
@@ -30,7 +33,7 @@ from coterie.rounds.selectors import (
 from coterie.rounds.teaching import teacher_of
 from coterie.rounds.transitions import explain, step, tell, tell_all
 from coterie_learning.pace import View
-from coterie_learning.plan import plan_document
+from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
 from coterie_learning.selection import Known
 from coterie_wire.conditions import Reason
@@ -77,6 +80,9 @@ def why_not_open(*, round_: Round, now: datetime) -> Reason | None:
         return reasons.HOLDS_NONE
     if plan.needs_cloud_model and champion(federation.pair_id, Role.CLOUD, federation.lineage()) is None:
         return reasons.NO_CLOUD_MODEL
+    ended = why_ended(federation, plan)
+    if ended is not None:
+        return ended
     needed = plan.pace.devices_needed()
     if plan.pace.staleness_allowed() is not None and are_carried(federation):
         return None
@@ -102,14 +108,16 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
     if reason is not None:
         explain(round_, reason, now=now)
         return
-    plan = federation.parsed_plan()
+    base_version = champion(federation.pair_id, Role.DEVICE, federation.lineage())
+    assert base_version is not None, "a round does not open without a model"
+    plan = _bounded(federation.parsed_plan(), base_version)
     opened = step(
         round_,
         Round.State.OPEN,
         reason=None,
         now=now,
         plan=plan_document(plan),
-        base_version=champion(federation.pair_id, Role.DEVICE, federation.lineage()),
+        base_version=base_version,
         opened_at=now,
         deadline_at=now + timedelta(seconds=plan.pace.deadline_after_s()),
         carries_on=plan.pace.staleness_allowed() is not None,
@@ -119,6 +127,12 @@ def open_if_due(*, round_: Round, now: datetime) -> None:
         invite(round_=round_, now=now)
         if round_.updates_in:
             ADVANCE.send(federation=str(federation.pk))
+
+
+def _bounded(plan: Plan, base_version: ModelVersion) -> Plan:
+    """`plan` with the norm that goes with the version, where it follows updates."""
+    norm = base_version.metrics.get(NEXT_BOUND)
+    return plan if norm is None else msgspec.structs.replace(plan, privacy=plan.privacy.bounded_by(norm))
 
 
 def wants_others(*, round_: Round, view: View, now: datetime) -> bool:
@@ -203,6 +217,7 @@ def ask(*, round_: Round, devices: Sequence[UUID], now: datetime) -> Sequence[As
     tell_all(
         [RoundEvent(round_id=round_.pk, at=now, kind=RoundEvent.Kind.ASKED, device_id=part.device_id) for part in asked]
     )
+    route_parts(round_=round_, parts=asked, now=now)
     return asked
 
 

@@ -150,6 +150,7 @@ class RoundFilter(serializers.Serializer[None]):
     """Which rounds to list."""
 
     federation = serializers.UUIDField(required=False)
+    number = serializers.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
     state = serializers.ChoiceField(Round.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
 

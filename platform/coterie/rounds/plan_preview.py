@@ -1,14 +1,18 @@
 """What a plan asks of a fleet, and what it would do to a federation that runs: as sentences, before it is given."""
 
+import math
 from datetime import datetime
 
 from coterie.federations.models import Federation
 from coterie.federations.previewing import WORDS, PlanChange
+from coterie.privacy.accounting import epsilon_of
 from coterie.privacy.models import DEFAULT_DELTA, DEFAULT_EPSILON
-from coterie.privacy.selectors import limit_of, rounds_at_first, rounds_left
+from coterie.privacy.selectors import cost_under, limit_of, rounds_at_first, rounds_left
+from coterie.privacy.streams import stream_of
 from coterie.rounds.models import Round
 from coterie.rounds.selectors import active_round, eligible_devices
 from coterie_learning.plan import Plan, parse_plan
+from coterie_learning.privacy import Stream
 
 LONG_PAUSE_S = 86_400.0
 """Between two rounds; nobody who tries a preset for the first time expects it."""
@@ -24,13 +28,27 @@ def notes_on(plan: Plan, *, members: int) -> list[str]:
     if members < needed:
         have = "1 device is" if members == 1 else f"{members:,} devices are"
         notes.append(f"It cannot hold a round yet: one needs {needed:,} devices (pace), and {have} there.")
+    stream = stream_of(plan)
+    if stream is not None and needed <= members < needed * stream.apart:
+        rest = f"a device is in one of {stream.apart:,} rounds, so that {needed * stream.apart:,} devices are needed"
+        notes.append(f"It would stand still soon: {rest} (privacy), and {members:,} are there.")
     if pace.pause_after_s() >= LONG_PAUSE_S:
         notes.append(f"Between two rounds it pauses for {pace.pause_after_s() / 86_400:g} days (pace).")
     lasts = rounds_at_first(plan, devices=members)
     if lasts is not None:
         budget = f"{DEFAULT_EPSILON:g} at delta {DEFAULT_DELTA:g}"
-        notes.append(f"The privacy budget that a federation begins with, epsilon {budget}, lasts for {lasts:,} rounds.")
+        notes.append(f"The privacy budget that a federation begins with, epsilon {budget}, allows {lasts:,} rounds.")
+    if stream is not None:
+        notes.append(_whole(plan, stream))
     return notes
+
+
+def _whole(plan: Plan, stream: Stream) -> str:
+    """What a stream of releases tells of a device that takes part as often as it may."""
+    parts, cost = math.ceil(stream.rounds / stream.apart), cost_under(plan)
+    assert cost is not None, "a stream of releases guarantees something"
+    told = f"epsilon {epsilon_of(parts * cost, DEFAULT_DELTA):.3g} at delta {DEFAULT_DELTA:g}"
+    return f"All {stream.rounds:,} releases tell {told} of a device that is in {parts:,} of them, which is the most."
 
 
 def effects_of(federation: Federation, changes: list[PlanChange], plan: object, *, now: datetime) -> list[str]:
@@ -57,7 +75,7 @@ def effects_of(federation: Federation, changes: list[PlanChange], plan: object, 
         if left is not None:
             limit = limit_of(federation)
             budget = f"epsilon {limit.epsilon:g} at delta {limit.delta:g}"
-            sentences.append(f"The privacy budget of {budget} lasts for {left:,} more rounds, if devices take turns.")
+            sentences.append(f"The privacy budget of {budget} allows {left:,} more rounds, if devices take turns.")
     return sentences
 
 

@@ -46,7 +46,10 @@ class ExpectedTrafficSerializer(serializers.Serializer[None]):
     )
     least_update_bytes = serializers.IntegerField()
     most_update_bytes = serializers.IntegerField()
-    version_bytes = serializers.IntegerField(help_text="that a device fetches before a round")
+    version_bytes = serializers.IntegerField(help_text="of a version, that a device fetches whole")
+    difference_bytes = serializers.IntegerField(
+        help_text="that a device fetches, usually, which holds the version before"
+    )
     round_up_bytes = serializers.IntegerField(help_text="that a round's devices send, if all updates come")
     round_down_bytes = serializers.IntegerField(help_text="that these devices fetch")
     rounds_a_month = serializers.FloatField(help_text="if each lasts until its deadline; others come more often")

@@ -24,6 +24,55 @@ OVERDUE = Reason("rounds.assignment_overdue", "the update did not come in the ti
 PLAN_CHANGED = Reason("rounds.plan_changed", "the plan was changed, and updates made under the old one fit no more")
 HELD_BACK = Reason("rounds.held_back", "an operator paused or pinned the device while the round was held")
 
+LEADS = Reason("route.leads", "the device is the supernode of its site, and sends its own update itself")
+NO_PEER_KEY = Reason("route.no_peer_key", "the device's agent is too old to send to a neighbour")
+SUPERNODE_AWAY = Reason("route.supernode_away", "the supernode did not answer, and the device sent its update itself")
+SUPERNODE_LATE = Reason("route.supernode_late", "the supernode did not send the sum in time; devices send themselves")
+SUPERNODE_SILENT = Reason("route.supernode_silent", "the supernode fell silent; devices send their updates themselves")
+FOLD_OUTDATED = Reason("fold.outdated", "other updates count than when the sum was asked for")
+
+
+def no_site(prefix: str) -> Reason:
+    """The device has no tag that says where it is."""
+    return Reason("route.no_site", f"the device has no tag that begins with {prefix}"[:MAX_CHARACTERS])
+
+
+def no_supernode(site: str) -> Reason:
+    """Nobody at the site can sum, or its owner does not let it."""
+    return Reason("route.no_supernode", f"no device of {site} is present, powered and allowed to be a supernode")
+
+
+def supernodes_full(site: str) -> Reason:
+    """Those that there are have as many neighbours as they take."""
+    return Reason("route.supernodes_full", f"the supernodes of {site} take no more devices")
+
+
+def no_saving(site: str, members: int) -> Reason:
+    """A tree costs bytes where few coarse updates meet."""
+    return Reason("route.no_saving", f"the sum of {members} updates of {site} would be larger than they are")
+
+
+def by_supernode(site: str, name: str, cores: int) -> Reason:
+    """Why the device sends to this neighbour."""
+    sentence = f"{name} is the supernode of {site}: its owner lets it, it has power and {cores} cores"
+    return Reason("route.by_supernode", sentence[:MAX_CHARACTERS])
+
+
+def altered(name: str, sentence: str) -> Reason:
+    """A partial aggregate is not what was asked for: its supernode is trusted no more."""
+    return Reason("fold.altered", f"the sum that {name} sent was refused: {sentence}"[:MAX_CHARACTERS])
+
+
+def gathering(*, accepted: int, asked: int) -> Reason:
+    """A round waits for sums of updates that supernodes hold."""
+    return Reason("rounds.gathering", f"{accepted} of {asked} supernodes have sent the sum of the updates they hold")
+
+
+def resending(count: int) -> Reason:
+    """A supernode fell out, and its devices send to the platform."""
+    sentence = f"{count} {_devices(count)} whose supernode fell out may still send directly"
+    return Reason("rounds.resending", sentence)
+
 
 def pause(seconds: float) -> Reason:
     """The next round's time has not come."""

@@ -30,7 +30,7 @@ def scrub_updates(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -
         Q(assignment__taken_by__state__in=TAKES) | Q(assignment__taken_by=None, assignment__round__carries_on=True)
     )
     again = Q(merge__state=Merge.State.ABANDONED, merge__round__tidied_at=None)
-    wanted = Update.objects.filter(waits | again)
+    wanted = Update.objects.filter(waits | again, partial=None)
     if bytes_at_once is not None:
         recently = Q(verified_at__range=(now - EVERY, now + EVERY)) | Q(received_at__range=(now - EVERY, now + EVERY))
         wanted = wanted.exclude(recently)

@@ -14,6 +14,7 @@ from coterie.fleet.selectors import present_devices
 from coterie.fleet.status import DeviceStatus, totals_by_status
 from coterie.privacy.reasons import out_of_budget
 from coterie.privacy.selectors import affordable
+from coterie.privacy.streams import rested, why_never
 from coterie.rollouts.selectors import active_rollouts
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round
@@ -36,9 +37,10 @@ def able_members(federation: Federation, plan: Plan, *, now: datetime) -> QueryS
 def eligible_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
     """Members that could be invited now to a round under `plan`.
 
-    They are ready and able, have no assignment to work on, and privacy budgets pay for what would be told of them.
+    They are ready and able, have no assignment to work on, are rested, and privacy budgets pay for what would be told
+    of them.
     """
-    return affordable(_free_devices(federation, plan, now=now), federation, plan)
+    return rested(affordable(_free_devices(federation, plan, now=now), federation, plan), federation, plan)
 
 
 def _free_devices(federation: Federation, plan: Plan, *, now: datetime) -> QuerySet[Device]:
@@ -56,8 +58,13 @@ def invitable_devices(round_: Round, *, now: datetime) -> QuerySet[Device]:
 
 
 def live_parts(round_: Round) -> QuerySet[Assignment]:
-    """Assignments that may still deliver to a round: its own, and those that it carries on."""
+    """Assignments that may still deliver to a round: its own, and those that it carries on.
+
+    An update that a supernode holds is as good as delivered.
+    """
     live = Assignment.objects.filter(state__in=Assignment.LIVE).order_by()
+    if round_.plan is not None and round_.parsed_plan().topology.fan_in() is not None:
+        live = live.filter(Q(route=None) | Q(route__held_at=None))
     if not round_.carries_on:
         return live.filter(round=round_)
     return live.filter(round__federation=round_.federation_id, round__carries_on=True)
@@ -96,18 +103,23 @@ def why_too_few(federation: Federation, *, needed: int, now: datetime) -> Reason
     paid = affordable(members(federation), federation, plan).count()
     if paid < needed <= members(federation).count():
         return out_of_budget(needed=needed, affordable=paid)
+    never = why_never(federation, plan, needed=needed)
+    if never is not None:
+        return never
     present = present_devices(now=now, tag=federation.device_tag)
     others = Counter[str]()
     for (how, code), count in totals_by_status(present, now=now).items():
         if how is not DeviceStatus.READY:
             others[reasons.what_keeps(code or how)] += count
     able, free = able_members(federation, plan, now=now).count(), _free_devices(federation, plan, now=now).count()
+    paid = affordable(_free_devices(federation, plan, now=now), federation, plan).count()
     eligible = eligible_devices(federation, plan, now=now).count()
     for what, count in (
         ("absent", members(federation).count() - present.count()),
         ("without a kind of the plan", ready_members(federation, now=now).count() - able),
         ("busy with another federation", able - free),
-        ("out of privacy budget", free - eligible),
+        ("out of privacy budget", free - paid),
+        ("resting between two rounds", paid - eligible),
     ):
         if count > 0:
             others[what] += count

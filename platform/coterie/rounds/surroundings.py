@@ -94,7 +94,9 @@ def _parts(
 ) -> Mapping[UUID, Sequence[Assignment]]:
     """The devices' parts in `rounds`, and those that they should work on in others."""
     by_key = {round_.pk: round_ for round_ in rounds.values()}
-    unfinished = Q(state__in=Assignment.UNENDED) | Q(state=Assignment.State.DELIVERED, taken_by=None)
+    unfinished = Q(state__in=(*Assignment.UNENDED, Assignment.State.JOINED)) | Q(
+        state=Assignment.State.DELIVERED, taken_by=None
+    )
     concern = Q(round__in=by_key) | Q(taken_by__in=by_key) | unfinished
     parts = list(Assignment.objects.filter(concern, device__in=devices).order_by())
     # Of a federation that the device has left meanwhile: it finishes the assignment that it has begun.
@@ -124,7 +126,7 @@ def _by_round(own: Sequence[Assignment], rounds: Mapping[UUID, Round]) -> Mappin
 
 
 def _is_to_be_done(part: Assignment) -> bool:
-    return part.state in Assignment.LIVE and part.has_time()
+    return part.state == Assignment.State.JOINED or (part.state in Assignment.LIVE and part.has_time())
 
 
 def _lineages(followed: Mapping[UUID, Federation], all_followed: Mapping[UUID, Federation]) -> Mapping[UUID, str]:

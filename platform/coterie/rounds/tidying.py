@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.merging.files import updates_of
-from coterie.rounds.files import UPLOADS
-from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
+from coterie.rounds.files import PARTIALS, UPLOADS
+from coterie.rounds.models import Assignment, Fold, Round, RoundEvent, Upload
+from coterie.secure_sums.services import forget
 
 RETENTION = timedelta(days=7)
 """How long after a round's end its updates are kept, so that they can be merged again."""
@@ -24,10 +25,12 @@ def tidy(*, now: datetime) -> None:
     ended = Round.objects.filter(~Exists(needed), finished_at__lt=now - RETENTION, tidied_at=None)
     for round_ in ended[:ROUNDS_AT_ONCE]:
         updates_of(round_.pk).clear()
+        forget(round_.pk)
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
     RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()
     _forget_lost_uploads()
+    _forget_lost_partials()
 
 
 def _forget_lost_uploads() -> None:
@@ -38,3 +41,10 @@ def _forget_lost_uploads() -> None:
     Upload.objects.exclude(Q(assignment__round__state=Round.State.OPEN) | carried).delete()
     for assignment_id in sent - set(Upload.objects.values_list("assignment_id", flat=True)):
         UPLOADS.discard(assignment_id)
+
+
+def _forget_lost_partials() -> None:
+    """What was sent of sums that are wanted no more."""
+    sent = PARTIALS.keys()
+    for fold in sent - set(Fold.objects.filter(pk__in=sent, state=Fold.State.ASKED).values_list("pk", flat=True)):
+        PARTIALS.discard(fold)

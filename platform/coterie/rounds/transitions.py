@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from coterie.core.durable import Steps, reason_columns
 from coterie.core.events import tell_consoles, wake_device, wake_devices
+from coterie.core.metrics import ROUND_STEPS
 from coterie.core.rows import insert_all
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie_wire.conditions import Reason
@@ -34,6 +35,7 @@ PARTS = Steps(
         Assignment.State.OFFERED: frozenset({*ENDS, Assignment.State.DROPPED}),
         Assignment.State.ACCEPTED: frozenset({*ENDS, Assignment.State.DROPPED}),
         Assignment.State.DROPPED: ENDS,
+        Assignment.State.JOINED: ENDS,
     },
     app="rounds",
 )
@@ -43,6 +45,7 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
     """Take `round_` from the state it was read in to `to`; False if another worker has moved it meanwhile."""
     if not STEPS.take(round_, to, reason=reason, reason_at=now, **changes):
         return False
+    ROUND_STEPS.labels(to.value).inc()
     tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
     return True
 

@@ -3,18 +3,17 @@
 from datetime import datetime
 
 from django.db import transaction
-from django.forms import model_to_dict
 
-from coterie.core.arrivals import UploadTarget, WrongHash
 from coterie.core.errors import CoterieError
 from coterie.fleet.models import Device
 from coterie.merging.files import updates_of
-from coterie.merging.models import Update, UpdateFacts
+from coterie.merging.models import Update
 from coterie.privacy.errors import BudgetSpent
 from coterie.privacy.reasons import device_out_of_budget
 from coterie.privacy.services import spend
 from coterie.rounds.assigning import own_assignment, revive
 from coterie.rounds.carrying import taking_round
+from coterie.rounds.counting import FACTS, count_update
 from coterie.rounds.ending import close_if_full
 from coterie.rounds.errors import (
     AlreadyDelivered,
@@ -25,9 +24,13 @@ from coterie.rounds.errors import (
 )
 from coterie.rounds.files import UPLOADS
 from coterie.rounds.jobs import ADVANCE
-from coterie.rounds.models import Assignment, Round, RoundEvent, Upload
+from coterie.rounds.models import Assignment, Round, Route, Upload
+from coterie.rounds.routing import take_directly
 from coterie.rounds.selectors import active_round
-from coterie.rounds.transitions import end_assignment, tell
+from coterie.rounds.transitions import end_assignment
+from coterie.secure_sums.selectors import party_of
+from coterie.secure_sums.services import complete_vector, vector_target
+from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie_learning.heads import update_specs
 from coterie_learning.local import Local
 from coterie_learning.merge import Cohort
@@ -45,7 +48,6 @@ MORE_SAMPLES = 2
 """Times the samples a device last reported that an update may be made of: it may have learned more since."""
 MAX_LOSS = 1e9
 """No training that went well ends near it; means over devices stay finite."""
-FACTS = tuple(field.name for field in UpdateFacts._meta.fields)
 
 
 def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> UploadState:
@@ -59,6 +61,9 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, offer.sha256)
     _check_takes_updates(assignment)
+    held = _held_elsewhere(assignment, offer.sha256)
+    if held is not None:
+        return held
     try:
         update_specs(_model(assignment), assignment.round.parsed_plan().local.scope(), offer.classes)
     except WireError as error:
@@ -79,78 +84,68 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         if known is None or known.sha256 != offer.sha256:
             UPLOADS.discard(assignment.pk)
         Upload.objects.update_or_create(assignment=assignment, defaults={**facts, "offered_at": now})
-    if UPLOADS.arrived_bytes(assignment.pk) >= offer.size_bytes:
+    arrived = UPLOADS.arrived_bytes(assignment.pk, offer.sha256)
+    if arrived >= offer.size_bytes:
         return complete_upload(device, offer.assignment, now)
-    return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk))
+    return UploadState(offset=arrived)
 
 
 def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) -> UploadTarget:  # noqa: ARG001 - a seam
     """Where to write an offered update's bytes from `offset` on.
 
-    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered or WrongOffset.
+    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, WrongOffset or WrongStep.
     """
     assignment = own_assignment(device=device, assignment_id=assignment_id)
+    party = party_of(assignment.pk)
+    if party is not None:
+        return vector_target(party, offset)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
     if upload is None:
         raise NotOffered(assignment=assignment_id)
-    return UPLOADS.target(assignment.pk, offset=offset, size_bytes=upload.size_bytes)
+    return UPLOADS.target(assignment.pk, sha256=upload.sha256, offset=offset, size_bytes=upload.size_bytes)
 
 
 def complete_upload(device: Device, assignment_id: str, now: datetime) -> UploadState:
     """Verify the upload and accept the update; it is on the disk, and its row is committed, when this returns.
 
-    An update that is wrong ends its assignment. Raises UnknownAssignment, NotYourAssignment, AssignmentClosed,
-    NotOffered, AlreadyDelivered, WrongHash, or WireError ``update.malformed``, ``update.wrong_codec``,
-    ``update.wrong_shape``, ``update.not_finite`` or ``update.out_of_range``.
+    An update that is wrong ends its assignment. What arrives for a secure sum is a masked vector.
+
+    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, AlreadyDelivered, WrongStep, WrongHash or
+    WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``, ``update.wrong_list``,
+    ``update.not_finite`` or ``update.out_of_range``.
     """
     assignment = own_assignment(device=device, assignment_id=assignment_id)
+    party = party_of(assignment.pk)
+    if party is not None:
+        return complete_vector(party, now)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
-    if upload is None or UPLOADS.arrived_bytes(assignment.pk) < upload.size_bytes:
+    if upload is None or UPLOADS.arrived_bytes(assignment.pk, upload.sha256) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        _keep_verified(upload, assignment)
+        norm = _keep_verified(upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
     except (WrongHash, WireError) as error:
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
-    return _count(assignment, upload, now)
+    return _count(assignment, upload, norm, now)
 
 
 @transaction.atomic
-def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState:
+def _count(assignment: Assignment, upload: Upload, norm: float, now: datetime) -> UploadState:
     """Count the update that was verified, unless the round has closed or another request was quicker."""
     assignment = _held(assignment)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment, upload.sha256)
     _check_takes_updates(assignment)
-    facts = model_to_dict(upload, fields=FACTS)
-    update = Update.objects.create(
-        id=assignment.pk,
-        federation_id=assignment.round.federation_id,
-        device_id=assignment.device_id,
-        base_version_id=assignment.base_version_id,
-        cohort=assignment.round_id,
-        received_at=now,
-        **facts,
-    )
+    if not take_directly(assignment=assignment, now=now):
+        raise AlreadyDelivered(assignment=str(assignment.pk))
     taken_by = taking_round(assignment)
-    Assignment.objects.filter(pk=assignment.pk).update(
-        state=Assignment.State.DELIVERED,
-        update=update,
-        taken_by=taken_by,
-        reason_code="",
-        reason_sentence="",
-        changed_at=now,
-    )
-    teller = assignment.round if taken_by is None else taken_by
-    tell(teller.pk, RoundEvent.Kind.DELIVERED, now=now, device_id=assignment.device_id)
-    upload.delete()
-    transaction.on_commit(lambda: UPLOADS.discard(assignment.pk))
+    count_update(assignment=assignment, upload=upload, taken_by=taken_by, norm=norm, now=now)
     if taken_by is not None:
         taken_by.updates_in += 1  # its row is locked
         taken_by.save(update_fields=["updates_in"])
@@ -158,6 +153,17 @@ def _count(assignment: Assignment, upload: Upload, now: datetime) -> UploadState
         if taken_by.carries_on:  # another device may begin
             ADVANCE.send(federation=str(taken_by.federation_id))
     return UploadState(offset=upload.size_bytes, accepted=True)
+
+
+def _held_elsewhere(assignment: Assignment, sha256: str) -> UploadState | None:
+    """The answer about an update that a supernode holds; None: none does. Raises AlreadyDelivered if it is another."""
+    route = Route.objects.filter(pk=assignment.pk, held_at__isnull=False).first()
+    if route is None:
+        return None
+    upload = Upload.objects.get(pk=assignment.pk)
+    if upload.sha256 != sha256:
+        raise AlreadyDelivered(assignment=str(assignment.pk))
+    return UploadState(offset=upload.size_bytes, held=route.epoch)
 
 
 def _held(assignment: Assignment) -> Assignment:
@@ -175,12 +181,12 @@ def _held(assignment: Assignment) -> Assignment:
 
 
 def _incomplete(assignment: Assignment, upload: Upload | None) -> UploadState:
-    """How far an upload has come, unless another request has just counted it, which removes its row and its file."""
+    """How far an upload has come, unless another request has just counted it, which removes its row and its parts."""
     if Update.objects.filter(pk=assignment.pk).exists():
         return _counted(assignment, None if upload is None else upload.sha256)
     if upload is None:
         raise NotOffered(assignment=str(assignment.pk))
-    return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk))
+    return UploadState(offset=UPLOADS.arrived_bytes(assignment.pk, upload.sha256))
 
 
 @transaction.atomic
@@ -256,13 +262,17 @@ def _float32_bytes(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _keep_verified(upload: Upload, assignment: Assignment) -> None:
-    """Store the upload if it is a valid update under the plan; it is read as a stream, in bounded memory."""
+def _keep_verified(upload: Upload, assignment: Assignment) -> float:
+    """Store the upload if it is a valid update under the plan; it is read as a stream, in bounded memory.
+
+    Returns its norm.
+    """
     plan = assignment.round.parsed_plan()
     contents = Contents(_model(assignment), plan.codec, plan.local)
     with UPLOADS.verified(assignment.pk, sha256=upload.sha256) as file:
-        contents.open(OpenFile(file.fileno(), upload.size_bytes), upload.classes).extent()
+        extent = contents.open(OpenFile(file.fileno(), upload.size_bytes), upload.classes).extent()
         updates_of(assignment.round_id).put_verified(file, BlobRef(upload.sha256, upload.size_bytes))
+    return extent.norm
 
 
 def _model(assignment: Assignment) -> ModelSpec:

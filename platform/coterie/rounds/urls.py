@@ -7,6 +7,7 @@ from coterie.rounds.device_views import DeparturesView, DeviceActionsView, Pause
 from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
 from coterie.rounds.participation_views import ParticipationView
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
+from coterie.rounds.route_views import RoutesView
 from coterie.rounds.version_views import ComparisonView
 
 router = SimpleRouter()
@@ -16,6 +17,7 @@ urlpatterns = [
     *router.urls,
     path("plan-check/", PlanCheckView.as_view(), name="plan-check"),
     path("federations/<uuid:pk>/plan-preview/", PlanPreviewView.as_view(), name="plan-preview"),
+    path("rounds/<int:pk>/routes/", RoutesView.as_view(), name="round-routes"),
     path("federations/<uuid:pk>/participation/", ParticipationView.as_view(), name="participation"),
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from statistics import fmean, median
 from uuid import UUID
 
 from django.db.models import Avg, Count, F, FloatField, Sum
@@ -18,6 +19,8 @@ from coterie.merging.models import Update
 from coterie.registry.graph import Figure, class_figures_of, figures_of
 from coterie.registry.models import ModelVersion
 from coterie.registry.operator_api import VersionSerializer
+
+TENTH = 10
 
 
 class FigureSerializer(serializers.Serializer[None]):
@@ -73,10 +76,15 @@ def _fare(version: ModelVersion) -> dict[str, float | None]:
     sums = updates.aggregate(
         right=Sum(F("accuracy_before") * Cast("samples", FloatField())), samples=Sum("samples"), rounds=Count("pk")
     )
+    told = updates.values_list("accuracy_before", flat=True)
+    accuracies = sorted(accuracy for accuracy in told if accuracy is not None)
+    worst = accuracies[: max(1, len(accuracies) // TENTH)]
     holders = Device.objects.filter(held_version=str(version.pk), state=Device.State.ENROLLED)
     return {
         "devices_holding": holders.count(),
         "device_accuracy": sums["right"] / sums["samples"] if sums["samples"] else None,
+        "device_accuracy_median": median(accuracies) if accuracies else None,
+        "device_accuracy_worst_decile": fmean(worst) if worst else None,
         "device_measurements": sums["rounds"],
         "train_step_s": holders.aggregate(mean=Avg("train_step_s"))["mean"],
     }

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from coterie.core.arrivals import Arrivals
 from coterie.registry.content import ContentStore
+from coterie.storage.arrivals import Arrivals
 
 ARRIVING = Arrivals("arriving-portions")
 """By transfer."""

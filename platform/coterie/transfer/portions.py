@@ -5,9 +5,9 @@ from typing import BinaryIO
 
 from django.db import transaction
 
-from coterie.core.arrivals import UploadTarget, WrongHash
 from coterie.core.events import tell_consoles, wake_device
 from coterie.fleet.models import Device
+from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie.transfer import reasons
 from coterie.transfer.advancing import give_up, held_request
 from coterie.transfer.errors import NotDelivered, PortionNotOffered, PortionTooLarge, TransferEnded
@@ -46,9 +46,10 @@ def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> Uplo
             raise _ended(transfer)
         else:
             return UploadState(offset=transfer.size_bytes, accepted=True)
-    if ARRIVING.arrived_bytes(transfer.pk) >= offer.size_bytes:
+    arrived = ARRIVING.arrived_bytes(transfer.pk, offer.sha256)
+    if arrived >= offer.size_bytes:
         return complete_upload(device, offer.transfer, now)
-    return UploadState(offset=ARRIVING.arrived_bytes(transfer.pk))
+    return UploadState(offset=arrived)
 
 
 def open_upload(device: Device, transfer_id: str, offset: int, now: datetime) -> UploadTarget:  # noqa: ARG001 - a seam
@@ -58,7 +59,7 @@ def open_upload(device: Device, transfer_id: str, offset: int, now: datetime) ->
     """
     transfer = transfer_given_by(device, transfer_id)
     _check_takes_portion(transfer)
-    return ARRIVING.target(transfer.pk, offset=offset, size_bytes=transfer.size_bytes)
+    return ARRIVING.target(transfer.pk, sha256=transfer.sha256, offset=offset, size_bytes=transfer.size_bytes)
 
 
 def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadState:
@@ -71,8 +72,9 @@ def complete_upload(device: Device, transfer_id: str, now: datetime) -> UploadSt
     if _has_delivered(transfer, transfer.sha256):
         return UploadState(offset=transfer.size_bytes, accepted=True)
     _check_takes_portion(transfer)
-    if ARRIVING.arrived_bytes(transfer.pk) < transfer.size_bytes:
-        return UploadState(offset=ARRIVING.arrived_bytes(transfer.pk))
+    arrived = ARRIVING.arrived_bytes(transfer.pk, transfer.sha256)
+    if arrived < transfer.size_bytes:
+        return UploadState(offset=arrived)
     try:
         payload = ARRIVING.read(transfer.pk, sha256=transfer.sha256)
         decode_portion(transfer.request.terms(), payload)

@@ -3,9 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from django.core.files.storage import storages
-
-from coterie.registry.storage import DRAFTS
+from coterie.storage.interface import store_of
 from coterie.transfer.files import ARRIVING, portion_of
 from coterie.transfer.models import ReportedDay, Transfer
 
@@ -26,8 +24,4 @@ def tidy(*, now: datetime) -> None:
 
 
 def _kept() -> set[UUID]:
-    try:
-        folders, _files = storages["portions"].listdir("")
-    except FileNotFoundError:
-        return set()
-    return {UUID(folder) for folder in folders if folder != DRAFTS}
+    return {UUID(folder) for folder in store_of("portions").folders()}

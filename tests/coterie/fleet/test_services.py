@@ -5,6 +5,7 @@ import msgspec
 import pytest
 
 from coterie.core.errors import CoterieError
+from coterie.core.names import BadName
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import (
     CredentialUnknown,
@@ -16,7 +17,6 @@ from coterie.fleet.selectors import (
     why_not_ready,
 )
 from coterie.fleet.services import (
-    BadName,
     BadTag,
     EnrolledDevice,
     TokenExpired,

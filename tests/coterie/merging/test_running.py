@@ -35,6 +35,7 @@ from tests.coterie.world import (
     in_this_process,
     keep,
     later,
+    make_dataset,
     make_federation,
     make_pair,
     make_version,
@@ -519,3 +520,26 @@ class TestAgain:
         assert "another version" in api.post(address).json()["detail"]
         assert faults(74) == {}
         assert Round.objects.get(pk=round_.pk).state == "abandoned"
+
+
+def test_a_merge_that_compares_with_the_platforms_own_update_gets_the_cloud_data() -> None:
+    pair, data = make_pair(), make_dataset()
+    make_version(pair)
+    plan = {"merge": {"kind": "trusted_root", "samples": 7}}
+    make_federation(pair, cloud_data=data, plan=plan, target_updates=1, min_updates=1, over_selection=1)
+    device = fleet_of(1)[0]
+    directive = device.check_in(later(1))
+    while directive.assignment is None:
+        directive = device.check_in(later(2))
+    device.deliver(directive.assignment.assignment, later(3), seed=1)
+    device.check_in(later(4))
+    given: list[MergeArguments] = []
+
+    def merger(arguments: MergeArguments, cancel: object) -> MergeResult:
+        given.append(arguments)
+        return in_this_process(msgspec.structs.replace(arguments, merge={"kind": "fed_avg"}), cancel)
+
+    merge_round(Round.objects.get(state="merging"), clock=lambda: later(5), merger=merger)
+    root = given[0].root
+    assert root is not None
+    assert data.blob_id in root.dataset and pair.train_step_id in root.train_step

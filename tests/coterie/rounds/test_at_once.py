@@ -68,7 +68,7 @@ def test_the_same_upload_completed_twice_at_once_counts_once() -> None:
     payload = device.payload(1)
     device.offer(assignment, payload, later(1))
     device.send(assignment, payload[:10], 0, later(1))
-    open_upload(device.row, assignment, 10, later(1)).path.write_bytes(payload)
+    open_upload(device.row, assignment, 10, later(1)).write(10, payload[10:])
     states = at_once(*(lambda: complete_upload(device.row, assignment, later(2)) for _ in range(4)))
     assert all(state.accepted for state in states)
     assert Update.objects.count() == 1

@@ -92,6 +92,7 @@ def test_what_a_plan_makes_devices_send_is_told_beforehand(api: APIClient) -> No
     assert plain["month_down_bytes"] == 30 * 5 * plain["version_bytes"]
     coarse = traffic({"kind": "sparse_levels"})
     assert coarse["least_update_bytes"] < coarse["update_bytes"] < coarse["most_update_bytes"]
+    assert plain["difference_bytes"] == plain["version_bytes"]
     assert traffic({"kind": "int8"}, pace={"kind": "alone"}) is None
     assert api.post("/api/plan-check/", {"plan": {}}).json()["traffic"] is None
 

@@ -1,5 +1,6 @@
 """What is left over on the disk, and when it goes."""
 
+import hashlib
 from pathlib import Path
 from uuid import UUID
 
@@ -70,7 +71,7 @@ def test_an_upload_under_way_stays(devices: list[ScriptedDevice]) -> None:
     assignment = assigned(devices[0])
     send_half(devices[0], assignment)
     tidy(now=later(2))
-    assert UPLOADS.arrived_bytes(UUID(assignment)) == 50
+    assert UPLOADS.arrived_bytes(UUID(assignment), hashlib.sha256(devices[0].payload(1)).hexdigest()) == 50
     assert Upload.objects.count() == 1
 
 
@@ -79,12 +80,12 @@ def test_an_upload_that_nobody_waits_for_is_forgotten(devices: list[ScriptedDevi
     send_half(devices[0], assignment)
     Round.objects.update(state=Round.State.CLOSING)  # its worker was killed before it forgot the upload
     tidy(now=later(2))
-    assert UPLOADS.arrived_bytes(UUID(assignment)) == 0
+    assert UPLOADS.arrived_bytes(UUID(assignment), hashlib.sha256(devices[0].payload(1)).hexdigest()) == 0
     assert not Upload.objects.exists()
 
 
 def test_a_file_that_came_after_its_upload_was_forgotten_goes(devices: list[ScriptedDevice]) -> None:
-    path = UPLOADS.path(UUID(assigned(devices[0])))
-    path.write_bytes(b"written while the round closed")
+    assignment = UUID(assigned(devices[0]))
+    UPLOADS.store.create(f"{assignment}/{'0' * 64}/{0:015}", b"written while the round closed")
     tidy(now=later(2))
-    assert not path.exists()
+    assert UPLOADS.keys() == set()

@@ -106,7 +106,7 @@ def test_what_arrived_before_a_crash_is_verified_when_it_is_offered_again(
 ) -> None:
     payload = device.payload(1)
     device.offer(assignment, payload, later(1))
-    open_upload(device.row, assignment, 0, later(2)).path.write_bytes(payload)
+    open_upload(device.row, assignment, 0, later(2)).write(0, payload)
     assert device.offer(assignment, payload, later(3)).accepted
 
 

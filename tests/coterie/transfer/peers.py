@@ -87,9 +87,7 @@ class Member:
         state = portions.offer_portion(device=self.row, offer=offer, now=now)
         if state.accepted:
             return state
-        target = portions.open_upload(self.row, transfer, state.offset, now)
-        with target.path.open("ab") as file:
-            file.write(sent[state.offset :])
+        portions.open_upload(self.row, transfer, state.offset, now).write(state.offset, sent[state.offset :])
         return portions.complete_upload(self.row, transfer, now)
 
     def fetch(self, transfer: str) -> bytes:

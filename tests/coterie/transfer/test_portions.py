@@ -74,7 +74,7 @@ def test_an_upload_goes_on_where_it_broke_off_and_another_begins_anew(helper: Me
     transfer, content = Transfer.objects.get(), portion()
     offer = OfferPortion(str(transfer.pk), hashlib.sha256(content).hexdigest(), len(content))
     assert portions.offer_portion(device=helper.row, offer=offer, now=later(2)).offset == 0
-    ARRIVING.path(transfer.pk).write_bytes(content[:50])
+    sent(transfer, content[:50], as_hash=offer.sha256)
     assert portions.complete_upload(helper.row, str(transfer.pk), later(2)).offset == 50
     assert portions.offer_portion(device=helper.row, offer=offer, now=later(2)).offset == 50
     other = portion(1)
@@ -87,7 +87,7 @@ def test_what_was_announced_otherwise_is_refused(helper: Member) -> None:
     transfer, content = Transfer.objects.get(), portion()
     offer = OfferPortion(str(transfer.pk), "0" * 64, len(content))
     portions.offer_portion(device=helper.row, offer=offer, now=later(2))
-    ARRIVING.path(transfer.pk).write_bytes(content)
+    sent(transfer, content, as_hash="0" * 64)
     with pytest.raises(CoterieError) as caught:
         portions.complete_upload(helper.row, str(transfer.pk), later(2))
     assert caught.value.code == "upload.wrong_hash"
@@ -100,11 +100,16 @@ def test_what_a_killed_process_left_behind_is_removed(helper: Member) -> None:
     with portion_of(transfer.pk).open(transfer_hash()) as file:
         assert file.read() == portion()
     Transfer.objects.update(state="withdrawn")
-    ARRIVING.path(transfer.pk).write_bytes(b"half")
+    sent(transfer, b"half", as_hash="0" * 64)
     tidy(now=later(3))
     assert ARRIVING.keys() == set()
     with pytest.raises(FileNotFoundError):
         portion_of(transfer.pk).open(transfer_hash())
+
+
+def sent(transfer: Transfer, content: bytes, *, as_hash: str) -> None:
+    """Bytes that arrived, with nobody to complete them."""
+    assert ARRIVING.store.create(f"{transfer.pk}/{as_hash}/{0:015}", content)
 
 
 def transfer_hash() -> str:

@@ -1,0 +1,30 @@
+"""What federations ask of those who think of joining."""
+
+from datetime import datetime
+
+from coterie.federations.models import Federation
+from coterie.federations.selectors import federations_for
+from coterie.fleet.services import check_token
+from coterie_learning.plan import parse_plan
+from coterie_wire.invitation import MAX_LABELS_TOLD, MAX_LEARNED, Invitation, Learned, ReadInvitation
+
+
+def read_invitation(message: ReadInvitation, now: datetime) -> Invitation:
+    """Tell what a token lets a device into. Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    token = check_token(secret=message.token, now=now)
+    running = federations_for(token.tags).select_related("pair")[:MAX_LEARNED]
+    return Invitation(
+        devices_left=token.uses_allowed - token.uses,
+        expires_s=(token.expires_at - now).total_seconds(),
+        learned=tuple(map(_learned, running)),
+    )
+
+
+def _learned(federation: Federation) -> Learned:
+    plan = parse_plan(federation.plan)
+    return Learned(
+        name=federation.name,
+        labels=tuple(federation.pair.labels[:MAX_LABELS_TOLD]),
+        requirements=plan.requirements,
+        privacy=plan.privacy.name,
+    )

@@ -1,0 +1,34 @@
+"""Before a round closes whose updates supernodes hold: no other update is taken, and their sums are to come."""
+
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from coterie.rounds import reasons
+from coterie.rounds.jobs import ADVANCE
+from coterie.rounds.models import Assignment, Round, Route
+from coterie.rounds.transitions import end_assignments
+
+
+def held_routes(round_: Round) -> QuerySet[Route]:
+    """Those by which updates were handed in that are not counted yet."""
+    held = Route.objects.filter(assignment__round=round_, held_at__isnull=False, assignment__update=None)
+    return held.filter(assignment__state__in=Assignment.UNENDED).order_by("pk")
+
+
+def are_sums_due(round_: Round) -> bool:
+    """Whether supernodes hold updates of an open round."""
+    return round_.parsed_plan().topology.fan_in() is not None and held_routes(round_).exists()
+
+
+def begin_gathering(*, round_: Round, now: datetime) -> None:
+    """Take no other updates in an open round; devices that have not delivered are released.
+
+    The caller holds the round's row.
+    """
+    if round_.gathers_since is None:
+        late = Assignment.objects.filter(Q(route=None) | Q(route__held_at=None), round=round_)
+        end_assignments(late, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
+        round_.gathers_since, round_.places = now, 0
+        round_.save(update_fields=["gathers_since", "places"])
+    ADVANCE.send(federation=str(round_.federation_id))

@@ -1,0 +1,228 @@
+"""By what way each update of a round comes: which devices are supernodes, and which send to them.
+
+The way is decided when a device is asked, from what its neighbours have reported, and said with its reason. It changes
+only by `send_directly`, which voids what was agreed before.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from django.db.models import Count, F
+from django.utils.crypto import salted_hmac
+
+from coterie.core.events import tell_consoles, wake_devices
+from coterie.core.identity import signing_key
+from coterie.core.rows import insert_all
+from coterie.federations.selectors import members
+from coterie.fleet.models import Device
+from coterie.rounds import reasons
+from coterie.rounds.models import Assignment, Round, Route
+from coterie_learning.partial_sums import saved_bytes
+from coterie_wire.bundle import sign_content
+from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.messages import Capabilities
+from coterie_wire.relaying import MAX_MEMBERS, Ticket
+from coterie_wire.relaying import Route as RouteMessage
+from coterie_wire.structs import from_values
+from coterie_wire.version import PROTOCOL
+
+CLOCKS_DIFFER = timedelta(hours=1)
+"""By how much a supernode's clock may be wrong: tickets expire so long after their round's deadline."""
+
+
+class Candidate(NamedTuple):
+    """A device that can be a supernode now."""
+
+    device: Device
+    room: int
+    """How many devices may still send to it."""
+    sent: int
+    """How many do."""
+    score: float
+    """Geometric mean of cores and memory in GiB, as the device reported them."""
+
+
+def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) -> None:
+    """Decide the ways of `parts`, which were just asked in `round_`."""
+    topology = round_.parsed_plan().topology
+    if topology.fan_in() is None or not parts:
+        return
+    devices = Device.objects.in_bulk([part.device_id for part in parts])
+    sites: defaultdict[str, list[Assignment]] = defaultdict(list)
+    routes: list[Route] = []
+    for part in parts:
+        site = _site(devices[part.device_id], topology.site_tag())
+        if site is None:
+            routes.append(_directly(part, reasons.no_site(topology.site_tag()), now))
+        elif _capabilities(devices[part.device_id]).peer_key is None:
+            routes.append(_directly(part, reasons.NO_PEER_KEY, now))
+        else:
+            sites[site].append(part)
+    leaders = _candidates(round_, sites.keys(), now=now)
+    for site, own in sites.items():
+        routes += _within(round_, site, own, leaders.get(site, ()), now)
+    insert_all(routes)
+    wake_devices({str(route.supernode_id) for route in routes if route.supernode_id is not None})
+
+
+def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: datetime) -> None:
+    """Have the devices that send to `supernode` send to the platform: what it holds of theirs does not count.
+
+    The caller holds the round's row.
+    """
+    routes = Route.objects.filter(
+        supernode=supernode, assignment__round=round_, assignment__state__in=Assignment.UNENDED
+    )
+    concerned = list(routes.values_list("assignment__device_id", flat=True))
+    held = routes.filter(held_at__isnull=False).count()
+    Route.objects.filter(pk__in=list(routes.values_list("pk", flat=True))).update(**_detour(reason, now))
+    round_.updates_in -= held
+    round_.save(update_fields=["updates_in"])
+    wake_devices(str(device) for device in concerned)
+    tell_consoles("rounds")
+
+
+def take_directly(*, assignment: Assignment, now: datetime) -> bool:
+    """Count the update that the platform was sent itself; False if a supernode holds one, which counts instead."""
+    route = Route.objects.filter(pk=assignment.pk).first()
+    if route is None or route.supernode_id is None:
+        return True
+    mine = Route.objects.filter(pk=route.pk, epoch=route.epoch, held_at=None)
+    return mine.update(**_detour(reasons.SUPERNODE_AWAY, now)) == 1
+
+
+def route_message(route: Route) -> RouteMessage | None:
+    """What the device is told; None: its update goes to the platform."""
+    supernode = route.supernode
+    if supernode is None:
+        return None
+    told, own = _capabilities(supernode), _capabilities(route.assignment.device)
+    if told.relay is None or told.peer_key is None or own.peer_key is None:
+        return None
+    deadline_at = route.assignment.round.deadline_at
+    assert deadline_at is not None, "an open round has a deadline"
+    ticket = Ticket(
+        protocol=PROTOCOL,
+        assignment=str(route.pk),
+        member=str(route.assignment.device_id),
+        member_key=own.peer_key,
+        supernode=str(supernode.pk),
+        epoch=route.epoch,
+        expires_at=(deadline_at + CLOCKS_DIFFER).timestamp(),
+    )
+    return RouteMessage(
+        supernode=str(supernode.pk),
+        address=told.relay.address,
+        key=told.peer_key,
+        epoch=route.epoch,
+        ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
+        check_seed=check_seed(route.assignment.round_id, supernode),
+    )
+
+
+def check_seed(round_id: int, supernode: Device) -> bytes:
+    """What the fingerprints are drawn from of updates that go through `supernode`, which is never told it."""
+    return salted_hmac("coterie.rounds.check", f"{round_id} {supernode.pk}", algorithm="sha256").digest()
+
+
+def peer_key_of(device: Device) -> bytes | None:
+    """By which other devices know it."""
+    return _capabilities(device).peer_key
+
+
+def _within(
+    round_: Round, site: str, parts: Sequence[Assignment], leaders: Iterable[Candidate], now: datetime
+) -> list[Route]:
+    """The ways of devices of one site: as many as pay go to its best supernode, the rest to the next."""
+    plan, routes = round_.parsed_plan(), []
+    assert round_.base_version is not None, "an open round has a base"
+    model = round_.base_version.pair.model_spec()
+    found = list(leaders)
+    leading = {candidate.device.pk for candidate in found[:1]}
+    waiting = [part for part in parts if part.device_id not in leading]
+    routes += [_directly(part, reasons.LEADS, now) for part in parts if part.device_id in leading]
+    why = reasons.no_supernode(site)
+    for candidate in found:
+        taken = [part for part in waiting if part.device_id != candidate.device.pk][: candidate.room]
+        together = candidate.sent + len(taken)
+        if not taken:
+            why = reasons.supernodes_full(site)
+        elif saved_bytes(plan.local, plan.codec, model, members=together) <= 0:
+            why = reasons.no_saving(site, together)
+        else:
+            reason = reasons.by_supernode(site, candidate.device.name, _capabilities(candidate.device).cores)
+            routes += [_route(part, candidate.device.pk, reason, now) for part in taken]
+            waiting = [part for part in waiting if part not in taken]
+            why = reasons.supernodes_full(site)
+    return routes + [_directly(part, why, now) for part in waiting]
+
+
+def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mapping[str, Sequence[Candidate]]:
+    """By site, the devices that can be supernodes now, the best first; those that are ones already stay it."""
+    topology = round_.parsed_plan().topology
+    most, wanted = topology.fan_in() or 0, set(sites)
+    offering = members(round_.federation).filter(
+        capabilities__relay__isnull=False, quarantine="", paused_at=None, present_until__gte=now
+    )
+    routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
+    sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))
+    found: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for device in offering:
+        site, told = _site(device, topology.site_tag()), _capabilities(device)
+        if site not in wanted or told.relay is None or told.peer_key is None or not _has_power(device):
+            continue
+        room = min(most, told.relay.members, MAX_MEMBERS) - sent.get(device.pk, 0)
+        score = math.sqrt(told.cores * told.memory_bytes / 2**30)
+        found[site].append(Candidate(device, room, sent.get(device.pk, 0), score))
+    return {site: sorted(own, key=_rank) for site, own in found.items()}
+
+
+def _rank(candidate: Candidate) -> tuple[bool, float, UUID]:
+    return not candidate.sent, -candidate.score, candidate.device.pk
+
+
+def _has_power(device: Device) -> bool:
+    """Whether it can receive and sum: it is not on battery, and its network is not metered."""
+    conditions = from_values(device.conditions, Conditions)
+    return conditions.charging != "no" and conditions.network not in ("metered", "none")
+
+
+def _site(device: Device, prefix: str) -> str | None:
+    return next((tag for tag in sorted(device.tags) if tag.startswith(prefix)), None)
+
+
+def _capabilities(device: Device) -> Capabilities:
+    return from_values(device.capabilities, Capabilities)
+
+
+def _detour(reason: Reason, now: datetime) -> dict[str, object]:
+    """The columns of a route that ends."""
+    return {
+        "supernode": None,
+        "epoch": F("epoch") + 1,
+        "reason_code": reason.code,
+        "reason_sentence": reason.sentence,
+        "changed_at": now,
+        "held_at": None,
+        "norm": None,
+        "fingerprint": None,
+    }
+
+
+def _route(part: Assignment, supernode: UUID | None, reason: Reason, now: datetime) -> Route:
+    return Route(
+        assignment=part,
+        supernode_id=supernode,
+        reason_code=reason.code,
+        reason_sentence=reason.sentence,
+        changed_at=now,
+    )
+
+
+def _directly(part: Assignment, reason: Reason, now: datetime) -> Route:
+    return _route(part, None, reason, now)

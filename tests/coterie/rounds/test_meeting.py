@@ -1,0 +1,82 @@
+"""Who is told whom it meets: the roster of a round, signed, of devices whose owners let them."""
+
+import hashlib
+from datetime import datetime
+
+import msgspec
+import pytest
+
+from coterie.core.identity import verify_key
+from coterie.rounds.advancing import advance_federation
+from coterie_wire.bundle import read_signed
+from coterie_wire.meeting import Gathering, OfferToMeet, Roster
+from coterie_wire.messages import Capabilities
+from coterie_wire.relaying import public_key
+from tests.coterie.world import ScriptedDevice, later, make_device, make_federation, make_pair, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+class Peer(ScriptedDevice):
+    """A device that may meet others, or not."""
+
+    def __init__(self, name: str, place: int, *, meets: bool = True) -> None:
+        super().__init__(make_device(name))
+        told = Capabilities(
+            cores=4,
+            memory_bytes=1 << 30,
+            machine="aarch64 Linux",
+            agent="0.2.0",
+            peer_key=public_key(bytes([place + 1]) * 32),
+            meets=OfferToMeet(address=f"10.0.0.{place}:8718") if meets else None,
+        )
+        self.row.capabilities = msgspec.to_builtins(told)
+        self.row.save()
+
+    def gathering(self, now: datetime) -> Gathering | None:
+        assignment = self.say(now).assignment
+        assert assignment is not None
+        return assignment.gathering
+
+
+def opened(peers: list[Peer], topology: dict[str, object], now: datetime) -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, plan={"topology": topology}, target_updates=len(peers), min_updates=len(peers))
+    for peer in peers:
+        peer.say(now)
+    for _ in range(2):
+        advance_federation(federation_id=federation.pk, now=now)
+
+
+def test_all_who_may_meet_have_the_same_roster() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place, meets=place != 2) for place in range(4)]
+    opened(peers, {"kind": "gossip", "meetings": 6, "settling": 1, "group": 3, "wait_s": 9}, now)
+    told = [peer.gathering(now) for peer in peers]
+    assert told[2] is None
+    there = [one for one in told if one is not None]
+    assert len({hashlib.sha256(one.roster.manifest).hexdigest() for one in there}) == 1
+    assert [(one.meetings, one.settling, one.group, one.wait_s) for one in there] == [(6, 1, 3, 9)] * 3
+    roster = read_signed(there[0].roster, verify_key(), Roster)
+    assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 1, 3)}
+    assert roster.expires_at > now.timestamp()
+
+
+def test_a_device_in_quarantine_or_out_of_the_fleet_is_in_none() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place) for place in range(3)]
+    opened(peers, {"kind": "gossip"}, now)
+    peers[1].row.quarantine = "fold.altered"
+    peers[1].row.save()
+    told = peers[0].gathering(now)
+    assert told is not None
+    roster = read_signed(told.roster, verify_key(), Roster)
+    assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 2)}
+
+
+def test_under_a_star_nobody_meets() -> None:
+    now = later(0)
+    peers = [Peer(f"device-{place}", place) for place in range(2)]
+    opened(peers, {"kind": "star"}, now)
+    assert [peer.gathering(now) for peer in peers] == [None, None]

@@ -1,0 +1,363 @@
+"""Rounds whose updates meet at a supernode: its desk is the agent's own, messages are passed by hand."""
+
+import hashlib
+from contextlib import nullcontext
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie.core.identity import verify_key
+from coterie.merging.models import Update
+from coterie.rounds.advancing import advance_federation
+from coterie.rounds.errors import AlreadyDelivered, AssignmentClosed, FoldEnded, NotYourFold, RouteEnded
+from coterie.rounds.handing_in import hand_in
+from coterie.rounds.models import Fold, Round, Route
+from coterie.rounds.partials import complete_upload, offer_partial, open_upload
+from coterie_agent.relay.desk import Desk
+from coterie_agent.store.identity import Identity
+from coterie_agent.training.vouching import fingerprint_of
+from coterie_learning.codec.int8 import Int8
+from coterie_learning.cohort import weights
+from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.merge.fed_avg import FedAvg
+from coterie_learning.partial_sums import PartialFile, encode_sums, sum_specs
+from coterie_learning.plan import LOCAL
+from coterie_learning.update_files import Contents
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Assignment, Capabilities, OfferUpdate, UploadState
+from coterie_wire.relaying import (
+    HandedOver,
+    HandIn,
+    HandOver,
+    OfferPartial,
+    OfferToLead,
+    Order,
+    Receipt,
+    SignedReceipt,
+    public_key,
+    read_with_body,
+    seal,
+    sign_receipt,
+    unseal,
+    with_body,
+)
+from coterie_wire.tensor_files import InMemory
+from coterie_wire.tensors import encode_tensors
+from tests.coterie.world import (
+    MODEL,
+    ScriptedDevice,
+    in_this_process,
+    later,
+    make_device,
+    make_federation,
+    make_pair,
+    make_version,
+    merge_round,
+    parameters,
+)
+
+pytestmark = pytest.mark.django_db
+MEMBERS = 3
+SAMPLES = (3, 2, 80, 5)
+"""Of the supernode and its neighbours; one is capped by the median of all."""
+
+
+class Neighbour(ScriptedDevice):
+    """A device that knows how to deal with others."""
+
+    def __init__(self, name: str, place: int, *, leads: bool = False, tag: str = "site:a") -> None:
+        super().__init__(make_device(name, tags=(tag,)))
+        self.secret = bytes([place + 1]) * 32
+        self.samples = SAMPLES[place]
+        offer = OfferToLead(address="127.0.0.1:8717", members=10) if leads else None
+        told = Capabilities(
+            cores=4,
+            memory_bytes=1 << 30,
+            machine="aarch64 Linux",
+            agent="0.2.0",
+            peer_key=public_key(self.secret),
+            relay=offer,
+        )
+        self.row.capabilities = msgspec.to_builtins(told)
+        self.row.save()
+
+    def assignment(self, now: datetime) -> Assignment:
+        found = self.say(now).assignment
+        assert found is not None
+        return found
+
+    def announce(self, now: datetime, *, seed: int) -> tuple[Assignment, bytes, UploadState]:
+        """Offer an update to the platform, as a device does before it sends it anywhere."""
+        assignment, payload = self.assignment(now), self.payload(seed)
+        facts = {"samples": self.samples, "steps_done": 500, "steps_total": 500}
+        return assignment, payload, self.offer(assignment.assignment, payload, now, **facts)
+
+    def deliver_directly(self, now: datetime, *, seed: int) -> None:
+        assignment, payload, _ = self.announce(now, seed=seed)
+        assert self.send(assignment.assignment, payload, 0, now).accepted
+
+    def hand_over(self, desk: Desk, assignment: Assignment, payload: bytes) -> HandedOver:
+        assert assignment.route is not None
+        told = HandOver(sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload), offset=0)
+        sealed = seal(with_body(told, payload), secret=self.secret, to=assignment.route.key)
+        answer = desk.receive(with_body(assignment.route.ticket, sealed))
+        opened = unseal(answer, secret=self.secret, by=assignment.route.key)
+        return read_with_body(opened, HandedOver)[0]
+
+    def message(self, assignment: Assignment, payload: bytes, receipt: SignedReceipt) -> HandIn:
+        assert assignment.route is not None
+        sha256 = hashlib.sha256(payload).hexdigest()
+        offer = OfferUpdate(assignment.assignment, sha256, len(payload), 1, 1, 1, 0.0, 0.0, None, 0.0)
+        found = fingerprint_of(assignment, payload, offer, assignment.route, receipt, verify_key())
+        assert found is not None
+        return HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
+
+    def deliver_by_neighbour(self, desk: Desk, now: datetime, *, seed: int) -> UploadState:
+        assignment, payload, _ = self.announce(now, seed=seed)
+        receipt = self.hand_over(desk, assignment, payload).receipt
+        assert receipt is not None
+        return hand_in(device=self.row, message=self.message(assignment, payload, receipt), now=now)
+
+
+class Site:
+    """A supernode, its neighbours and the first round of their federation, in which every device has a part."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pair = make_pair()
+        make_version(self.pair)
+        self.federation = make_federation(
+            self.pair, plan={"topology": {"kind": "supernodes"}}, target_updates=MEMBERS + 1, min_updates=MEMBERS
+        )
+        self.leader = Neighbour("leader", 0, leads=True)
+        self.members = [Neighbour(f"member-{place}", place) for place in range(1, MEMBERS + 1)]
+        identity = Identity("https://a", str(self.leader.row.pk), "leader", verify_key(), 10.0)
+        self.desk = Desk(
+            identity=identity,
+            secret=self.leader.secret,
+            folder=folder / "relay",
+            members=10,
+            clock=lambda: later(0).timestamp(),
+        )
+        for device in (*self.members, self.leader):
+            device.say(later(0))
+        advance_federation(federation_id=self.federation.pk, now=later(0))
+        advance_federation(federation_id=self.federation.pk, now=later(0))
+        self.round = Round.objects.get(federation=self.federation, number=1)
+        self.desk.lead(self.leader.say(later(1)).lead)
+
+    def advance(self, seconds: float) -> None:
+        advance_federation(federation_id=self.federation.pk, now=later(seconds))
+        self.round.refresh_from_db()
+
+    def collect(self) -> None:
+        """Every update is in: the leader's own directly, the others at its desk."""
+        self.leader.deliver_directly(later(2), seed=0)
+        for seed, member in enumerate(self.members, start=1):
+            assert member.deliver_by_neighbour(self.desk, later(2), seed=seed).held == 1
+
+    def order(self, seconds: float) -> Order:
+        """What the platform asks the supernode for, once all is in."""
+        self.advance(seconds)
+        lead = self.leader.say(later(seconds)).lead
+        assert lead is not None and lead.order is not None
+        return lead.order
+
+    def send(self, fold: str, content: bytes, seconds: float) -> UploadState:
+        now, device = later(seconds), self.leader.row
+        offer = OfferPartial(fold=fold, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+        state = offer_partial(device=device, offer=offer, now=now)
+        open_upload(device, fold, state.offset, now).write(state.offset, content[state.offset :])
+        return complete_upload(device, fold, now)
+
+    def published(self, seconds: float) -> str:
+        """The hash of the version."""
+        self.advance(seconds)
+        self.advance(seconds)
+        assert self.round.state == Round.State.MERGING, self.round.reason_sentence
+        merge_round(self.round, clock=lambda: later(seconds), merger=in_this_process)
+        assert self.round.result_version is not None, self.round.reason_sentence
+        return str(self.round.result_version.parameters_id)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def by_star(*, leader: bool = True) -> str:
+    """The version that the same updates make when every device sends its own."""
+    contents, seeds = Contents(MODEL, Int8(), Sgd()), range(0 if leader else 1, MEMBERS + 1)
+    updates = [contents.open(InMemory(Int8().encode(parameters(seed), seed=seed).payload), ()) for seed in seeds]
+    found = weights([SAMPLES[seed] for seed in seeds])
+    counted = [Counted(lambda one=one: nullcontext(one), weight) for one, weight in zip(updates, found, strict=True)]
+    merged = fold_in_memory(FedAvg(), MODEL.parameters, counted, parameters(0), None)
+    return hashlib.sha256(encode_tensors(merged.parameters)).hexdigest()
+
+
+def test_a_checked_sum_makes_the_version_of_a_star(site: Site) -> None:
+    site.collect()
+    site.round.refresh_from_db()
+    assert (site.round.state, site.round.updates_in) == ("open", MEMBERS + 1)
+    order = site.order(3)
+    assert [share.weight for share in order.shares] != [member.samples for member in site.members], "one is capped"
+    assert site.send(order.fold, site.desk.sum(order), 4).accepted
+    version = site.published(5)
+    updates = Update.objects.filter(merge=site.round.merge)
+    assert sorted(updates.values_list("samples", flat=True)) == sorted(SAMPLES)
+    assert updates.exclude(partial=None).count() == MEMBERS
+    assert version == by_star()
+
+
+def test_everybody_is_told_the_way_and_why(site: Site) -> None:
+    routes = {route.assignment.device_id: route for route in Route.objects.select_related("assignment")}
+    assert routes[site.leader.row.pk].reason_code == "route.leads"
+    assert {routes[member.row.pk].reason_code for member in site.members} == {"route.by_supernode"}
+    assert site.leader.assignment(later(2)).route is None
+    route = site.members[0].assignment(later(2)).route
+    assert route is not None
+    assert (route.supernode, route.address, route.epoch) == (str(site.leader.row.pk), "127.0.0.1:8717", 1)
+
+
+@pytest.mark.parametrize("tampering", ["one number", "one device less", "another fold", "no tensor file"])
+def test_a_supernode_that_alters_its_sum_is_caught_and_struck_off(site: Site, tampering: str) -> None:
+    site.collect()
+    order = site.order(3)
+    with pytest.raises(WireError):
+        site.send(order.fold, altered(site, order, tampering), 4)
+    site.leader.row.refresh_from_db()
+    assert "leader" in site.leader.row.quarantine
+    assert Fold.objects.get().reason_code == "fold.altered"
+    with pytest.raises(FoldEnded):
+        site.send(order.fold, site.desk.sum(order), 5)
+    for seed, member in enumerate(site.members, start=1):
+        assert member.assignment(later(6)).route is None
+        member.deliver_directly(later(6), seed=seed)
+    assert site.published(7) == by_star()
+
+
+def altered(site: Site, order: Order, how: str) -> bytes:
+    if how == "no tensor file":
+        return b"nothing"
+    if how == "another fold":
+        return site.desk.sum(msgspec.structs.replace(order, fold="another"))
+    if how == "one device less":
+        return site.desk.sum(msgspec.structs.replace(order, shares=order.shares[1:]))
+    honest = site.desk.sum(order)
+    specs = sum_specs(MODEL, LOCAL.parse({"kind": "sgd"}))
+    sums = dict(PartialFile(InMemory(honest), expected=specs, of=order.fold).sums())
+    sums["delta.bias"] = sums["delta.bias"] + np.array([0, 1, 0])
+    return encode_sums(sums, of=order.fold)
+
+
+def test_a_supernode_that_falls_silent_costs_one_upload_each(site: Site) -> None:
+    site.collect()
+    order = site.order(3)
+    late = site.desk.sum(order)
+    for seed, member in enumerate(site.members, start=1):
+        member.say(later(100))
+        site.advance(100)
+        assignment = member.assignment(later(101))
+        assert assignment.route is None
+        member.deliver_directly(later(101), seed=seed)
+    with pytest.raises(FoldEnded):
+        site.send(order.fold, late, 102)
+    assert Fold.objects.get().reason_code in ("route.supernode_silent", "route.supernode_late")
+    version = site.published(103)
+    assert Update.objects.filter(merge=site.round.merge).count() == MEMBERS + 1
+    assert version == by_star()
+
+
+def test_when_a_device_stays_away_too_its_neighbours_are_merged_with_weights_of_their_own(
+    site: Site,
+) -> None:
+    """The leader's own part is released; the sum is asked for with the weights of those that are left."""
+    for seed, member in enumerate(site.members, start=1):
+        member.deliver_by_neighbour(site.desk, later(2), seed=seed)
+    deadline_s = site.round.parsed_plan().pace.deadline_after_s()
+    site.leader.say(later(deadline_s + 1))
+    site.advance(deadline_s + 1)
+    order = site.order(deadline_s + 2)
+    assert site.send(order.fold, site.desk.sum(order), deadline_s + 3).accepted
+    version = site.published(deadline_s + 4)
+    assert version == by_star(leader=False)
+
+
+def test_what_is_held_counts_once(site: Site) -> None:
+    member = site.members[0]
+    assignment, payload, _ = member.announce(later(2), seed=1)
+    receipt = member.hand_over(site.desk, assignment, payload).receipt
+    assert receipt is not None
+    again = member.hand_over(site.desk, assignment, payload).receipt
+    assert again == receipt
+    message = member.message(assignment, payload, receipt)
+    for _ in range(2):
+        assert hand_in(device=member.row, message=message, now=later(3)).held == 1
+    site.round.refresh_from_db()
+    assert site.round.updates_in == 1
+    assert member.announce(later(4), seed=1)[2].held == 1
+    with pytest.raises(AlreadyDelivered):
+        member.announce(later(4), seed=9)
+    with pytest.raises(AlreadyDelivered):
+        member.send(assignment.assignment, payload, 0, later(4))
+
+
+def test_receipts_of_other_ways_and_other_devices_are_refused(site: Site) -> None:
+    member, other = site.members[:2]
+    assignment, payload, _ = member.announce(later(2), seed=1)
+    receipt = member.hand_over(site.desk, assignment, payload).receipt
+    assert receipt is not None
+    message = member.message(assignment, payload, receipt)
+    forged = sign_receipt(msgspec.json.decode(receipt.receipt, type=Receipt), member.secret)
+    with pytest.raises(WireError, match="not signed by the supernode"):
+        hand_in(device=member.row, message=msgspec.structs.replace(message, receipt=forged), now=later(3))
+    theirs = other.assignment(later(3))
+    with pytest.raises(RouteEnded):
+        moved = msgspec.structs.replace(message, assignment=theirs.assignment)
+        hand_in(device=other.row, message=moved, now=later(3))
+    member.send(assignment.assignment, payload, 0, later(4))
+    with pytest.raises(RouteEnded):
+        hand_in(device=member.row, message=message, now=later(5))
+    assert Route.objects.get(pk=assignment.assignment).reason_code == "route.supernode_away"
+
+
+def test_only_the_supernode_that_was_asked_sends_a_sum(site: Site) -> None:
+    site.collect()
+    order = site.order(3)
+    offer = OfferPartial(fold=order.fold, sha256="0" * 64, size_bytes=10)
+    with pytest.raises(NotYourFold):
+        offer_partial(device=site.members[0].row, offer=offer, now=later(4))
+
+
+def test_nothing_is_taken_while_sums_are_gathered(site: Site) -> None:
+    late = site.leader.assignment(later(2))
+    for seed, member in enumerate(site.members, start=1):
+        member.deliver_by_neighbour(site.desk, later(2), seed=seed)
+    deadline_s = site.round.parsed_plan().pace.deadline_after_s()
+    site.advance(deadline_s + 1)
+    with pytest.raises(AssignmentClosed):
+        site.leader.offer(late.assignment, site.leader.payload(0), later(deadline_s + 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"tags": []}, "route.no_site"),
+        ({"tags": ["site:b"]}, "route.no_supernode"),
+    ],
+)
+def test_who_has_no_supernode_sends_directly_and_says_why(change: dict[str, list[str]], code: str) -> None:
+    pair = make_pair("plain")
+    make_version(pair)
+    make_federation(pair, plan={"topology": {"kind": "supernodes"}}, target_updates=2, min_updates=1)
+    leader, other = Neighbour("leader", 0, leads=True), Neighbour("other", 1)
+    other.row.tags = change["tags"]
+    other.row.save()
+    for device in (leader, other):
+        device.check_in(later(0))
+    assert other.check_in(later(1)).assignment is not None
+    route = Route.objects.get(assignment__device=other.row)
+    assert (route.supernode, route.reason_code) == (None, code)
