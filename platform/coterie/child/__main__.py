@@ -21,6 +21,7 @@ from coterie.child.job import (
     Result,
     Start,
     Unconfined,
+    load_work,
 )
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
@@ -69,9 +70,8 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
 
 def _loaded(work: str) -> Callable[[msgspec.Struct, ReportProgress], msgspec.Struct]:
     """Without a search for garbage among half a million objects that stay, and with few from then on."""
-    module, _, name = work.partition(":")
     gc.disable()
-    found: Callable[[msgspec.Struct, ReportProgress], msgspec.Struct] = getattr(importlib.import_module(module), name)
+    found: Callable[[msgspec.Struct, ReportProgress], msgspec.Struct] = load_work(work)
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()

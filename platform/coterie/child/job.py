@@ -1,5 +1,6 @@
 """The words between a process and the child that does a job for it: declaration, limits and lines of JSON."""
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -45,6 +46,13 @@ class ChildJob(Generic[A, R]):
     def name(self) -> str:
         """The last part of `module`, for people."""
         return self.module.rpartition(".")[2]
+
+
+def load_work(work: str) -> Callable[[A, ReportProgress], R]:
+    """The function that ``package.module:function`` names; its module is imported now, with all that it needs."""
+    module, _, name = work.partition(":")
+    found: Callable[[A, ReportProgress], R] = getattr(importlib.import_module(module), name)
+    return found
 
 
 @dataclass(frozen=True)

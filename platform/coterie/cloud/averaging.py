@@ -5,8 +5,8 @@ Everything is read and written as a stream: beside the models that are measured,
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -24,21 +24,28 @@ from coterie.cloud.averaging_job import (
     MergeResult,
     NotFinite,
     NoUpdateLeft,
+    PartialOutdated,
     Quality,
+    RelayedUpdate,
     StoredBlob,
+    StoredPartial,
     StoredUpdate,
     TooFewUpdates,
     UpdateChanged,
 )
+from coterie.cloud.root_update import root_update
+from coterie.cloud.unmasking import unmask
 from coterie.evaluation.datasets import read_model_dataset
 from coterie.evaluation.scoring import ask, open_session, read_frozen, score
-from coterie_learning.cohort import admit, discounted, shortened, weights
+from coterie_learning.cohort import Admission, admit, discounted, far_off, largest_norm, shortened, weights
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
+from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
 from coterie_learning.fold import Block, Counted, Read, Release, fold_parameters, fold_statistics
 from coterie_learning.merge import Merge
-from coterie_learning.noise import SECRET_BYTES, release_key
-from coterie_learning.plan import MERGE
+from coterie_learning.noise import SECRET_BYTES
+from coterie_learning.partial_sums import PartialFile, PartialSum, sum_specs
+from coterie_learning.plan import DOWN, MERGE
 from coterie_learning.privacy import Privacy
 from coterie_learning.server_state import read_state, remembers, state_writer, write_state
 from coterie_learning.tally import Tally, standing_out, tally
@@ -47,8 +54,10 @@ from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.contract import gathered
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import Source, TensorWriter, created, open_tensors, opened
-from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors
+from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors, encode_tensors
 
+Opens = Callable[[], AbstractContextManager[UpdateFile]]
+"""Opens an update."""
 HASHED_BYTES = 1 << 18
 """Bytes read at once, so that they are hashed while they are in the processor's cache."""
 
@@ -68,6 +77,12 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         if arguments.server_state is not None:
             state = read_state(_verified(arguments.server_state, files), merge, model.parameters)
         statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in gathered(model)}
+        sum_figures = None
+        if arguments.masked is not None:
+            masking = privacy.masking()
+            assert masking is not None, "a secure sum is that of a plan which masks updates"
+            update, sum_figures = unmask(arguments.masked, masking, contents, statistics, _opened_blob)
+            arguments = msgspec.structs.replace(arguments, updates=(update,))
         bound = privacy.bound()
         admission = admit(
             [partial(_verified_update, update, contents) for update in arguments.updates],
@@ -75,21 +90,25 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
             statistics,
             lambda place: report(Progress("verifying", place, len(arguments.updates))),
             bound=bound,
+            others=[update.norm for partial in arguments.partials for update in partial.updates],
         )
         left_out = _named(arguments.updates, admission.faults)
         sound = [arguments.updates[place] for place in admission.kept]
         if bound is not None:
             sound = _shortened(sound, admission.norms, bound, model)
-        if not sound:
+        relayed, faults = _relayed(arguments.partials, admission)
+        left_out = (*left_out, *faults)
+        if not sound and not relayed:
             raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
-        found = _tallied(merge, sound, contents)
+        found = _tallied(merge, sound, relayed, contents, _root(arguments, merge, contents))
         left_out = (*left_out, *_named(sound, standing_out(found.ballots)))
-        kept = [update for update, weight in zip(sound, found.weights, strict=True) if weight]
-        if not kept:
+        kept = [update for update, weight in zip(sound, found.weights, strict=False) if weight]
+        if not kept and not relayed:
             raise NoUpdateLeft(updates=len(arguments.updates), first="the merge gives none of them any weight")
-        samples = [update.samples for update in kept]
-        merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)), statistics)
-        counted = _counted(kept, contents, [weight for weight in found.weights if weight])
+        samples = [update.samples for update in kept] + [update.samples for update in relayed]
+        merged = fold_statistics(model.statistics, _counted(kept, contents, weights(samples)[: len(kept)]), statistics)
+        counted = _counted(kept, contents, [weight for weight in found.weights[: len(sound)] if weight])
+        release = _release(privacy, arguments, kept, counted)
         _write(
             arguments,
             merge,
@@ -104,32 +123,100 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
                 scalars=contents.local.scalars,
                 fleet=arguments.fleet,
                 share=found.share,
-                release=_release(privacy, arguments.noise_secret, kept, counted),
+                release=release,
+                partials=[_summed(partial, contents, files) for partial in arguments.partials],
             ),
             report,
         )
+    difference, residual = _made_difference(arguments)
     output, state_output = Path(arguments.output), Path(arguments.state_output)
     base_quality, candidate_quality = _measured(arguments.held_out, model, (Path(arguments.base.path), output))
     return MergeResult(
         parameters=BlobRef.of_file(output),
         server_state=BlobRef.of_file(state_output) if remembers(merge) else None,
-        updates=len(samples),
+        updates=sum(update.devices for update in kept) + len(relayed),
         samples=sum(samples),
         left_out=left_out,
         compared=tuple(Compared(update.sha256, *ballot) for update, ballot in zip(sound, found.ballots, strict=False)),
+        sum_figures=sum_figures,
+        difference=difference,
+        residual=residual,
+        summed="" if release is None else release.digest,
+        next_bound=None if release is None else privacy.next_bound(admission.norms, seed=release.seed),
         base=base_quality,
         candidate=candidate_quality,
     )
 
 
-def _tallied(merge: Merge, updates: Sequence[StoredUpdate], contents: Contents) -> Tally:
-    """By what each counts of updates that have been verified. Raises TooFewUpdates or UpdateChanged."""
-    problem = merge.too_few(len(updates))
+def _tallied(
+    merge: Merge,
+    updates: Sequence[StoredUpdate],
+    relayed: Sequence[RelayedUpdate],
+    contents: Contents,
+    root: Opens | None,
+) -> Tally:
+    """By what each counts of updates that have been verified, here and then by supernodes.
+
+    Raises TooFewUpdates, UpdateChanged or PartialOutdated.
+    """
+    problem = merge.too_few(len(updates) + len(relayed))
     if problem is not None:
         raise TooFewUpdates(sentence=problem.sentence)
     opens = [partial(_reopened, update, contents) for update in updates]
-    samples = [update.samples for update in updates]
-    return tally(merge, contents.model.parameters, opens, samples, parts=contents.local.parts)
+    samples = [update.samples for update in updates] + [update.samples for update in relayed]
+    found = tally(merge, contents.model.parameters, opens, samples, parts=contents.local.parts, root=root)
+    if list(found.weights[len(updates) :]) != [update.weight for update in relayed]:
+        raise PartialOutdated
+    return found
+
+
+def _root(arguments: MergeArguments, merge: Merge, contents: Contents) -> Opens | None:
+    """The platform's own update, where the merge compares with it. Raises MalformedDataset or NotFinite."""
+    if not merge.compares_with_root:
+        return None
+    root, model = arguments.root, arguments.model
+    assert root is not None, "a plan whose merge needs samples of the platform's is refused without"
+    samples = read_model_dataset(Path(root.dataset), model).take(slice(0, merge.root_samples()))
+    try:
+        return root_update(
+            contents.local,
+            model,
+            Path(root.train_step).read_bytes(),
+            samples,
+            read_parameters(Path(arguments.base.path), model),
+            seed=int(arguments.base.sha256[:12], 16),
+            frozen=read_frozen(root.frozen, model),
+        )
+    except WireError as error:
+        raise NotFinite(tensor=error.detail) from error
+
+
+def _relayed(
+    partials: Sequence[StoredPartial], admission: Admission
+) -> tuple[Sequence[RelayedUpdate], Sequence[LeftOut]]:
+    """The updates in partial aggregates that count, and those that their supernodes were told to leave out.
+
+    Raises PartialOutdated where these are not those that are too large beside the others now.
+    """
+    every = [update for partial in partials for update in partial.updates]
+    most = largest_norm([*admission.all_norms, *(update.norm for update in every)])
+    counts = {update.sha256: most is None or update.norm <= most for update in every}
+    if any(counts[update.sha256] != (update.weight > 0) for update in every):
+        raise PartialOutdated
+    faults = [(update, far_off(update.norm, most)) for update in every if most is not None and not update.weight]
+    left_out = [LeftOut(update.sha256, fault.code, fault.detail) for update, fault in faults]
+    return [update for update in every if update.weight], left_out
+
+
+def _summed(stored: StoredPartial, contents: Contents, files: ExitStack) -> PartialSum:
+    """A partial aggregate, open until `files` are closed, with its hash checked.
+
+    Raises BlobDamaged, or WireError ``partial.malformed``.
+    """
+    source = _verified(StoredBlob(stored.path, stored.sha256), files)
+    expected = sum_specs(contents.model, contents.local)
+    file = PartialFile(source, expected=expected, of=stored.of)
+    return PartialSum(file, [update.weight for update in stored.updates])
 
 
 def _named(updates: Sequence[StoredUpdate], faults: Mapping[int, WireError]) -> tuple[LeftOut, ...]:
@@ -161,7 +248,8 @@ def _reopened(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
 def _counted(updates: Sequence[StoredUpdate], contents: Contents, found: Sequence[int]) -> list[Counted]:
     weighed = discounted(found, [update.discount for update in updates])
     return [
-        Counted(partial(_reopened, update, contents), *weight) for update, weight in zip(updates, weighed, strict=True)
+        Counted(partial(_reopened, update, contents), *weight, devices=update.devices)
+        for update, weight in zip(updates, weighed, strict=True)
     ]
 
 
@@ -175,14 +263,14 @@ def _shortened(
 
 
 def _release(
-    privacy: Privacy, secret: bytes, updates: Sequence[StoredUpdate], counted: Sequence[Counted]
+    privacy: Privacy, arguments: MergeArguments, updates: Sequence[StoredUpdate], counted: Sequence[Counted]
 ) -> Release | None:
     """How the sum of `updates` is released: with the same noise whenever these, and no others, are merged."""
     if privacy.releases != "sums":
         return None
-    assert len(secret) == SECRET_BYTES, "a privacy kind that releases sums has a secret to draw from"
+    assert len(arguments.noise_secret) == SECRET_BYTES, "a privacy kind that releases sums has a secret to draw from"
     sums = [f"{update.sha256} {one.weight}" for update, one in zip(updates, counted, strict=True)]
-    return Release(privacy, release_key(secret, *sums))
+    return Release.under(privacy, arguments.noise_secret, sums, arguments.noise_earlier)
 
 
 def _verified(blob: StoredBlob, files: ExitStack) -> Source:
@@ -195,6 +283,12 @@ def _verified(blob: StoredBlob, files: ExitStack) -> Source:
     if found != blob.sha256:
         raise BlobDamaged(sha256=blob.sha256, detail="its content has another hash")
     return file
+
+
+@contextmanager
+def _opened_blob(blob: StoredBlob) -> Iterator[Source]:
+    with ExitStack() as files:
+        yield _verified(blob, files)
 
 
 def _sha256(file: Source) -> str:
@@ -234,6 +328,39 @@ def _write(
         version.finish()
         if state is not None:
             state.finish()
+
+
+def _made_difference(arguments: MergeArguments) -> tuple[BlobRef | None, BlobRef | None]:
+    """The files of the difference and its residual, where versions travel so; the output becomes what devices make.
+
+    Whole models are in memory. Raises BlobDamaged or NotFinite.
+    """
+    codec, model = DOWN.parse(arguments.down).codec(), arguments.model
+    if codec is None:
+        return None, None
+    base, merged = (read_parameters(Path(path), model) for path in (arguments.base.path, arguments.output))
+    try:
+        made = make_difference(codec, model, base=base, merged=merged, residual=_read_residual(arguments))
+    except WireError as error:
+        raise NotFinite(tensor=error.detail) from error
+    assert arguments.difference_output is not None and arguments.residual_output is not None
+    Path(arguments.output).write_bytes(encode_tensors(made.version))
+    Path(arguments.difference_output).write_bytes(made.payload)
+    if not made.residual:
+        return BlobRef.of_bytes(made.payload), None
+    residual = encode_tensors(made.residual)
+    Path(arguments.residual_output).write_bytes(residual)
+    return BlobRef.of_bytes(made.payload), BlobRef.of_bytes(residual)
+
+
+def _read_residual(arguments: MergeArguments) -> Tensors:
+    """Nothing where there is none. Raises BlobDamaged."""
+    if arguments.residual is None:
+        return {}
+    with _opened_blob(arguments.residual) as source:
+        content = source.read(0, source.size_bytes)
+    tensors = decode_tensors(content, expected=arguments.model.parameters)
+    return {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()}
 
 
 def _check_finite(tensor: str, numbers: Float32) -> None:

@@ -46,6 +46,22 @@ class TooFewUpdates(CoterieError):
     sentence = "The updates are too few to be merged: {sentence}."
 
 
+class SumWrong(CoterieError):
+    """Fields: sentence."""
+
+    code = "merge.sum_wrong"
+    kind = ErrorKind.INVALID
+    sentence = "The masked updates sum to nothing that devices send: {sentence}."
+
+
+class PartialOutdated(CoterieError):
+    """Another update than those that were counted on fell out, or came, since partial aggregates were asked for."""
+
+    code = "merge.partial_outdated"
+    kind = ErrorKind.INVALID
+    sentence = "A partial aggregate was summed with other weights than the updates of its merge have now."
+
+
 class NotFinite(CoterieError):
     """Fields: tensor."""
 
@@ -64,6 +80,28 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Classes whose rows of the output layer it holds, where the plan customises it."""
     discount: Annotated[int, Meta(ge=0, le=FULL_WEIGHT)] = FULL_WEIGHT
     """What it weighs, where one that is neither stale nor shortened weighs `FULL_WEIGHT`."""
+    devices: int = 1
+    """How many it is the mean of."""
+
+
+class RelayedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An update that a supernode verified and summed."""
+
+    sha256: Sha256
+    samples: int
+    norm: float
+    weight: int
+    """In the sum; 0: it was left out."""
+
+
+class StoredPartial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An accepted partial aggregate's file."""
+
+    path: ReadPath
+    sha256: Sha256
+    of: str
+    """What its file says that it is the sum of."""
+    updates: tuple[RelayedUpdate, ...]
 
 
 class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +111,40 @@ class StoredBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256
 
 
+class Mask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One that lies on a secure sum."""
+
+    seed: bytes
+    is_added: bool
+    """Whether it was added to the sum, or subtracted from it."""
+
+
+class MaskedSum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a secure sum is recovered from."""
+
+    vectors: tuple[StoredBlob, ...]
+    """The masked vectors of its devices."""
+    masks: tuple[Mask, ...]
+    digest: bytes
+    """Of the list of members that they were masked for."""
+    members: int
+    """Of the list."""
+    seed: int
+    """Of the rotation; see `coterie_learning.contribution.Contents`."""
+    output: WritePath
+    """Path to write the mean update to."""
+
+
+class SumFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the devices of a secure sum measured, together; None: they sent nothing of it."""
+
+    devices: int
+    samples: int | None
+    loss_before: float | None
+    loss_after: float | None
+    accuracy_before: float | None
+
+
 class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Paths of the files needed to evaluate a model."""
 
@@ -80,6 +152,17 @@ class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The pair's ``predict.onnx``."""
     dataset: ReadPath
     """NPZ with x and y."""
+    frozen: ReadPath | None = None
+    """The pair's frozen tensors, if it has any."""
+
+
+class Root(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Paths of the files that the platform's own update is computed from."""
+
+    train_step: ReadPath
+    """The pair's ``train_step.onnx``."""
+    dataset: ReadPath
+    """The cloud data: NPZ with x and y."""
     frozen: ReadPath | None = None
     """The pair's frozen tensors, if it has any."""
 
@@ -98,14 +181,28 @@ class MergeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Path to write the new parameters to."""
     state_output: WritePath
     """Path to write the new server state to."""
+    masked: MaskedSum | None = None
+    """What is merged instead of `updates`, where nobody can read these."""
+    partials: tuple[StoredPartial, ...] = ()
     fleet: int = 0
     """Devices that could have taken part; 0: not known."""
     server_state: StoredBlob | None = None
     """Path of the server state beside the base."""
     held_out: HeldOut | None = None
+    root: Root | None = None
+    """Where the merge compares updates with one that the platform computes."""
     privacy: Document = msgspec.field(default_factory=lambda: {"kind": "none"})
+    down: Document = msgspec.field(default_factory=lambda: {"kind": "whole"})
+    residual: StoredBlob | None = None
+    """What the base lacks of what it was merged of, where its difference was encoded so."""
+    difference_output: WritePath | None = None
+    """Path to write the difference to, where `down` makes one."""
+    residual_output: WritePath | None = None
+    """Path to write to what the new parameters lack of what was merged."""
     noise_secret: bytes = b""
     """What the noise of this merge is drawn from, where `privacy` gives sums noise: 32 bytes."""
+    noise_earlier: tuple[Sha256, ...] = ()
+    """What was `summed` in the releases before, oldest first, where `privacy` has a stream of them."""
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -150,8 +247,18 @@ class MergeResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     left_out: tuple[LeftOut, ...]
     compared: tuple[Compared, ...]
     """Empty where the merge compares none."""
+    sum_figures: SumFigures | None
+    """What devices measured, where their sum was merged; None where single updates were."""
     base: Quality | None
     candidate: Quality | None
+    difference: BlobRef | None = None
+    """The file of what makes the new parameters of the base's; None if versions travel whole."""
+    residual: BlobRef | None = None
+    """The file of what the new parameters lack of what was merged; None if nothing is kept of it."""
+    summed: str = ""
+    """A digest of what was summed, where `privacy` has a stream of releases."""
+    next_bound: float | None = None
+    """What updates of the next round are clipped to, where that follows the norms of these."""
 
 
 JOB = ChildJob(
@@ -159,5 +266,14 @@ JOB = ChildJob(
     work="coterie.cloud.averaging:merge_stored",
     arguments=MergeArguments,
     result=MergeResult,
-    errors=(UpdateChanged, BlobDamaged, NoUpdateLeft, TooFewUpdates, NotFinite, MalformedDataset),
+    errors=(
+        UpdateChanged,
+        BlobDamaged,
+        NoUpdateLeft,
+        TooFewUpdates,
+        SumWrong,
+        PartialOutdated,
+        NotFinite,
+        MalformedDataset,
+    ),
 )

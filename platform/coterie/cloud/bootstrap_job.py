@@ -7,7 +7,8 @@ from msgspec import Meta
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
-from coterie.cloud.errors import Diverged
+from coterie.cloud.errors import OF_WORKERS, Diverged
+from coterie.cloud.strategies import ALONE
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.datasets import MalformedDataset
 from coterie_learning.plan import Document
@@ -36,6 +37,10 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     patience: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """Epochs without improvement after which it stops."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
+    """How training is spread over processes, as `coterie.cloud.strategies` writes it."""
+    checkpoints: WritePath | None = None
+    """The directory of this training's checkpoints, which it goes on from; None: it keeps none."""
 
 
 class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,5 +66,5 @@ JOB = ChildJob(
     work="coterie.cloud.bootstrap:bootstrap_stored",
     arguments=BootstrapArguments,
     result=BootstrapResult,
-    errors=(MalformedDataset, Diverged, *ERRORS),
+    errors=(MalformedDataset, Diverged, *ERRORS, *OF_WORKERS),
 )

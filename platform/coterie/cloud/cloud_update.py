@@ -12,15 +12,12 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import Stored, read_checkpoint, write_checkpoint
 from coterie.cloud.epochs import BEGINNING, EpochsSoFar, Outcome, batches, run_epochs, split
 from coterie.cloud.program import CloudProgram, as_tensors
+from coterie.cloud.training_state import restore_training, save_training
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import score_taught
 from coterie_learning.merge.distill import DistillMerge
 from coterie_learning.random import derive_seed
-from coterie_wire.tensors import Array, Float32, decode_tensors, encode_tensors, read_header
-
-MOMENTS = ("exp_avg", "exp_avg_sq")
-"""AdamW's state of a parameter, in its shape; the number of steps is stored beside it."""
-STEPS = "step"
+from coterie_wire.tensors import Float32
 
 
 def update_cloud(
@@ -42,7 +39,7 @@ def update_cloud(
     optimiser = torch.optim.AdamW(list(cloud.parameters.values()), lr=merge.learning_rate)
     stored = read_checkpoint(checkpoint) if checkpoint is not None else None
     if stored is not None:
-        _restore(cloud, optimiser, stored.trainee)
+        restore_training(cloud, optimiser, stored.trainee)
 
     def train(epoch: int) -> float:
         torch.manual_seed(derive_seed(seed, "dropout", epoch))
@@ -54,7 +51,7 @@ def update_cloud(
 
     def keep(standing: EpochsSoFar) -> None:
         if checkpoint is not None:
-            write_checkpoint(checkpoint, Stored(standing, _saved(cloud, optimiser)))
+            write_checkpoint(checkpoint, Stored(standing, save_training(cloud, optimiser)))
 
     return run_epochs(
         epochs=merge.epochs,
@@ -82,22 +79,3 @@ def _step(
     torch.autograd.backward(loss)
     optimiser.step()
     return loss.item()
-
-
-def _saved(cloud: CloudProgram, optimiser: torch.optim.Optimizer) -> bytes:
-    tensors: dict[str, Array] = {f"state.{name}": tensor.detach().numpy() for name, tensor in cloud.state.items()}
-    for name, parameter in cloud.parameters.items():
-        # A parameter that no gradient reached has no moments.
-        tensors |= {f"{moment}.{name}": value.numpy() for moment, value in optimiser.state[parameter].items()}
-    return encode_tensors(tensors)
-
-
-def _restore(cloud: CloudProgram, optimiser: torch.optim.Optimizer, saved: bytes) -> None:
-    """The inverse of `_saved`."""
-    tensors = decode_tensors(saved, expected=tuple(read_header(saved).specs.values()))
-    cloud.load(encode_tensors({spec.name: tensors[f"state.{spec.name}"] for spec in cloud.tensor_specs()}))
-    for name, parameter in cloud.parameters.items():
-        if f"{STEPS}.{name}" in tensors:
-            optimiser.state[parameter] = {
-                moment: torch.from_numpy(np.array(tensors[f"{moment}.{name}"])) for moment in (*MOMENTS, STEPS)
-            }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
@@ -46,9 +46,10 @@ class CloudProgram:
         self._outputs = len(program.graph_signature.user_outputs)
         self._constants = {name: value for name, value in program.constants.items() if isinstance(value, Tensor)}
         self.state = {name: tensor.detach().clone() for name, tensor in program.state_dict.items()}
-        self.parameters: Mapping[str, Tensor] = {
-            name: self.state[name].requires_grad_() for name in program.graph_signature.parameters
+        self.parameters: Mapping[str, nn.Parameter] = {
+            name: nn.Parameter(self.state[name]) for name in program.graph_signature.parameters
         }
+        self.state |= self.parameters
 
     def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits [n, classes] with dropout, and statistics updated."""

@@ -27,6 +27,14 @@ class DatasetDoesNotFit(CoterieError):
     sentence = "Data set {dataset} cannot train this pair: {problem}."
 
 
+class NotADeviceModel(CoterieError):
+    """Fields: version."""
+
+    code = "cloud_training.not_a_device_model"
+    kind = ErrorKind.CONFLICT
+    sentence = "Version {version} is of a cloud model, which no device runs; quantise a version of the device model."
+
+
 class JobHasEnded(CoterieError):
     """Fields: job, state."""
 

@@ -4,9 +4,11 @@ import uuid
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from coterie.child.job import Progress, Unconfined
+from coterie.cloud_training.checkpoints import forget_checkpoints
+from coterie.cloud_training.curve import Curve
 from coterie.cloud_training.job_log import log, log_progress
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.durable import Steps
@@ -29,8 +31,12 @@ STEPS = Steps(
     app="cloud_training",
 )
 """A job is running from when a worker takes its lease."""
+HOPELESS = Q(attempts__gte=F("advanced_in") + MAX_ATTEMPTS)
+"""So many workers died one after the other before the next checkpoint."""
 GAVE_UP = Reason("cloud_training.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 MAX_CHARACTERS = 200
+OF_SPEED = ("samples_per_second", "communication_share", "sent_bytes", "workers")
+"""Figures that a curve shows and a sentence does not."""
 
 
 @transaction.atomic
@@ -39,7 +45,7 @@ def take_job(job_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> TrainingJob 
     at_work = TrainingJob.objects.filter(~lapsed(now), state=State.RUNNING).exclude(pk=job_id)
     if at_work.count() >= MAX_AT_WORK:
         return None
-    waiting = TrainingJob.objects.filter(pk=job_id, state__in=TrainingJob.ACTIVE, attempts__lt=MAX_ATTEMPTS)
+    waiting = TrainingJob.objects.filter(pk=job_id, state__in=TrainingJob.ACTIVE).exclude(HOPELESS)
     begun: dict[str, object] = {"started_at": now, "progress": 0.0, "progress_sentence": ""}
     if not take_lease(waiting, lease=lease, now=now, state=State.RUNNING, **begun):
         return None
@@ -68,7 +74,7 @@ def conclude_job(job_id: uuid.UUID, sentence: str) -> None:
 
 def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now: datetime) -> None:
     """Record how far the job is."""
-    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items())
+    figures = "".join(f", {name} {value:.4g}" for name, value in progress.values.items() if name not in OF_SPEED)
     steps = f" {progress.done} of {progress.total}" if progress.total else ""
     sentence = f"{progress.stage}{steps}{figures}"[:MAX_CHARACTERS]
     shown = _held(job_id, lease).update(
@@ -77,6 +83,11 @@ def record_progress(job_id: uuid.UUID, lease: uuid.UUID, progress: Progress, now
     if shown:
         tell_consoles("cloud_training")
         log_progress(job_id, progress.stage, sentence, now)
+
+
+def record_curve(job_id: uuid.UUID, lease: uuid.UUID, curve: Curve) -> None:
+    """Record the epochs that are done; each has a checkpoint."""
+    _held(job_id, lease).update(curve=curve.stored(), advanced_in=F("attempts"))
 
 
 def record_unconfined(job_id: uuid.UUID, lease: uuid.UUID, unconfined: Unconfined, now: datetime) -> None:
@@ -90,6 +101,7 @@ def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     """End the job as succeeded; False if this worker's lease was lost."""
     ended = STEPS.take(job, State.SUCCEEDED, Q(lease_token=lease), reason=None, progress=1.0, **_end(now))
     if ended:
+        forget_checkpoints(job.pk)
         log(job.pk, "it is done", now)
     return ended
 
@@ -110,7 +122,7 @@ def cancel(job: TrainingJob, now: datetime) -> bool:
 @transaction.atomic
 def give_up(now: datetime) -> list[TrainingJob]:
     """End the jobs whose workers died too often; returns those that this call ended."""
-    hopeless = TrainingJob.objects.filter(lapsed(now), state=State.RUNNING, attempts__gte=MAX_ATTEMPTS)
+    hopeless = TrainingJob.objects.filter(HOPELESS, lapsed(now), state=State.RUNNING)
     given_up = [
         job
         for job in hopeless.select_related("pair")

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from coterie.core.durable import Stateful
 from coterie.core.lease import Leased
-from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.models import Dataset, ModelPair, ModelVersion
 
 
 class TrainingJob(Stateful, Leased):
@@ -22,6 +22,8 @@ class TrainingJob(Stateful, Leased):
         """Train the cloud model on an initial data set (Colla stage 1)."""
         DISTILL = "distill"
         """Make the first device model from the cloud model (Colla stage 2)."""
+        QUANTISE = "quantise"
+        """Make and measure an int8 form of a version of the device model."""
 
     class State(models.TextChoices):
         """How far it is."""
@@ -38,14 +40,20 @@ class TrainingJob(Stateful, Leased):
     kind = models.CharField(max_length=10, choices=Kind.choices)
     pair = models.ForeignKey(ModelPair, on_delete=models.CASCADE, related_name="jobs")
     dataset = models.ForeignKey(Dataset, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.CASCADE, related_name="jobs")
+    """What is quantised; none of the other kinds."""
     options = models.JSONField(default=dict, blank=True)
-    """How to train: a `coterie.cloud_training.options.TrainingOptions`."""
+    """How to do it: a struct of `coterie.cloud_training.options`."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     """Share of the work done, 0 to 1."""
     progress_sentence = models.CharField(max_length=200, blank=True)
     unconfined = models.CharField(max_length=200, blank=True)
     """Confinements that its process ran without, because the system does not offer them; blank: none."""
+    curve = models.JSONField(default=list, blank=True)
+    """A `coterie.cloud_training.curve.Point` for each epoch of the cloud model's training."""
+    advanced_in = models.PositiveIntegerField(default=0)
+    """The attempt that last wrote a checkpoint; 0: none has. Only attempts since then tell that a job is hopeless."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -62,9 +70,15 @@ class TrainingJob(Stateful, Leased):
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running", "succeeded", "failed", "cancelled"]), name="job_state_known"
             ),
-            models.CheckConstraint(condition=Q(kind__in=["preflight", "bootstrap", "distill"]), name="job_kind_known"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["preflight", "bootstrap", "distill", "quantise"]), name="job_kind_known"
+            ),
             models.CheckConstraint(condition=Q(progress__gte=0, progress__lte=1), name="progress_is_a_share"),
             models.CheckConstraint(condition=Q(kind="preflight") | Q(dataset__isnull=False), name="training_has_data"),
+            models.CheckConstraint(
+                condition=Q(kind="quantise", version__isnull=False) | (~Q(kind="quantise") & Q(version__isnull=True)),
+                name="quantised_version",
+            ),
         ]
 
     def __str__(self) -> str:

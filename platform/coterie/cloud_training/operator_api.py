@@ -4,6 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -12,11 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.cloud.strategies import ALONE, strategy_schema
 from coterie.cloud_training import services
+from coterie.cloud_training.curve import Point, read_curve
 from coterie.cloud_training.models import JobLine, TrainingJob
-from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.core.listing import ListedViewSet
-from coterie.registry.models import Dataset, ModelPair
+from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
 DEFAULTS = TrainingOptions()
@@ -38,6 +41,7 @@ class TrainingJobSerializer(serializers.ModelSerializer[TrainingJob]):
             "pair",
             "pair_slug",
             "dataset",
+            "version",
             "options",
             "state",
             "progress",
@@ -61,6 +65,17 @@ class JobLineSerializer(serializers.ModelSerializer[JobLine]):
         read_only_fields = fields
 
 
+class EpochPointSerializer(serializers.Serializer[Point]):
+    """An epoch of the cloud model's training."""
+
+    epoch = serializers.IntegerField(help_text="from 1")
+    at = serializers.DateTimeField()
+    values = serializers.DictField(
+        child=serializers.FloatField(),
+        help_text="losses, accuracy, samples_per_second, communication_share (0 to 1), sent_bytes and workers",
+    )
+
+
 class TrainingJobFilter(serializers.Serializer[None]):
     """Which jobs to list."""
 
@@ -70,7 +85,7 @@ class TrainingJobFilter(serializers.Serializer[None]):
 
 
 class TrainingJobViewSet(ListedViewSet[TrainingJob]):
-    """Pre-flights, bootstraps and distillations."""
+    """Pre-flights, bootstraps, distillations and quantisations."""
 
     queryset = TrainingJob.objects.select_related("pair")
     serializer_class = TrainingJobSerializer
@@ -83,6 +98,13 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     def log(self, _request: Request, pk: UUID) -> Response:
         """Its log, oldest line first, a page at a time."""
         return self.page_of(get_object_or_404(TrainingJob, pk=pk).lines.all(), JobLineSerializer)
+
+    @extend_schema(responses=EpochPointSerializer(many=True), operation_id="jobs_curve", filters=False)
+    @action(detail=True, pagination_class=None)
+    def curve(self, _request: Request, pk: UUID) -> Response:
+        """The epochs of the cloud model's training so far, at most 400 of them."""
+        points = read_curve(get_object_or_404(TrainingJob, pk=pk).curve)
+        return Response([EpochPointSerializer(point).data for point in points])
 
     @extend_schema(request=None, responses=TrainingJobSerializer)
     @action(detail=True, methods=["post"])
@@ -134,6 +156,19 @@ class BootstrapSerializer(DistillSerializer):
     batch_size = serializers.IntegerField(
         min_value=1, max_value=65_536, default=DEFAULTS.batch_size, help_text="samples in a step of the cloud model"
     )
+    strategy = serializers.JSONField(
+        default=dict(ALONE),
+        help_text="how the cloud model's training is spread over processes, as JSON; see strategy-schema",
+    )
+
+
+class StrategySchemaView(APIView):
+    """How training can be spread over processes."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, _request: Request) -> Response:
+        """JSON schema of every strategy by its name."""
+        return Response(strategy_schema())
 
 
 class BootstrapView(APIView):
@@ -161,3 +196,32 @@ def _asked(wanted: DistillSerializer, ask: Callable[..., TrainingJob], pk: UUID)
     dataset = options.pop("dataset")
     job = ask(pair=pair, dataset=dataset, options=from_values(options, TrainingOptions), now=timezone.now())
     return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)
+
+
+class QuantiseSerializer(serializers.Serializer[TrainingJob]):
+    """What to measure an int8 form with, and what it may cost."""
+
+    dataset = serializers.PrimaryKeyRelatedField(
+        queryset=Dataset.objects.all(), help_text="held-out samples; a quarter calibrates, the rest measures"
+    )
+    max_loss_points = serializers.FloatField(
+        min_value=0,
+        max_value=100,
+        default=QuantiseOptions().max_loss_points,
+        help_text="percentage points of accuracy that it may lose; percent of the loss where there is no accuracy",
+    )
+
+
+class QuantiseView(APIView):
+    """An int8 form of a version."""
+
+    @extend_schema(request=QuantiseSerializer, responses={201: TrainingJobSerializer})
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Make an int8 form of a version of a device model and measure it; its variants tell what came of it."""
+        version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
+        wanted = QuantiseSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        options = QuantiseOptions(wanted.validated_data["max_loss_points"])
+        dataset = wanted.validated_data["dataset"]
+        job = services.quantise_version(version=version, dataset=dataset, options=options, now=timezone.now())
+        return Response(TrainingJobSerializer(job).data, status=status.HTTP_201_CREATED)

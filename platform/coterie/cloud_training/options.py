@@ -1,9 +1,12 @@
-"""How a pair is bootstrapped; defaults suit small data sets."""
+"""How a pair is bootstrapped, and a version quantised; defaults suit small data sets."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+from coterie.cloud.strategies import ALONE
+from coterie_learning.plan import Document
 
 
 class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,3 +23,12 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
     ] = 0.5
     seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
+    strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
+    """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""
+
+
+class QuantiseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an int8 form may cost."""
+
+    max_loss_points: Annotated[float, Meta(ge=0, le=100)] = 1.0
+    """Percentage points of accuracy on held-out samples; of a model without accuracy, percent of its loss."""

@@ -13,9 +13,18 @@ from django.db import transaction
 from coterie.child.errors import Cancelled, DiskFull
 from coterie.child.job import A, ChildJob, Limits, Progress, R, Unconfined
 from coterie.child.run import run_child
-from coterie.cloud import bootstrap_job, distill_job, preflight_job
+from coterie.cloud import bootstrap_job, distill_job, preflight_job, quantise_job
 from coterie.cloud_training import work
-from coterie.cloud_training.leasing import fail, hold_job, record_progress, record_unconfined, succeed, take_job
+from coterie.cloud_training.curve import Curve, read_curve
+from coterie.cloud_training.leasing import (
+    fail,
+    hold_job,
+    record_curve,
+    record_progress,
+    record_unconfined,
+    succeed,
+    take_job,
+)
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
@@ -35,7 +44,7 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     job = take_job(job_id, lease, clock())
     if job is None:
         return
-    shown = _Shown(job_id, lease, clock)
+    shown = _Shown(job, lease, clock)
     with Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat:
         try:
             with tempfile.TemporaryDirectory(prefix="coterie-job-") as directory:
@@ -72,6 +81,10 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock
             distil = work.distill_arguments(job, directory, clock())
             distilled = shown.run(distill_job.JOB, distil, work.TRAINING_LIMITS, cancel)
             return work.publish_device(job, distil, distilled, clock())
+        case TrainingJob.Kind.QUANTISE:
+            quantise = work.quantise_arguments(job, directory, clock())
+            quantised = shown.run(quantise_job.JOB, quantise, quantise_job.LIMITS, cancel)
+            return work.keep_variant(job, quantise, quantised, clock())
 
 
 @transaction.atomic
@@ -86,22 +99,32 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
 class _Shown:
     """Writes a child's reports to the job's row, its progress not more often than people can follow."""
 
-    def __init__(self, job_id: uuid.UUID, lease: uuid.UUID, clock: Clock) -> None:
-        self._job_id = job_id
+    def __init__(self, training: TrainingJob, lease: uuid.UUID, clock: Clock) -> None:
+        self._job_id = training.pk
+        self._curve = Curve(read_curve(training.curve)) if training.kind == TrainingJob.Kind.BOOTSTRAP else None
         self._lease = lease
         self._clock = clock
         self._next = clock()
 
     def run(self, job: ChildJob[A, R], arguments: A, limits: Limits, cancel: Event) -> R:
         """Do `job` in a child. Raises what `run_child` does."""
-        return run_child(job, arguments, limits=limits, on_progress=self.show, on_unconfined=self.warn, cancel=cancel)
+        result = run_child(job, arguments, limits=limits, on_progress=self.show, on_unconfined=self.warn, cancel=cancel)
+        self._write_curve()
+        return result
 
     def show(self, progress: Progress) -> None:
         """Write it, or skip it for the next."""
         now = self._clock()
+        if self._curve is not None:
+            self._curve.add(progress, now)
         if now >= self._next:
             self._next = now + PROGRESS_EVERY
             record_progress(self._job_id, self._lease, progress, now)
+            self._write_curve()
+
+    def _write_curve(self) -> None:
+        if self._curve is not None:
+            record_curve(self._job_id, self._lease, self._curve)
 
     def warn(self, unconfined: Unconfined) -> None:
         """Record which confinements the job runs without."""

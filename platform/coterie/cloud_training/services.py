@@ -1,6 +1,6 @@
 """Changes to training jobs: requested, cancelled, retried, and found when they are overdue."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -8,26 +8,31 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.audit.recording import audited
+from coterie.cloud.strategies import parse_strategy, strategy_document
+from coterie.cloud_training.checkpoints import hand_on_checkpoints, jobs_with_checkpoints, keep_only
 from coterie.cloud_training.errors import (
     DatasetDoesNotFit,
     JobHasEnded,
     JobHasNotFailed,
     NoCloudModel,
+    NotADeviceModel,
     PairBusy,
     PairNotReady,
 )
 from coterie.cloud_training.jobs import RUN
 from coterie.cloud_training.leasing import GAVE_UP, cancel, give_up
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.core.events import tell_consoles
 from coterie.core.lease import lapsed
-from coterie.registry.models import Dataset, ModelPair, Role
+from coterie.registry.models import Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, misfit
-from coterie.registry.services import reject_pair
+from coterie.registry.services import hold_version, reject_pair
 from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
+KEPT = timedelta(days=7)
+"""How long a job that failed can be tried again from its last checkpoint."""
 CANCELLED = Reason("cloud_training.cancelled", "an operator cancelled the pre-flight")
 
 
@@ -45,9 +50,11 @@ def check_pair(*, pair_id: UUID, now: datetime) -> None:
 def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
     """Train the pair's cloud model on a data set, then distil its first device model from it.
 
-    Raises PairNotReady, PairBusy or DatasetDoesNotFit.
+    Raises PairNotReady, PairBusy, DatasetDoesNotFit, or WireError ``strategy.invalid``.
     """
     _check_fits(pair, dataset)
+    written_out = strategy_document(parse_strategy(options.strategy))
+    options = msgspec.structs.replace(options, strategy=written_out)
     return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
 
 
@@ -63,6 +70,29 @@ def distill_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions,
     return add_job(kind=TrainingJob.Kind.DISTILL, pair=pair, dataset=dataset, options=options, now=now)
 
 
+@audited("cloud_training.quantise_version")
+def quantise_version(
+    *, version: ModelVersion, dataset: Dataset, options: QuantiseOptions, now: datetime
+) -> TrainingJob:
+    """Make an int8 form of a version of a device model, measured on held-out samples: its card tells what came of it.
+
+    Raises NotADeviceModel, PairNotReady, DatasetDoesNotFit, VersionRemoved or PairBusy.
+    """
+    if version.role != Role.DEVICE:
+        raise NotADeviceModel(version=str(version.pk))
+    _check_fits(version.pair, dataset)
+    with transaction.atomic():
+        hold_version(version)
+        return add_job(
+            kind=TrainingJob.Kind.QUANTISE,
+            pair=version.pair,
+            dataset=dataset,
+            options=options,
+            version=version,
+            now=now,
+        )
+
+
 def _check_fits(pair: ModelPair, dataset: Dataset) -> None:
     if pair.state != ModelPair.State.READY:
         raise PairNotReady(pair=pair.slug, state=pair.state)
@@ -72,13 +102,24 @@ def _check_fits(pair: ModelPair, dataset: Dataset) -> None:
 
 
 def add_job(
-    *, kind: TrainingJob.Kind, pair: ModelPair, dataset: Dataset | None, options: TrainingOptions, now: datetime
+    *,
+    kind: TrainingJob.Kind,
+    pair: ModelPair,
+    dataset: Dataset | None,
+    options: TrainingOptions | QuantiseOptions,
+    now: datetime,
+    version: ModelVersion | None = None,
 ) -> TrainingJob:
     """A job that waits for a worker. Raises PairBusy."""
     try:
         with transaction.atomic():
             job = TrainingJob.objects.create(
-                kind=kind, pair=pair, dataset=dataset, options=msgspec.to_builtins(options), created_at=now
+                kind=kind,
+                pair=pair,
+                dataset=dataset,
+                version=version,
+                options=msgspec.to_builtins(options),
+                created_at=now,
             )
             RUN.send(job=str(job.pk))
             tell_consoles("cloud_training")
@@ -101,22 +142,31 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
 
 @audited("cloud_training.retry_job")
 def retry_job(*, job: TrainingJob, now: datetime) -> TrainingJob:
-    """Run what failed or was cancelled again, as a new job. Raises JobHasNotFailed or PairBusy."""
+    """Run what failed or was cancelled again, as a new job that goes on from its last checkpoint.
+
+    Raises JobHasNotFailed or PairBusy.
+    """
     if job.state not in (TrainingJob.State.FAILED, TrainingJob.State.CANCELLED) or (
         job.kind == TrainingJob.Kind.PREFLIGHT
     ):
         raise JobHasNotFailed(job=str(job.pk), state=job.state)
-    return add_job(
-        kind=TrainingJob.Kind(job.kind),
-        pair=job.pair,
-        dataset=job.dataset,
-        options=from_values(job.options, TrainingOptions),
-        now=now,
-    )
+    kind = TrainingJob.Kind(job.kind)
+    options: TrainingOptions | QuantiseOptions
+    if kind == TrainingJob.Kind.QUANTISE:
+        options = from_values(job.options, QuantiseOptions)
+    else:
+        options = from_values(job.options, TrainingOptions)
+    with transaction.atomic():
+        again = add_job(kind=kind, pair=job.pair, dataset=job.dataset, options=options, version=job.version, now=now)
+        hand_on_checkpoints(job.pk, again.pk)
+    return again
 
 
 def sweep(*, now: datetime) -> None:
-    """Request again what no worker does: pairs that wait to be checked, jobs that are queued or whose worker died."""
+    """Request again what no worker does: pairs that wait to be checked, jobs that are queued or whose worker died.
+
+    The checkpoints of jobs that ended are removed: at once of those that succeeded, after a week of the others.
+    """
     unasked = ModelPair.objects.filter(
         ~Exists(TrainingJob.objects.filter(pair=OuterRef("pk"))), state=ModelPair.State.CHECKING
     )
@@ -125,6 +175,10 @@ def sweep(*, now: datetime) -> None:
     for job in give_up(now):
         if job.kind == TrainingJob.Kind.PREFLIGHT:
             reject_pair(pair=job.pair, reason=GAVE_UP)
+    if found := jobs_with_checkpoints():
+        ended = Q(state__in=(TrainingJob.State.FAILED, TrainingJob.State.CANCELLED), finished_at__gte=now - KEPT)
+        wanted = TrainingJob.objects.filter(Q(state__in=TrainingJob.ACTIVE) | ended, pk__in=found)
+        keep_only(wanted.values_list("pk", flat=True))
     due = Q(state=TrainingJob.State.QUEUED) | Q(lapsed(now), state=TrainingJob.State.RUNNING)
     for job in TrainingJob.objects.filter(due):
         with transaction.atomic():

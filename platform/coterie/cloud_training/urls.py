@@ -3,12 +3,20 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from coterie.cloud_training.operator_api import BootstrapView, DistillView, TrainingJobViewSet
+from coterie.cloud_training.operator_api import (
+    BootstrapView,
+    DistillView,
+    QuantiseView,
+    StrategySchemaView,
+    TrainingJobViewSet,
+)
 
 router = SimpleRouter()
 router.register("jobs", TrainingJobViewSet)
 urlpatterns = [
     *router.urls,
+    path("strategy-schema/", StrategySchemaView.as_view(), name="strategy-schema"),
     path("pairs/<uuid:pk>/bootstrap/", BootstrapView.as_view(), name="bootstrap"),
     path("pairs/<uuid:pk>/distill/", DistillView.as_view(), name="distill"),
+    path("versions/<uuid:pk>/quantise/", QuantiseView.as_view(), name="quantise"),
 ]

@@ -8,13 +8,15 @@ from coterie.child.job import Limits
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.distill_job import DistillArguments, DistillResult
 from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
+from coterie.cloud.quantise_job import QuantiseArguments, QuantiseResult
+from coterie.cloud_training.checkpoints import checkpoints_of
 from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import TrainingOptions
+from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
 from coterie.cloud_training.services import add_job
-from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role
+from coterie.registry.models import Blob, Metric, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import champion
-from coterie.registry.services import accept_pair, keep_file, publish_version
+from coterie.registry.services import accept_pair, keep_file, publish_version, record_variant
 from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
@@ -79,6 +81,8 @@ def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> Boo
         learning_rate=options.learning_rate,
         batch_size=options.batch_size,
         seed=options.seed,
+        strategy=options.strategy,
+        checkpoints=str(checkpoints_of(job.pk)),
     )
 
 
@@ -167,6 +171,47 @@ def publish_device(job: TrainingJob, arguments: DistillArguments, result: Distil
         )
 
     return finish
+
+
+def quantise_arguments(job: TrainingJob, directory: Path, now: datetime) -> QuantiseArguments:
+    """The version, its graph, and the data set."""
+    pair, version = job.pair, job.version
+    assert job.dataset is not None and version is not None and pair.predict is not None
+    return QuantiseArguments(
+        model=pair.model_spec(),
+        predict=_path(pair.predict, directory, now),
+        parameters=_path(version.parameters, directory, now),
+        dataset=_path(job.dataset.blob, directory, now),
+        frozen=None if pair.frozen is None else _path(pair.frozen, directory, now),
+        output=str(directory / "int8.onnx"),
+        max_loss_points=from_values(job.options, QuantiseOptions).max_loss_points,
+    )
+
+
+def keep_variant(job: TrainingJob, arguments: QuantiseArguments, result: QuantiseResult, now: datetime) -> Finish:
+    """The version's int8 form, or why it has none."""
+    version = job.version
+    assert version is not None
+    graph = None if result.graph is None else keep_file(path=Path(arguments.output), now=now)
+
+    def finish(now: datetime) -> None:
+        record_variant(
+            version=version, name=Variant.Name.INT8, graph=graph, refused=result.refused, measured=result, now=now
+        )
+        conclude_job(job.pk, _offer(result))
+
+    return finish
+
+
+def _offer(result: QuantiseResult) -> str:
+    """The outcome of quantising, for people."""
+    form = next((one for one in result.tried if one.method == result.offered), None)
+    if form is None or form.measured is None:
+        return "no int8 form is offered" if result.refused is None else f"none is offered: {result.refused.sentence}"
+    smaller = result.float32.size_bytes / form.measured.size_bytes
+    quicker = result.float32.p50_us / form.measured.p50_us
+    costs = f"loses {form.loss_points:.2f} points on {result.samples} held-out samples"
+    return f"int8 is {smaller:.1f} times smaller and {quicker:.1f} times as quick, and {costs}"
 
 
 def _known(**figures: Metric | None) -> dict[str, Metric]:

@@ -1,6 +1,9 @@
 import random
+import threading
 import tracemalloc
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coterie.child.errors import Cancelled
 from coterie.child.run import run_child
 from coterie.cloud import averaging_job
 from coterie.cloud.averaging import merge_stored
@@ -17,13 +21,25 @@ from coterie.cloud.averaging_job import (
     MergeArguments,
     NotFinite,
     NoUpdateLeft,
+    PartialOutdated,
+    RelayedUpdate,
     StoredBlob,
+    StoredPartial,
     StoredUpdate,
 )
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
+from coterie_learning.cohort import discounted, weights
+from coterie_learning.device_plan import LOCAL, PRIVACY
+from coterie_learning.fold import Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.local.sgd import Sgd
+from coterie_learning.merge.fed_avg import FedAvg
+from coterie_learning.pace import FULL_WEIGHT
+from coterie_learning.partial_sums import encode_sums
+from coterie_learning.update_files import Contents, UpdateFile
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import BlobRef, ModelSpec, RunningMoments, TensorSpec
+from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors
 
 MODEL = ModelSpec.of_classifier(
@@ -255,3 +271,104 @@ def test_nobody_moves_the_sum_by_more_than_the_norm_whatever_he_sends(tmp_path: 
     base, output = numbers(0), output_of(found)
     moved = np.concatenate([(output[name] - base[name]).ravel() for name in base])
     assert 0.45 / 3 < float(np.linalg.norm(moved)) <= 0.5 / 3 * (1 + 1e-5)
+
+
+CORRELATED = {"kind": "correlated_noise", "separation_rounds": 3, "target_rounds": 9}
+
+
+def test_correlated_noise_is_that_of_the_digests_given_in_whatever_process(tmp_path: Path) -> None:
+    """What a job of the platform draws, here or in a child that took over, is what the fold of the simulator draws."""
+    updates = [stored_codes(tmp_path, f"update-{seed}", numbers(seed, 0.01)) for seed in range(4)]
+    whole = msgspec.structs.replace(noised(tmp_path, *updates), privacy=CORRELATED)
+    first = merge_stored(whole, ignore)
+    second = msgspec.structs.replace(whole, noise_earlier=(first.summed,))
+    again = merge_stored(msgspec.structs.replace(second, updates=tuple(reversed(updates))), ignore)
+    assert run_child(averaging_job.JOB, second) == again
+    assert again.parameters != first.parameters
+    opens = [partial(nullcontext, opened_update(update)) for update in updates]
+    weighed = discounted([1] * 4, [FULL_WEIGHT] * 4)
+    sums = [f"{update.sha256} {one.weight}" for update, one in zip(updates, weighed, strict=True)]
+    folded = fold_in_memory(
+        FedAvg(weight_by="uniform"),
+        MODEL.parameters,
+        [Counted(one, *weight) for one, weight in zip(opens, weighed, strict=True)],
+        numbers(0),
+        None,
+        release=Release.under(PRIVACY.parse(CORRELATED), bytes(32), sums, [first.summed]),
+    )
+    found = decode_tensors(Path(second.output).read_bytes(), expected=MODEL.version)
+    for name, tensor in folded.parameters.items():
+        np.testing.assert_array_equal(tensor, found[name])
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.2, 0.3])
+def test_a_child_that_is_killed_leaves_the_next_the_same_noise(after_s: float, tmp_path: Path) -> None:
+    updates = [stored_codes(tmp_path, f"update-{seed}", numbers(seed, 0.01)) for seed in range(4)]
+    first = msgspec.structs.replace(noised(tmp_path, *updates), privacy=CORRELATED)
+    given = msgspec.structs.replace(first, noise_earlier=(merge_stored(first, ignore).summed,))
+    cancel = threading.Event()
+    timer = threading.Timer(after_s, cancel.set)
+    timer.start()
+    with suppress(Cancelled):  # by SIGKILL, wherever it is
+        run_child(averaging_job.JOB, given, cancel=cancel)
+    timer.cancel()
+    killed = run_child(averaging_job.JOB, given).parameters
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    elsewhere = msgspec.structs.replace(given, output=str(fresh / "output"), state_output=str(fresh / "state"))
+    assert merge_stored(elsewhere, ignore).parameters == killed
+
+
+def opened_update(update: StoredUpdate) -> UpdateFile:
+    contents = Contents(MODEL, Float32Codec(), LOCAL.parse({"kind": "sgd"}))
+    return contents.open(InMemory(Path(update.path).read_bytes()), ())
+
+
+def stored_partial(directory: Path, updates: list[StoredUpdate], found: list[int]) -> StoredPartial:
+    """The sum of `updates`, and their figures as a supernode reports them."""
+    contents = Contents(MODEL, Int8(), Sgd())
+
+    def opened_update(update: StoredUpdate) -> AbstractContextManager[UpdateFile]:
+        return nullcontext(contents.open(InMemory(Path(update.path).read_bytes()), ()))
+
+    kept = [(update, weight) for update, weight in zip(updates, found, strict=True) if weight]
+    counted = [Counted(partial(opened_update, update), weight) for update, weight in kept]
+    sums = partial_aggregate(MODEL.parameters, counted, parts=("delta",))
+    path = store(directory, f"sum-{len(updates)}", encode_sums(sums, of="site"))
+    figures = []
+    for update, weight in zip(updates, found, strict=True):
+        with opened_update(update) as file:
+            figures.append(RelayedUpdate(update.sha256, update.samples, file.extent().norm, weight))
+    return StoredPartial(str(path), BlobRef.of_file(path).sha256, "site", tuple(figures))
+
+
+def test_partial_aggregates_make_the_version_that_their_updates_make(tmp_path: Path) -> None:
+    updates = [stored_update(tmp_path, seed, samples) for seed, samples in enumerate([1, 2, 3, 400, 5, 6])]
+    flat = merge_stored(arguments(tmp_path, *updates), lambda _: None)
+    found = weights([update.samples for update in updates])
+    partials = (
+        stored_partial(tmp_path, updates[:2], list(found[:2])),
+        stored_partial(tmp_path, updates[2:5], list(found[2:5])),
+    )
+    relayed = msgspec.structs.replace(arguments(tmp_path, updates[5]), partials=partials)
+    assert merge_stored(relayed, lambda _: None) == flat
+    everything = (stored_partial(tmp_path, updates, list(found)),)
+    assert merge_stored(msgspec.structs.replace(arguments(tmp_path), partials=everything), lambda _: None) == flat
+    damaged = msgspec.structs.replace(everything[0], sha256="0" * 64)
+    with pytest.raises(BlobDamaged):
+        merge_stored(msgspec.structs.replace(arguments(tmp_path), partials=(damaged,)), lambda _: None)
+
+
+def test_a_partial_aggregate_leaves_out_what_is_left_out_of_a_flat_merge(tmp_path: Path) -> None:
+    updates = [stored_update(tmp_path, seed, 5) for seed in range(4)]
+    path = store(tmp_path, "large", Int8().encode(numbers(9, 20.0), seed=9).payload)
+    updates.append(StoredUpdate(str(path), BlobRef.of_file(path).sha256, 5))
+    flat = merge_stored(arguments(tmp_path, *updates), lambda _: None)
+    assert len(flat.left_out) == 1
+    site = (stored_partial(tmp_path, updates[2:], [5, 5, 0]),)
+    relayed = msgspec.structs.replace(arguments(tmp_path, *updates[:2]), partials=site)
+    assert merge_stored(relayed, lambda _: None) == flat
+    for outdated in ([5, 5, 5], [5, 4, 0]):
+        site = (stored_partial(tmp_path, updates[2:], outdated),)
+        with pytest.raises(PartialOutdated):
+            merge_stored(msgspec.structs.replace(relayed, partials=site), lambda _: None)

@@ -1,14 +1,21 @@
-"""A job whose child process fails, with a real one; the system tests have one that succeeds."""
+"""Jobs with real child processes: one that fails, and one that quantises; the system tests have one that trains."""
 
+import io
 from pathlib import Path
 
+import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
+from coterie.cloud.quantise_job import QuantiseResult
 from coterie.cloud_training.models import TrainingJob
+from coterie.cloud_training.options import QuantiseOptions
 from coterie.cloud_training.running import run_job
-from coterie.cloud_training.services import sweep
+from coterie.cloud_training.services import quantise_version, sweep
 from coterie.registry.services import submit_pair
-from tests.coterie.world import later
+from coterie_wire.structs import from_values
+from tests.coterie.world import keep, later, make_dataset, make_pair, make_version
 
 # Committed for real: the heartbeat extends leases from a thread of its own.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("compile")]
@@ -35,3 +42,42 @@ def test_an_upload_that_is_no_program_is_rejected_with_its_reason(tmp_path: Path
     assert pair.reason_fields.keys() == {"detail"}
     sweep(now=later(2))
     assert TrainingJob.objects.count() == 1
+
+
+GRAPH = """<ir_version: 9, opset_import: ["" : 17]>
+predict (float[n,4] x, float[3,4] param_weight, float[3] param_bias) => (float[n,3] logits)
+{
+  columns = Transpose <perm = [1, 0]> (param_weight)
+  product = MatMul (x, columns)
+  logits = Add (product, param_bias)
+}"""
+
+
+def predict_graph() -> bytes:
+    """ONNX's text format takes no dots in names."""
+    model = onnx.parser.parse_model(GRAPH)
+    for node in model.graph.node:
+        node.input[:] = [name.replace("param_", "param.") for name in node.input]
+    for value in model.graph.input:
+        value.name = value.name.replace("param_", "param.")
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def test_a_version_is_quantised_in_a_child_and_the_outcome_stands_at_it() -> None:
+    version = make_version(make_pair(predict=predict_graph()))
+    rng = np.random.default_rng(0)
+    file = io.BytesIO()
+    np.savez(file, x=rng.normal(size=(120, 4)).astype(np.float32), y=rng.integers(0, 3, 120))
+    dataset = make_dataset()
+    dataset.blob = keep(file.getvalue())
+    dataset.save()
+    quantise_version(version=version, dataset=dataset, options=QuantiseOptions(), now=later(0))
+    job = run_queued("quantise")
+    assert (job.state, job.reason_code) == ("succeeded", "")
+    variant = version.variants.get()
+    measured = from_values(variant.measured, QuantiseResult)
+    assert (measured.calibration, measured.samples) == (30, 90)
+    assert {one.method for one in measured.tried} == {"static_minmax", "static_percentile", "dynamic"}
+    assert all(one.measured is not None for one in measured.tried), "every form ran"
+    assert (variant.graph is None) == (variant.reason_code != "") == (measured.offered is None)

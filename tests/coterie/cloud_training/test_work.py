@@ -8,16 +8,20 @@ import pytest
 from coterie.cloud.bootstrap_job import BootstrapResult
 from coterie.cloud.distill_job import DistillResult
 from coterie.cloud.preflight_job import PreflightResult
+from coterie.cloud.quantise_job import Measured, QuantiseResult, Tried
 from coterie.cloud_training import work
+from coterie.cloud_training.errors import NotADeviceModel
 from coterie.cloud_training.models import TrainingJob
-from coterie.cloud_training.options import TrainingOptions
-from coterie.cloud_training.services import bootstrap_pair, check_pair
+from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
+from coterie.cloud_training.services import bootstrap_pair, check_pair, quantise_version, retry_job
 from coterie.compile.device_classes import DeviceEstimate
 from coterie.compile.pair_report import PairReport
-from coterie.registry.models import ModelPair, ModelVersion, Role
-from coterie.registry.selectors import champion
+from coterie.registry.errors import UnknownBlob
+from coterie.registry.models import ModelPair, ModelVersion, Role, Variant
+from coterie.registry.selectors import champion, device_blob
 from coterie_wire.bundle import BlobRef
-from tests.coterie.world import MODEL, START, later, make_dataset, make_pair
+from coterie_wire.conditions import Reason
+from tests.coterie.world import MODEL, START, later, make_dataset, make_pair, make_version
 
 REPORT = PairReport(
     device_parameters=15,
@@ -123,3 +127,46 @@ def newest(pair: ModelPair, role: Role) -> tuple[int, str, str]:
     version: ModelVersion | None = champion(pair.pk, role)
     assert version is not None
     return version.number, version.origin, version.parameters_id
+
+
+FLOAT32 = Measured(size_bytes=4000, accuracy=0.9, loss=0.5, p50_us=90.0, p90_us=95.0, p99_us=99.0)
+INT8 = Measured(size_bytes=1000, accuracy=0.895, loss=0.5, p50_us=45.0, p90_us=48.0, p99_us=50.0)
+
+
+def result_of(graph: BlobRef | None, refused: Reason | None) -> QuantiseResult:
+    tried = Tried("static_minmax", INT8, 0.5, refused)
+    offered = None if graph is None else tried.method
+    return QuantiseResult(300, 100, FLOAT32, (tried,), offered, graph, refused)
+
+
+def test_an_int8_form_is_kept_with_its_figures_until_another_attempt(tmp_path: Path) -> None:
+    version = make_version(make_pair())
+    job = quantise_version(version=version, dataset=make_dataset(), options=QuantiseOptions(0.7), now=later(0))
+    arguments = work.quantise_arguments(job, tmp_path, START)
+    assert arguments.max_loss_points == 0.7
+    graph = written(arguments.output)
+    with pytest.raises(UnknownBlob):
+        device_blob(graph.sha256)
+    work.keep_variant(job, arguments, result_of(graph, None), later(1))(later(1))
+    variant = Variant.objects.get()
+    assert (variant.version, variant.graph_id, variant.reason_code) == (version, graph.sha256, "")
+    assert variant.measured["float32"]["p50_us"] == 90
+    assert device_blob(graph.sha256).size_bytes == graph.size_bytes, "devices may read it"
+    job.refresh_from_db()
+    told = "int8 is 4.0 times smaller and 2.0 times as quick, and loses 0.50 points on 300 held-out samples"
+    assert job.progress_sentence == told
+
+    TrainingJob.objects.update(state="failed")
+    job.refresh_from_db()
+    again = retry_job(job=job, now=later(2))
+    assert (again.version, again.options) == (version, {"max_loss_points": 0.7})
+    refused = Reason("quantise.loses_too_much", "it loses 3 points")
+    work.keep_variant(again, arguments, result_of(None, refused), later(3))(later(3))
+    variant.refresh_from_db()
+    assert (variant.graph, variant.reason_code, variant.made_at) == (None, refused.code, later(3))
+
+
+def test_no_device_runs_a_cloud_model() -> None:
+    cloud = make_version(make_pair(), role=Role.CLOUD)
+    with pytest.raises(NotADeviceModel):
+        quantise_version(version=cloud, dataset=make_dataset(), options=QuantiseOptions(), now=later(0))

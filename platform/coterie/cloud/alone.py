@@ -1,0 +1,33 @@
+"""Strategy `one_process`: this process trains the model by itself."""
+
+import numpy as np
+import torch
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.learner import Learner, Rows
+from coterie.cloud.training_state import RANDOM, restore_training, save_training
+
+
+def train_alone(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
+    """Train from the last checkpoint on. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    learner = Learner(arguments)
+
+    def step(rows: Rows) -> float:
+        learner.optimiser.zero_grad()
+        loss = learner.backward(rows)
+        learner.optimiser.step()
+        return loss
+
+    def train(epoch: int) -> Epoch:
+        return Epoch(float(np.mean([step(rows) for rows in learner.batches(epoch)])))
+
+    def save() -> bytes:
+        return save_training(learner.cloud, learner.optimiser, {RANDOM: torch.get_rng_state()})
+
+    def restore(saved: bytes) -> None:
+        torch.set_rng_state(restore_training(learner.cloud, learner.optimiser, saved)[RANDOM])
+
+    stored = stored_epochs(arguments.checkpoints)
+    return train_epochs(learner, train, Kept(save, restore), report, stored=stored)

@@ -1,0 +1,183 @@
+"""What workers of a gang say to each other all at once, by gloo over the loopback interface."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from threading import Lock
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.checkpoints import read_file, replace_file
+from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
+from coterie.cloud.learner import Learner
+from coterie.cloud.training_state import RANDOM, restore_training, save_training
+from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie_learning.random import derive_seed
+
+PATIENCE = timedelta(hours=6)
+"""How long a worker waits for the others: a dead one is noticed at once, a slow one is waited for."""
+STOP, GO = 0, 1
+
+
+class Meter:
+    """Seconds in which at least one message was on its way."""
+
+    def __init__(self) -> None:
+        self._lock, self._under_way, self._since, self._total = Lock(), 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        """A message leaves."""
+        with self._lock:
+            if self._under_way == 0:
+                self._since = time.perf_counter()
+            self._under_way += 1
+
+    def end(self) -> None:
+        """It has arrived."""
+        with self._lock:
+            self._under_way -= 1
+            if self._under_way == 0:
+                self._total += time.perf_counter() - self._since
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A message is on its way meanwhile."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def read(self) -> float:
+        """The seconds since it was last read."""
+        with self._lock:
+            total, self._total = self._total, 0.0
+        return total
+
+
+class Rank:
+    """One worker of a gang with its own copy of the model."""
+
+    def __init__(self, arguments: WorkerArguments, count: int) -> None:
+        self.number, self.count = arguments.number, count
+        self.learner = Learner(arguments.training)
+        seed = arguments.training.seed
+        # The first draws what one process would; no two draw the same, or their dropout would be correlated.
+        torch.manual_seed(seed if self.number == 0 else derive_seed(seed, "worker", self.number))
+        self.meter = Meter()
+
+    def mean(self, tensor: Tensor) -> Tensor:
+        """The mean of the workers' tensors, the same bits for all."""
+        with self.meter.running():
+            dist.all_reduce(tensor)
+        tensor /= self.count
+        return tensor
+
+    def average_statistics(self) -> None:
+        """Give running statistics, which no gradient changes, their mean."""
+        for name, tensor in self.learner.cloud.state.items():
+            if name not in self.learner.cloud.parameters and tensor.is_floating_point():
+                self.mean(tensor)
+
+
+def everyone() -> dist.ProcessGroup:
+    """The group of all workers."""
+    assert dist.group.WORLD is not None, "they have met"
+    return dist.group.WORLD
+
+
+@contextmanager
+def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
+    """Meet the other workers; what they say goes over the loopback interface alone."""
+    options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # there is no other way to name the interface
+    options._devices = [dist.ProcessGroupGloo.create_device(interface="lo")]
+    options._timeout = PATIENCE
+    store = dist.FileStore(arguments.meeting, count)  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=arguments.number, world_size=count, pg_options=options)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def run_rank(
+    rank: Rank,
+    train: Callable[[int], Epoch],
+    report: ReportProgress,
+    *,
+    save: Callable[[], Mapping[str, Tensor]],
+    restore: Callable[[Mapping[str, Tensor]], None],
+) -> WorkerResult:
+    """Train in step with the others: the first worker judges each epoch and decides whether there is another.
+
+    After each epoch every worker has saved its state, with what `save` gives, before the first writes the checkpoint
+    that counts. Raises Diverged in the first.
+    """
+    learner = rank.learner
+    directory = learner.arguments.checkpoints
+    stored = stored_epochs(directory)
+    done = 0 if stored is None else stored.standing.epochs
+
+    def own(epochs: int) -> Path | None:
+        return None if directory is None else Path(directory, f"worker-{rank.number}.{epochs}")
+
+    def saved() -> bytes:
+        return save_training(learner.cloud, learner.optimiser, {**save(), RANDOM: torch.get_rng_state()})
+
+    def load(state: bytes) -> None:
+        beside = restore_training(learner.cloud, learner.optimiser, state)
+        torch.set_rng_state(beside[RANDOM])
+        restore(beside)
+
+    def train_and_save(epoch: int) -> Epoch:
+        found = train(epoch)
+        path, former = own(epoch + 1), own(epoch - 1)
+        if path is not None and former is not None:
+            replace_file(path, saved())
+            dist.barrier()
+            former.unlink(missing_ok=True)  # the one in between is what the checkpoint still counts on
+        return found
+
+    path = own(done)
+    mine = read_file(path) if path is not None and done else None
+    everyone_has = _agreed(done == 0 or mine is not None)
+    begin = stored if everyone_has else None
+    if begin is not None and mine is not None:
+        load(mine)
+    if rank.number > 0:
+        epoch = 0 if begin is None else done
+        while _told() == GO:
+            train_and_save(epoch)
+            epoch += 1
+        return WorkerResult()
+
+    def lead(epoch: int) -> Epoch:
+        _tell(GO)
+        return train_and_save(epoch)
+
+    kept = Kept(save=bytes, restore=lambda _state: None)  # what the workers keep is what training goes on with
+    trained = train_epochs(learner, lead, kept, report, stored=begin, workers=rank.count)
+    _tell(STOP)
+    return WorkerResult(trained)
+
+
+def _agreed(mine: bool) -> bool:
+    """Whether all workers say so."""
+    votes = torch.tensor([int(mine)])
+    dist.all_reduce(votes, op=dist.ReduceOp.MIN)
+    return bool(votes.item())
+
+
+def _tell(word: int) -> None:
+    dist.broadcast(torch.tensor([word]), src=0)
+
+
+def _told() -> int:
+    word = torch.tensor([STOP])
+    dist.broadcast(word, src=0)
+    return int(word.item())

@@ -1,0 +1,138 @@
+"""Strategy `data_parallel` in a worker: PyTorch's DistributedDataParallel around the cloud model."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.distributed import GradBucket  # type: ignore[attr-defined]
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.futures import Future
+from torch.nn.parallel import DistributedDataParallel
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.collective import Meter, Rank, everyone, gang_of, run_rank
+from coterie.cloud.epoch_loop import Epoch
+from coterie.cloud.learner import share_of
+from coterie.cloud.program import CloudProgram
+from coterie.cloud.strategy.data_parallel import DataParallel
+from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie_wire.structs import from_values
+
+MEMORIES = ("error_dict", "p_memory_dict", "q_memory_dict")
+"""What PowerSGD remembers of each bucket of gradients."""
+STEPS = "power_sgd.steps"
+
+
+class Module(nn.Module):
+    """The cloud model as a module; its parameters are the program's own."""
+
+    def __init__(self, cloud: CloudProgram) -> None:
+        super().__init__()
+        self._cloud = cloud
+        for place, parameter in enumerate(cloud.parameters.values()):
+            self.register_parameter(f"parameter_{place}", parameter)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Logits, with dropout."""
+        return self._cloud.train_logits(inputs)
+
+
+class Hook(NamedTuple):
+    """How gradients travel; PowerSGD has a memory."""
+
+    strategy: DataParallel
+    memory: powerSGD_hook.PowerSGDState | None
+    meter: Meter
+    sent: list[int]
+    """Bytes that this worker has given to be summed."""
+
+    def reduce(self, bucket: GradBucket) -> Future[Tensor]:
+        """The mean of a bucket's gradients over the workers."""
+        self.meter.begin()
+        count = bucket.buffer().numel()
+        size = 4 * count
+        if self.memory is not None:
+            former = self.memory.total_numel_after_compression
+            reduced = powerSGD_hook.powerSGD_hook(self.memory, bucket)
+            # It begins sums when others have come; gloo waits for ever where workers begin them in different orders.
+            reduced.wait()
+            size = 4 * (self.memory.total_numel_after_compression - former) or size  # nothing: it is warming up
+        elif self.strategy.hook == "fp16":
+            reduced = default_hooks.fp16_compress_hook(everyone(), bucket)
+            size = 2 * count
+        else:
+            reduced = default_hooks.allreduce_hook(everyone(), bucket)
+        self.sent[0] += size
+
+        def arrived(future: Future[Tensor]) -> Tensor:
+            self.meter.end()
+            found: Tensor = future.value()
+            return found
+
+        return reduced.then(arrived)
+
+    def save(self) -> Mapping[str, Tensor]:
+        """What it remembers, as tensors."""
+        if self.memory is None:
+            return {}
+        kept = {
+            f"power_sgd.{memory}.{bucket}": tensor
+            for memory in MEMORIES
+            for bucket, tensor in getattr(self.memory, memory).items()
+        }
+        return {**kept, STEPS: torch.tensor(self.memory.iter)}
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """The inverse of `save`."""
+        if self.memory is None:
+            return
+        self.memory.iter = int(saved[STEPS].item())
+        for memory in MEMORIES:
+            prefix = f"power_sgd.{memory}."
+            for name, tensor in saved.items():
+                if name.startswith(prefix):
+                    getattr(self.memory, memory)[int(name.removeprefix(prefix))] = tensor
+
+
+def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
+    """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    strategy = from_values(arguments.training.strategy, DataParallel)  # the kind whose member this is
+    with gang_of(arguments, strategy.count):
+        rank = Rank(arguments, strategy.count)
+        learner = rank.learner
+        # With the search for unused parameters, buckets stay as they are first made, so that a restart has the same
+        # sums, bit for bit; and a parameter that no gradient reaches keeps none.
+        model = DistributedDataParallel(Module(learner.cloud), find_unused_parameters=True, init_sync=False)
+        hook = _hook(strategy, rank.meter)
+        model.register_comm_hook(hook, Hook.reduce)
+
+        def forward(inputs: Sequence[Tensor]) -> Tensor:
+            output: Tensor = model(*inputs)
+            return output
+
+        def train(epoch: int) -> Epoch:
+            losses = []
+            for rows in learner.batches(epoch):
+                share = share_of(rows, rank.number, rank.count)
+                weight = len(share) / len(rows)
+                learner.optimiser.zero_grad()
+                # A worker without a share computes one sample that counts nothing, for the others wait for its sum.
+                loss = learner.backward(share if weight else rows[:1], factor=weight * rank.count, forward=forward)
+                learner.optimiser.step()
+                losses.append(loss * weight * rank.count)
+            rank.average_statistics()
+            mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
+            sent, hook.sent[0] = hook.sent[0], 0
+            return Epoch(float(mean), rank.meter.read(), sent)
+
+        return run_rank(rank, train, report, save=hook.save, restore=hook.restore)
+
+
+def _hook(strategy: DataParallel, meter: Meter) -> Hook:
+    memory = None
+    if strategy.hook == "power_sgd":
+        memory = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=strategy.rank, start_powerSGD_iter=strategy.warm_up_steps
+        )
+    return Hook(strategy, memory, meter, [0])

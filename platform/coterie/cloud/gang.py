@@ -1,0 +1,140 @@
+"""A gang of workers on this host: child processes of a training job's own process, all of which run or none.
+
+As torchrun's elastic agent does: where one dies, all are ended and begin again from the last checkpoint.
+"""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from coterie.child.errors import Cancelled, Crashed
+from coterie.child.job import Limits, Progress, ReportProgress
+from coterie.child.run import run_child
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.errors import WorkersDied
+from coterie.cloud.strategies import parse_strategy
+from coterie.cloud.worker_job import JOB, WorkerArguments, WorkerResult
+from coterie.core.errors import CoterieError
+
+logger = logging.getLogger(__name__)
+
+LIMITS = Limits(wall_s=14 * 24 * 3600, cpu_s=14 * 24 * 3600, memory_bytes=64 << 30, file_bytes=64 << 30)
+"""Of each worker; it has no more than the job's own process, which confines it too."""
+MAX_DEATHS = 3
+"""Deaths without an epoch in between, after which a job fails."""
+
+
+class Deaths:
+    """Counts how often workers have died since the last epoch."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def forget(self) -> None:
+        """An epoch is done: what kills workers is not what they compute."""
+        self._count = 0
+
+    def add(self, worker: int, death: Crashed) -> None:
+        """Raises WorkersDied where it is the last that is suffered."""
+        self._count += 1
+        output = str(death.fields["output"])
+        logger.warning("worker %d died: %s", worker, output)
+        if self._count >= MAX_DEATHS:
+            raise WorkersDied(worker=worker, times=self._count, output=output[-400:]) from death
+
+
+def train_by_gang(arguments: BootstrapArguments, report: ReportProgress) -> BootstrapResult:
+    """Have the strategy's workers train together; they write the result.
+
+    Raises WorkersDied, or what workers raise.
+    """
+    count, deaths = parse_strategy(arguments.strategy).count, Deaths()
+
+    def told(progress: Progress) -> None:
+        deaths.forget()
+        report(progress)
+
+    while True:
+        with tempfile.TemporaryDirectory(prefix="gang-", dir=Path.cwd()) as directory:
+            meeting = str(Path(directory, "meeting"))
+            workers = [WorkerArguments(arguments, number, meeting=meeting) for number in range(count)]
+            try:
+                return _attempt(workers, told)
+            except _Died as died:
+                deaths.add(died.worker, died.death)
+
+
+class _Died(Exception):
+    """One of the gang."""
+
+    def __init__(self, worker: int, death: Crashed) -> None:
+        super().__init__(worker, death)
+        self.worker, self.death = worker, death
+
+
+def _attempt(workers: list[WorkerArguments], report: ReportProgress) -> BootstrapResult:
+    """Run all workers until they are done, or until one fails and the others were ended.
+
+    Raises _Died, or the error of a worker.
+    """
+    stop = threading.Event()
+    failures: list[tuple[int, CoterieError]] = []
+
+    def run(worker: WorkerArguments) -> WorkerResult | None:
+        told = report if worker.number == 0 else None
+        try:
+            return run_child(JOB, worker, limits=LIMITS, on_progress=told, cancel=stop)
+        except CoterieError as error:
+            if not stop.is_set() or not isinstance(error, Cancelled):
+                failures.append((worker.number, error))
+            stop.set()
+            return None
+
+    with ThreadPoolExecutor(len(workers), thread_name_prefix="worker") as threads:
+        results = list(threads.map(run, workers))
+    # Those that lost a neighbour crash too, so what a worker says of itself comes before a crash.
+    for number, error in sorted(failures, key=lambda failure: isinstance(failure[1], Crashed)):
+        if isinstance(error, Crashed):
+            raise _Died(number, error)
+        raise error
+    trained = [result.trained for result in results if result is not None and result.trained is not None]
+    assert len(trained) == 1, "the first worker has the result"
+    return trained[0]
+
+
+class Volunteers:
+    """Workers each of which begins again by itself when it dies, while the others go on."""
+
+    def __init__(self, workers: list[WorkerArguments], *, failed: Callable[[CoterieError], None]) -> None:
+        """`failed` is called from a thread when one can't go on."""
+        self.deaths = Deaths()
+        self._stop = threading.Event()
+        self._failed = failed
+        self._threads = ThreadPoolExecutor(len(workers), thread_name_prefix="worker")
+        for worker in workers:
+            self._threads.submit(self._run, worker)
+
+    def end(self) -> None:
+        """End all of them."""
+        self._stop.set()
+        self._threads.shutdown(wait=True)
+
+    def _run(self, worker: WorkerArguments) -> None:
+        while not self._stop.is_set():
+            try:
+                with suppress(Cancelled):
+                    run_child(JOB, worker, limits=LIMITS, cancel=self._stop)
+                return
+            except Crashed as death:
+                try:
+                    self.deaths.add(worker.number, death)
+                except WorkersDied as error:
+                    self._failed(error)
+                    return
+            except CoterieError as error:
+                self._failed(error)
+                return

@@ -1,0 +1,88 @@
+"""What every strategy trains: a cloud model with its samples, the order in which they come, and its optimiser."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.epochs import Outcome, batches, split, too_few_held_back
+from coterie.cloud.program import CloudProgram, as_tensors
+from coterie.compile.losses import loss_and_gradient
+from coterie.compile.recipe import parse_recipe
+from coterie.compile.upload import load_criterion, load_upload
+from coterie.evaluation.datasets import choices, read_dataset
+from coterie.evaluation.scoring import Evaluation
+from coterie_wire.bundle import BlobRef
+
+Rows = NDArray[np.int64]
+Forward = Callable[[Sequence[Tensor]], Tensor]
+
+
+class Learner:
+    """The model as it was uploaded, until a strategy trains it or loads a state."""
+
+    def __init__(self, arguments: BootstrapArguments) -> None:
+        """Raises MalformedDataset, or what `load_upload` and `CloudProgram` raise."""
+        torch.manual_seed(arguments.seed)
+        loss = load_criterion(parse_recipe(arguments.recipe).loss, arguments.loss)
+        self.arguments = arguments
+        self.cloud = CloudProgram(load_upload(Path(arguments.cloud)), loss)
+        signature = self.cloud.signature
+        self.dataset = read_dataset(
+            Path(arguments.dataset),
+            inputs=signature.inputs,
+            target=signature.target,
+            choices=choices(signature.task, signature.output),
+            length=signature.length,
+        )
+        self.rows = split(self.dataset.labels, share=arguments.validation_share, seed=arguments.seed)
+        self.held_back = self.dataset.take(self.rows.validation)
+        self.optimiser = torch.optim.AdamW(list(self.cloud.parameters.values()), lr=arguments.learning_rate)
+        self._generator, self._drawn = np.random.default_rng(arguments.seed), 0
+
+    def batches(self, epoch: int) -> Iterator[Rows]:
+        """The batches of `epoch`, from 0, each the rows of its samples; every process draws the same ones."""
+        if epoch < self._drawn:
+            self._generator, self._drawn = np.random.default_rng(self.arguments.seed), 0
+        while self._drawn < epoch:
+            self._generator.permutation(self.rows.training)
+            self._drawn += 1
+        self._drawn += 1
+        return iter(list(batches(self.rows.training, size=self.arguments.batch_size, generator=self._generator)))
+
+    def backward(self, rows: Rows, *, factor: float = 1.0, forward: Forward | None = None) -> float:
+        """Add `factor` times the gradient of the mean loss of `rows` to the parameters' gradients; gives that loss."""
+        batch = self.dataset.take(rows)
+        output, target = (forward or self.cloud.train_logits)(as_tensors(batch)), torch.from_numpy(batch.labels)
+        found = loss_and_gradient(self.cloud.loss, output, target, torch.ones(len(target)), None)
+        torch.autograd.backward(output, found.gradient.detach() * factor)
+        return found.loss.item()
+
+    def judge(self) -> Evaluation:
+        """How good it is on the samples held back."""
+        return self.cloud.score(self.held_back)
+
+    def conclude(self, best: Outcome) -> BootstrapResult:
+        """Write the best epoch's parameters. Accuracy on the samples trained on: where it is low, more epochs help."""
+        Path(self.arguments.output).write_bytes(best.state)
+        self.cloud.load(best.state)
+        return BootstrapResult(
+            parameters=BlobRef.of_bytes(best.state),
+            epochs=best.epochs,
+            validation_accuracy=best.evaluation.accuracy,
+            validation_loss=best.evaluation.loss,
+            class_accuracy=best.evaluation.class_accuracy,
+            training_accuracy=self.cloud.score(self.dataset.take(self.rows.training)).accuracy,
+            held_back=len(self.rows.validation),
+            warning=too_few_held_back(self.dataset.labels, self.held_back.labels),
+        )
+
+
+def share_of(rows: Rows, worker: int, workers: int) -> Rows:
+    """The part of a batch that is one worker's; none where there are fewer samples than workers."""
+    share: Rows = np.array_split(rows, workers)[worker]
+    return share

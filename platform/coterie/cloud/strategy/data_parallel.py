@@ -1,0 +1,34 @@
+"""Data parallelism: each worker computes the gradient of its share of a batch, and a ring all-reduce sums them.
+
+Li et al. 2020, "PyTorch distributed: experiences on accelerating data parallel training" (arXiv 2006.15704).
+Hooks: half precision; PowerSGD, Vogels et al. 2019 (arXiv 1905.13727). It loses where a step's arithmetic takes less
+time than the sum of its gradients: small models, many workers.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from coterie.cloud.strategy import Strategy
+from coterie.cloud.strategy._workers import Workers
+
+
+class DataParallel(Strategy, frozen=True, tag="data_parallel"):
+    """Every worker has the model and a share of each batch; gradients are summed after each step."""
+
+    work = "coterie.cloud.gang:train_by_gang"
+    member = "coterie.cloud.data_parallel:train_rank"
+
+    workers: Workers = 2
+    hook: Annotated[
+        Literal["none", "fp16", "power_sgd"],
+        Meta(description="how gradients travel: as they are, in half precision, or as matrices of low rank"),
+    ] = "none"
+    rank: Annotated[int, Meta(ge=1, le=64, description="of PowerSGD's matrices; more is more exact")] = 2
+    warm_up_steps: Annotated[
+        int, Meta(ge=2, le=1_000_000, description="steps that PowerSGD leaves gradients as they are, at the beginning")
+    ] = 10
+
+    @property
+    def count(self) -> int:
+        return self.workers

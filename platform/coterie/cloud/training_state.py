@@ -1,0 +1,44 @@
+"""All that a cloud model's training goes on with, as one tensor file: its state, and what its optimiser remembers."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie.cloud.program import CloudProgram
+from coterie_wire.tensors import Array, decode_tensors, encode_tensors, read_header
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""AdamW's state of a parameter, in its shape; the number of steps is stored beside it."""
+STEPS = "step"
+BESIDE = "beside."
+RANDOM = "random"
+NOTHING: Mapping[str, Tensor] = {}
+
+
+def save_training(
+    cloud: CloudProgram, optimiser: torch.optim.Optimizer, beside: Mapping[str, Tensor] = NOTHING
+) -> bytes:
+    """The state of `cloud` and `optimiser`, and tensors that a strategy keeps `beside` them."""
+    tensors: dict[str, Array] = {f"state.{name}": tensor.detach().numpy() for name, tensor in cloud.state.items()}
+    for name, parameter in cloud.parameters.items():
+        # A parameter that no gradient reached has no moments.
+        tensors |= {f"{moment}.{name}": value.numpy() for moment, value in optimiser.state[parameter].items()}
+    return encode_tensors(tensors | {f"{BESIDE}{name}": tensor.detach().numpy() for name, tensor in beside.items()})
+
+
+def restore_training(cloud: CloudProgram, optimiser: torch.optim.Optimizer, saved: bytes) -> Mapping[str, Tensor]:
+    """The inverse of `save_training`; returns what was kept beside. Raises WireError where it is another program's."""
+    tensors = decode_tensors(saved, expected=tuple(read_header(saved).specs.values()))
+    cloud.load(encode_tensors({spec.name: tensors[f"state.{spec.name}"] for spec in cloud.tensor_specs()}))
+    for name, parameter in cloud.parameters.items():
+        if f"{STEPS}.{name}" in tensors:
+            optimiser.state[parameter] = {
+                moment: torch.from_numpy(np.array(tensors[f"{moment}.{name}"])) for moment in (*MOMENTS, STEPS)
+            }
+    return {
+        name.removeprefix(BESIDE): torch.from_numpy(np.array(array))
+        for name, array in tensors.items()
+        if name.startswith(BESIDE)
+    }

@@ -1,0 +1,42 @@
+"""Job: be one worker of a training job's gang."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.child.job import ChildJob
+from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
+from coterie.cloud.errors import Diverged
+from coterie.compile.errors import ERRORS
+from coterie.evaluation.datasets import MalformedDataset
+
+
+class WorkerArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one worker is told, besides the job's own arguments."""
+
+    training: BootstrapArguments
+    number: Annotated[int, Meta(ge=0)]
+    """Of this worker, from 0."""
+    meeting: str = ""
+    """The file in which workers of one attempt find each other."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    """Where the job's first process listens on the loopback interface."""
+    secret: str = ""
+    """What a worker says first there."""
+
+
+class WorkerResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker gives."""
+
+    trained: BootstrapResult | None = None
+    """The job's result, from the worker that has it."""
+
+
+JOB = ChildJob(
+    module=__name__,
+    work="coterie.cloud.worker:work",
+    arguments=WorkerArguments,
+    result=WorkerResult,
+    errors=(MalformedDataset, Diverged, *ERRORS),
+)

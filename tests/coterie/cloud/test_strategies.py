@@ -1,0 +1,111 @@
+"""Every strategy, with real workers: one worker is no strategy at all, several have the loss curve of one process."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.child.job import Limits, Progress
+from coterie.child.run import run_child
+from coterie.cloud import bootstrap_job
+from coterie.cloud.bootstrap import bootstrap_stored
+from coterie.cloud.strategies import STRATEGIES, strategy_schema
+from tests.coterie.cloud.training import arguments_of, write_job
+
+LEAST_OF = {
+    name: {
+        field: schema["minimum"]
+        for field, schema in described["$defs"][STRATEGIES.kinds[name].__name__]["properties"].items()
+        if schema.get("type") == "integer"
+    }
+    for name, described in strategy_schema().items()
+}
+"""Each strategy with the least of every whole number: one worker, no stragglers, an averaging after each step."""
+
+
+def train(directory: Path, **strategy: object) -> tuple[list[Progress], bytes]:
+    """The progress of a training in this process, and its parameters."""
+    told: list[Progress] = []
+    bootstrap_stored(arguments_of(directory, strategy), told.append)
+    return told, (directory / "trained").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("job")
+    write_job(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def plain_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("plain")
+    write_job(directory, plain=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def alone(plain_job: Path) -> tuple[list[Progress], bytes]:
+    return train(plain_job, kind="one_process")
+
+
+@pytest.mark.parametrize("name", sorted(set(STRATEGIES.kinds) - {"one_process"}))
+def test_one_worker_trains_what_one_process_does(
+    plain_job: Path, alone: tuple[list[Progress], bytes], name: str
+) -> None:
+    told, trained = train(plain_job, kind=name, **LEAST_OF[name])
+    assert trained == alone[1]
+    assert [progress.values["validation_loss"] for progress in told] == [
+        progress.values["validation_loss"] for progress in alone[0]
+    ]
+
+
+@pytest.mark.parametrize("name", ["data_parallel", "local_sgd"])
+def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str) -> None:
+    assert train(job, kind=name, **LEAST_OF[name])[1] == train(job, kind="one_process")[1]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"kind": "data_parallel", "workers": 3},
+        {"kind": "parameter_server", "workers": 3},
+        {"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"},
+        {"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"},
+    ],
+    ids=lambda strategy: f"{strategy['kind']} {strategy['workers']}",
+)
+def test_synchronous_strategies_have_the_loss_curve_of_one_process(
+    plain_job: Path, alone: tuple[list[Progress], bytes], strategy: dict[str, object]
+) -> None:
+    told, _ = train(plain_job, **strategy)
+    for name in ("loss", "validation_loss"):
+        found, expected = ([progress.values[name] for progress in curve] for curve in (told, alone[0]))
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert told[-1].values["workers"] == strategy["workers"]
+    assert told[-1].values["samples_per_second"] > 0
+    assert 0 < told[-1].values["communication_share"] <= 1
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"kind": "data_parallel", "hook": "fp16"},
+        {"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2},
+        {"kind": "local_sgd", "period": 4, "interval_steps": 8},
+        {"kind": "parameter_server", "updates": "asynchronous"},
+        {"kind": "parameter_server", "updates": "bounded", "staleness": 1},
+    ],
+    ids=lambda strategy: " ".join(map(str, strategy.values())),
+)
+def test_other_strategies_learn_in_the_confined_child_of_a_job(job: Path, strategy: dict[str, object]) -> None:
+    told: list[Progress] = []
+    result = run_child(
+        bootstrap_job.JOB,
+        arguments_of(job, strategy, epochs=8),
+        limits=Limits(memory_bytes=8 << 30, confined=True),
+        on_progress=told.append,
+    )
+    assert result.validation_accuracy is not None
+    assert result.validation_accuracy > 0.75
+    assert told[-1].values["loss"] < told[0].values["loss"] / 1.5
