@@ -53,13 +53,19 @@ def day_of(habits: Habits, requirements: Requirements, *, shift_h: float) -> Day
 
 
 def _ready(habits: Habits, requirements: Requirements, hour: float, shift_h: float) -> bool:
+    charging, wifi = (_within(span, hour - shift_h) for span in (habits.charging, habits.wifi))
+    return may_train(requirements, int(hour), charging=charging, wifi=wifi)
+
+
+def may_train(requirements: Requirements, hour: int, *, charging: bool, wifi: bool) -> bool:
+    """Whether a device may train that is so at the `hour` of the day."""
     conditions = Conditions(
-        charging="yes" if _within(habits.charging, hour - shift_h) else "no",
-        network="wifi" if _within(habits.wifi, hour - shift_h) else "metered",
+        charging="yes" if charging else "no",
+        network="wifi" if wifi else "metered",
         idle="yes",
         temperature_c=30.0,
     )
-    return not judge(requirements, NO_OWNER, conditions, int(hour))
+    return not judge(requirements, NO_OWNER, conditions, hour)
 
 
 NO_OWNER = Requirements(charging=False, unmetered=False)

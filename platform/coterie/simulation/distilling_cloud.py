@@ -75,6 +75,9 @@ class DistillingCloud:
             chosen = [members[place] for place in self._merge.kept([accuracies[index] for index in members])]
             self._renew(name, mean_output(outputs, chosen), seed)
 
+    def is_resting(self, device: Device) -> bool:  # noqa: ARG002 - no noise on sums, where there are none
+        return False
+
     def _probabilities(self, delivery: Delivery, data: Dataset) -> Float32:
         """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
         graphs = self._learner.graphs

@@ -41,3 +41,32 @@ class MissingPackage(CoterieError):
     code = "simulation.missing_package"
     kind = ErrorKind.UNAVAILABLE
     sentence = "{package} is not installed, which is needed for {purpose}: pip install 'coterie[simulation]'."
+
+
+class WorkerLost(CoterieError):
+    """Fields: status."""
+
+    code = "simulation.worker_lost"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = (
+        "A worker process ended ({status}), perhaps for want of memory: take fewer --workers; what is kept by --keep "
+        "goes on where it was."
+    )
+
+
+class OtherSimulation(CoterieError):
+    """Fields: path, what."""
+
+    code = "simulation.other_simulation"
+    kind = ErrorKind.CONFLICT
+    sentence = (
+        "{path} keeps another simulation, which differs in {what}: take another directory, or the same arguments."
+    )
+
+
+class DamagedSimulation(CoterieError):
+    """Fields: path, detail."""
+
+    code = "simulation.damaged"
+    kind = ErrorKind.INVALID
+    sentence = "{path} cannot be continued: {detail}. Take another directory to begin anew."

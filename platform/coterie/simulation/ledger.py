@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from typing import Literal
 
-What = Literal["raw", "graphs", "versions", "teachers", "updates", "metadata", "requests", "portions"]
-"""Samples themselves; graphs and parameters downloaded; updates uploaded; what help between devices takes."""
+What = Literal["raw", "graphs", "versions", "teachers", "updates", "metadata", "requests", "portions", "meetings"]
+"""Samples themselves; graphs and parameters downloaded; updates uploaded; what help between devices takes, and
+what those that meet send one another."""
 
 
 class Ledger:
     """Counts what is sent, encoded as it travels."""
 
-    def __init__(self) -> None:
-        self._bytes: dict[What, int] = {}
+    def __init__(self, begun: Mapping[str, int] = {}) -> None:
+        """Counts go on from those `begun`."""
+        self._bytes: dict[str, int] = dict(begun)
 
     def count(self, what: What, size_bytes: int) -> None:
         """Count bytes of a kind."""

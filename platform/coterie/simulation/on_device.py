@@ -6,11 +6,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session
 from coterie_agent.errors import AgentError
-from coterie_agent.store.samples import StoredRow
+from coterie_agent.store.samples import FLOAT_BYTES, NO_CLASS, StoredRow
 from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import open_steps, train_graph
@@ -48,12 +49,14 @@ class Rows:
     def __init__(self, dataset: Dataset, spec: ModelSpec, numbers: Sequence[int]) -> None:
         """`numbers` are those of the samples of `dataset`, in their order."""
         flat = [dataset.inputs[tensor.name].reshape(len(numbers), -1) for tensor in spec.inputs]
-        features = np.concatenate(flat, axis=1).astype(np.float32)
-        content, width = features.tobytes(), features.itemsize * features.shape[1]
-        self._rows = {
-            number: StoredRow(number, content[at * width : (at + 1) * width], label)
-            for at, (number, label) in enumerate(zip(numbers, dataset.classes.tolist(), strict=True))
-        }
+        features = _split(np.concatenate(flat, axis=1))
+        if spec.task == "classes":
+            stored = zip(numbers, features, dataset.classes.tolist(), strict=True)
+            self._rows = {number: StoredRow(number, x, label) for number, x, label in stored}
+        else:
+            targets = _split(dataset.labels.reshape(len(numbers), -1))
+            several = zip(numbers, features, targets, strict=True)
+            self._rows = {number: StoredRow(number, x, NO_CLASS, target) for number, x, target in several}
 
     @property
     def ids(self) -> Sequence[int]:
@@ -61,6 +64,12 @@ class Rows:
 
     def load(self, ids: Sequence[int], /) -> Sequence[StoredRow]:
         return [self._rows[number] for number in ids if number in self._rows]
+
+
+def _split(rows: NDArray[np.generic]) -> list[bytes]:
+    """Each of `rows` [n, numbers] as the float32 that an agent stores."""
+    content, width = rows.astype(np.float32).tobytes(), FLOAT_BYTES * rows.shape[1]
+    return [content[start : start + width] for start in range(0, len(content), width)]
 
 
 class Taught:

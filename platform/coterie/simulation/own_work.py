@@ -1,10 +1,11 @@
 """A scenario of the user's own device model and samples."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from coterie.simulation.learners.pair import Pair, compiled_pair
+from coterie.simulation.learners.pair import Pair, compiled_pair, dtypes_of
 from coterie.simulation.scenario import Scenario, parse_scenario
 from coterie.simulation.streams.users import Users
 
@@ -20,7 +21,8 @@ def own_scenario(pair: Path, data: Path) -> Scenario:
     learner = Pair(file=str(pair))
     spec = compiled_pair(pair, learner.batch_size).spec
     only = spec.inputs[0].name if len(spec.inputs) == 1 else "x"
-    stream = Users(file=str(data), input=only, classes=spec.classes)
+    dtype: Literal["float32", "int64"] = "int64" if dtypes_of(spec) == {"int64"} else "float32"
+    stream = Users(file=str(data), input=only, classes=spec.classes, dtype=dtype)
     raw = {
         "title": f"{pair.name} on {data.name}",
         "devices": stream.users(),

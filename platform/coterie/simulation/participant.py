@@ -1,15 +1,21 @@
 """A virtual device's part in rounds: what an agent keeps in its store, and the round that stands on it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.simulation.device import KeptPortion
 from coterie.simulation.on_device import Graphs, Rows, Taught, run_training
 from coterie_learning.client.round import ClientRound, Given
+from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States
+from coterie_learning.heads import place, update_specs
+from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
+from coterie_learning.updates import split_update
+from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
 
 
@@ -22,6 +28,16 @@ class Part(NamedTuple):
     samples: int
     classes: tuple[int, ...]
     """Those whose rows the update holds, where the plan customises the output layer."""
+    states: States = MappingProxyType({})
+    """What the device remembers once the update is accepted."""
+
+
+def decoded_update(plan: Plan, model: ModelSpec, part: Part) -> Tensors:
+    """The update as the platform reads it, with zeros wherever nothing was trained."""
+    scope = plan.local.scope()
+    encoded = split_update(part.payload, model, parts=plan.local.files()).encoded
+    update = plan.codec.decode(encoded, expected=update_specs(model, scope, part.classes))
+    return place(update, model, scope, part.classes)
 
 
 @dataclass
@@ -57,7 +73,33 @@ class Participant:
 
         Raises Diverged, WireError ``plan.*`` or ``update.not_finite``.
         """
-        given = Given(
+        given = replace(
+            self._given(graphs, received, rows, seen=seen, seed=seed, round_number=round_number),
+            personal=personal,
+            portions=self.portions[: self._begun_with],
+            server=server or {},
+        )
+        client = ClientRound(given, graphs.open_steps)
+        trained = run_training(client.training, graphs, rows, teacher=teacher, steps_allowed=steps_allowed)
+        result = client.finish(trained)
+        self._spooled = result.update.states
+        return Part(result.update.payload, trained, result.samples, client.training.classes, result.update.states)
+
+    def train_part(
+        self, graphs: Graphs, begun: Tensors, rows: Rows, *, seen: Sequence[int], seed: int, round_number: int
+    ) -> tuple[Tensors, int]:
+        """A training before a meeting, from `begun`: the parameters, and how many steps it took.
+
+        Raises Diverged, or WireError ``plan.*``.
+        """
+        given = self._given(graphs, begun, rows, seen=seen, seed=seed, round_number=round_number)
+        client = ClientRound(given, graphs.open_steps)
+        return run_training(client.training, graphs, rows), client.training.steps_done
+
+    def _given(
+        self, graphs: Graphs, received: Tensors, rows: Rows, *, seen: Sequence[int], seed: int, round_number: int
+    ) -> Given:
+        return Given(
             plan=self.plan,
             model=graphs.spec,
             received=received,
@@ -66,16 +108,25 @@ class Participant:
             seed=seed,
             secret=derive_seed(seed, "secret"),
             states=self.states,
-            personal=personal,
-            portions=self.portions[: self._begun_with],
-            server=server or {},
             round=round_number,
         )
-        client = ClientRound(given, graphs.open_steps)
-        trained = run_training(client.training, graphs, rows, teacher=teacher, steps_allowed=steps_allowed)
-        result = client.finish(trained)
-        self._spooled = result.update.states
-        return Part(result.update.payload, trained, result.samples, client.training.classes)
+
+    def come_home(
+        self, model: ModelSpec, received: Tensors, trained: Tensors, *, steps: int, samples: int, seed: int
+    ) -> Part:
+        """The update after the last meeting. Raises WireError ``update.not_finite``."""
+        update = make_update(
+            received,
+            trained,
+            plan=self.plan,
+            model=model,
+            states=self.states,
+            steps=steps,
+            seed=seed,
+            secret=derive_seed(seed, "secret"),
+        )
+        self._spooled = update.states
+        return Part(update.payload, trained, samples, ())
 
     def accepted(self) -> None:
         """The update counts: its states replace those before, and its portions have reached the federation."""

@@ -10,15 +10,10 @@ QUIET_S = 10.0
 class Progress(NamedTuple):
     """How far a simulation is."""
 
-    done_s: float
-    """Simulated seconds."""
-    total_s: float
+    share: float
+    """Of the whole that is done, from 0 to 1."""
     rounds: int
     """Rounds that have ended."""
-
-    @property
-    def share(self) -> float:
-        return min(1.0, self.done_s / self.total_s)
 
 
 Report = Callable[[Progress], None]
@@ -44,5 +39,5 @@ class Lines:
         took_s = now_s - self._began_s
         left = f"about {took_s * (1 / progress.share - 1):.0f} s left" if progress.share > 0 else "no end in sight yet"
         rounds = f", {progress.rounds} rounds" if progress.rounds else ""
-        self._stream.write(f"{self._name}: {progress.share:.0%} of the simulated time{rounds}, {left}\n")
+        self._stream.write(f"{self._name}: {progress.share:.0%} done{rounds}, {left}\n")
         self._stream.flush()

@@ -4,29 +4,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.clouds import Cloud, Delivery, Version
 from coterie.simulation.device import Arrived, Device, joined, numbers_of
+from coterie.simulation.gossip import Gossip, Task
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.ledger import What
 from coterie.simulation.on_device import Rows, Taught
 from coterie.simulation.outcome import RoundOutcome
-from coterie.simulation.participant import Part, Participant
+from coterie.simulation.participant import Part, Participant, decoded_update
 from coterie.simulation.personal_training import PersonalTraining
 from coterie.simulation.world import World
 from coterie_learning.client.optimisation import Diverged
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.client.round import parts_of
+from coterie_learning.contribution import Contents
 from coterie_learning.guard import judge
-from coterie_learning.heads import place, renew, update_specs
+from coterie_learning.heads import renew
 from coterie_learning.pace import View
 from coterie_learning.plan import Plan
 from coterie_learning.selection import Known
-from coterie_learning.updates import split_update
-from coterie_wire.tensors import Tensors, encode_tensors
+from coterie_wire.tensors import encode_tensors
 
 LOOK_S = 600.0
 """Seconds between two looks for devices that have become ready."""
@@ -83,6 +85,8 @@ class Rounds:
         rules = plan.personal.rules(plan.local)
         self._follows = not plan.local.trains_personal_model() or not plan.local.scope().is_sent
         self._personal = None if rules is None else PersonalTraining(world, rules, self.is_busy)
+        meeting_rules = plan.topology.meeting_rules()
+        self._gossip = None if meeting_rules is None else Gossip(world, plan, meeting_rules)
         self.outcomes: list[RoundOutcome] = []
 
     def is_busy(self, device: Device) -> bool:
@@ -111,7 +115,7 @@ class Rounds:
         first = held is None
         sizes: dict[What, int] = {
             "graphs": version.learner.graphs.size_bytes if first else 0,
-            "versions": version.learner.size_bytes + sum(len(encode_tensors(one)) for one in version.server.values()),
+            "versions": version.size_bytes(held) + sum(len(encode_tensors(one)) for one in version.server.values()),
         }
         if version.teacher is not None and (held is None or version.teacher is not held.teacher):
             sizes["teachers"] = version.teacher.size_bytes
@@ -193,6 +197,8 @@ class Rounds:
         ):
             device = eligible[name]
             round_.asked.add(device.number)
+            if self._gossip is not None:
+                self._gossip.ask(round_.number, device)
             self._reported[device.number] = self._reported.get(device.number, _Reported())._replace(
                 asked_in=round_.number
             )
@@ -212,7 +218,7 @@ class Rounds:
 
     def _is_eligible(self, device: Device) -> bool:
         ready = device.number not in self._at_work and device.day.is_ready(self._world.clock.now_s)
-        return ready and bool(self._data(device))
+        return ready and not self._cloud.is_resting(device) and bool(self._data(device))
 
     def _data(self, device: Device) -> Sequence[Arrived]:
         period_s = self._plan.local.period_s()
@@ -232,6 +238,9 @@ class Rounds:
             return
         assignment = self._at_work[device.number] = _Assignment(round_, base)
         self._participants[device.number].accept()
+        if self._gossip is not None:
+            world.clock.at(starts_s, lambda: self._begin_gossip(assignment, device, data))
+            return
         seen, done_s = device.seen(), device.day.done_at(starts_s, step_s * allowed)
         world.clock.at(done_s, lambda: self._train(assignment, device, data, seen, allowed))
 
@@ -263,6 +272,9 @@ class Rounds:
         teacher = None
         if base.teacher is not None and local.needs_teacher():
             teacher = Taught(base.teacher.probabilities(dataset), numbers)
+        if base.privacy is not None:
+            participant.plan = msgspec.structs.replace(self._plan.device, privacy=base.privacy)
+        seed = world.training_seed(device)
         try:
             part = participant.take_part(
                 graphs,
@@ -271,7 +283,7 @@ class Rounds:
                 seen=seen,
                 personal=learner.parameters if learner.seen else None,
                 teacher=teacher,
-                seed=world.training_seed(device),
+                seed=seed,
                 server=base.server,
                 round_number=assignment.round.number,
                 steps_allowed=allowed,
@@ -279,20 +291,56 @@ class Rounds:
         except Diverged:
             self._release(assignment, device)
             return
+        self._send(assignment, device, data, part, seed)
+
+    def _begin_gossip(self, assignment: _Assignment, device: Device, data: Sequence[Arrived]) -> None:
+        """The device meets others before it sends its update."""
+        assert self._gossip is not None, "the plan has meetings"
+        seed = self._world.training_seed(device)
+
+        def done(part: Part | None) -> None:
+            if part is None:
+                self._release(assignment, device)
+            else:
+                self._send(assignment, device, data, part, seed)
+
+        deadline_s = assignment.round.opened_s + self._plan.pace.deadline_after_s()
+        self._gossip.begin(
+            Task(
+                round=assignment.round.number,
+                deadline_s=deadline_s,
+                device=device,
+                participant=self._participants[device.number],
+                base=assignment.base,
+                data=data,
+                seen=device.seen(),
+                seed=seed,
+                done=done,
+            )
+        )
+
+    def _send(self, assignment: _Assignment, device: Device, data: Sequence[Arrived], part: Part, seed: int) -> None:
+        """The device has trained; its update is on its way."""
+        world, local, base = self._world, self._plan.local, assignment.base
+        learner = cast(NeuralLearner, device.learner)
+        dataset = joined([arrived.batch for arrived in data])
         own = part.trained if local.trains_personal_model() else learner.parameters
         trained_on = tuple(sorted({*learner.seen, *dataset.labels.tolist()}))
         device.learner = replace(learner, parameters=own, received=base.learner.parameters, seen=trained_on)
-        world.ledger.count("updates", len(part.payload))
-        delivery = Delivery(device, base, part.payload, self._decoded(base, part), part.samples, part.classes)
-        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(len(part.payload)))
+        sent_bytes = self._sent_bytes(base, part)
+        world.ledger.count("updates", sent_bytes)
+        decoded = decoded_update(self._plan, base.learner.graphs.spec, part)
+        delivery = Delivery(device, base, part.payload, decoded, part.samples, part.classes, seed)
+        arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(sent_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
-    def _decoded(self, base: Version, part: Part) -> Tensors:
-        """The update as the platform reads it."""
-        spec, scope = base.learner.graphs.spec, self._plan.local.scope()
-        encoded = split_update(part.payload, spec, parts=self._plan.local.files()).encoded
-        update = self._plan.codec.decode(encoded, expected=update_specs(spec, scope, part.classes))
-        return place(update, spec, scope, part.classes)
+    def _sent_bytes(self, base: Version, part: Part) -> int:
+        """Of the update, or of its vector where updates are summed under masks."""
+        masking = self._plan.privacy.masking()
+        if masking is None:
+            return len(part.payload)
+        model, members = base.learner.graphs.spec, self._plan.pace.updates_wanted()
+        return Contents(model, self._plan.local, masking, members=members, seed=0).vector_bytes
 
     def _release(self, assignment: _Assignment, device: Device) -> None:
         """The device gives its assignment back."""

@@ -3,18 +3,23 @@
 import msgspec
 
 from coterie.simulation.contenders import BASELINES
+from coterie.simulation.fleet.asked import SPLITS, Fleet
+from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.scenario import LEARNERS, STREAMS, Parts
 
 
 def schema_text() -> str:
-    """By document: `scenario` with its kinds of stream and learner, the baselines, and `outcome`."""
+    """By document: `scenario` with its kinds of stream and learner, the baselines, and `outcome`; of fleets theirs."""
     schemas = {
         "scenario": msgspec.json.schema(Parts, schema_hook=_anything),
         "stream": STREAMS.schema(),
         "learner": LEARNERS.schema(),
         "baseline": BASELINES.schema(),
         "outcome": msgspec.json.schema(Outcome, schema_hook=_anything),
+        "split": SPLITS.schema(),
+        "fleet": msgspec.json.schema(Fleet, schema_hook=_anything),
+        "fleet_outcome": msgspec.json.schema(FleetOutcome, schema_hook=_anything),
     }
     return msgspec.json.format(msgspec.json.encode(schemas), indent=2).decode() + "\n"
 

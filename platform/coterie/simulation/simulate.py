@@ -157,7 +157,9 @@ def _merger(
     if plan.merge.reads != "models":
         if plan.local.needs_teacher():
             raise DoesNotFit(detail="devices learn from a cloud model only under merge distill")
-        return AveragingCloud(plan, first, fleet=len(world.devices), seed=world.seed_of("cloud")), None
+        samples = None if cloud is None else world.drawn.cloud
+        seed = world.seed_of("cloud")
+        return AveragingCloud(plan, first, fleet=len(world.devices), seed=seed, samples=samples), None
     if cloud is None:
         raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
     from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import
@@ -172,7 +174,7 @@ def _run(world: World, parts: _Parts, report: Report) -> None:
     total_s = ticks * world.drawn.tick_s
 
     def tell() -> None:
-        report(Progress(world.clock.now_s, total_s, len(parts.rounds.outcomes) if parts.rounds else 0))
+        report(Progress(min(1.0, world.clock.now_s / total_s), len(parts.rounds.outcomes) if parts.rounds else 0))
 
     def meet(device: Device, batch: Dataset) -> None:
         predicted = device.meet(batch, world.clock.now_s)

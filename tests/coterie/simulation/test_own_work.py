@@ -11,6 +11,8 @@ from django.core.management import CommandError, call_command
 from torch import nn
 
 from coterie.compile.program import export_module
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.sweep import SweepOutcome
 from coterie.simulation.outcome import Outcome
 
 FEATURES, CLASSES, USERS, EACH = 6, 3, 4, 70
@@ -127,3 +129,45 @@ def test_what_goes_together_is_said(
     given = {name: value if name == "scenario" else tmp_path / value for name, value in options.items()}
     with pytest.raises(CommandError, match=wrong):
         call_command("simulate", plan, **given)
+
+
+def test_a_fleet_of_samples_that_are_divided(plan: str, pair: Write, data: Write, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    options = {"pair": pair(), "data": data(), "split": "dirichlet:0.5", "devices": 12, "rounds": 4}
+    call_command("simulate", plan, json=first, workers=1, **options)
+    call_command("simulate", plan, json=second, workers=2, keep=tmp_path / "kept", **options)
+    assert first.read_bytes() == second.read_bytes()
+    outcome = msgspec.json.decode(first.read_bytes(), type=FleetOutcome)
+    assert (outcome.devices, len(outcome.rounds), outcome.pair) == (12, 4, "device.pt2")
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"split": None, "rounds": 3, "keep": Path("kept")}, "--rounds, --keep: for fleets"),
+        ({"rounds": 0}, "--rounds is at least 1"),
+        ({"held_out": 1.0}, "between 0 and 1"),
+        ({"each": 5}, "give --devices"),
+        ({"split": "by:nobody"}, "no column 'nobody'"),
+        ({"fleet": Path("none.toml")}, "no file"),
+        ({"plot": Path("a.png")}, "streams"),
+    ],
+)
+def test_options_of_fleets_are_checked(
+    plan: str, pair: Write, data: Write, options: dict[str, object], wrong: str
+) -> None:
+    with pytest.raises(CommandError, match=wrong):
+        call_command("simulate", plan, **{"pair": pair(), "data": data(), "split": "by:user", **options})
+
+
+def test_a_sweep_judges_its_winner(
+    plan: str, pair: Write, data: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tmp_path / "found.json"
+    options = {"pair": pair(), "data": data(), "split": "iid", "devices": 6, "rounds": 2, "workers": 1, "seeds": 1}
+    call_command("simulate", plan, tries=["local.learning_rate=0.001,0.2"], json=found, **options)
+    outcome = msgspec.json.decode(found.read_bytes(), type=SweepOutcome)
+    assert outcome.winner == {"local.learning_rate": 0.2}
+    assert "nothing was chosen" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(CommandError, match="say what to try"):
+        call_command("simulate", plan, search="grid", **options)

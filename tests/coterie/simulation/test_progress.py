@@ -23,10 +23,10 @@ def test_a_line_says_how_far_it_is_and_how_long_it_takes_still() -> None:
     lines = Lines("fedavg", written, clock)
     for now, done in ((101.0, 1.0), (111.0, 10.0), (112.0, 11.0), (130.0, 50.0)):
         clock.now = now
-        lines(Progress(done, 100.0, rounds=int(done)))
+        lines(Progress(done / 100, rounds=int(done)))
     assert written.getvalue().splitlines() == [
-        "fedavg: 10% of the simulated time, 10 rounds, about 99 s left",
-        "fedavg: 50% of the simulated time, 50 rounds, about 30 s left",
+        "fedavg: 10% done, 10 rounds, about 99 s left",
+        "fedavg: 50% done, 50 rounds, about 30 s left",
     ]
 
 
@@ -34,8 +34,8 @@ def test_before_anything_has_happened_it_promises_no_end() -> None:
     written, clock = StringIO(), Seconds()
     lines = Lines("isolated", written, clock)
     clock.now += 10
-    lines(Progress(0.0, 100.0, rounds=0))
-    assert written.getvalue() == "isolated: 0% of the simulated time, no end in sight yet\n"
+    lines(Progress(0.0, rounds=0))
+    assert written.getvalue() == "isolated: 0% done, no end in sight yet\n"
 
 
 def test_it_is_told_within_a_tick_too() -> None:
@@ -47,5 +47,5 @@ def test_it_is_told_within_a_tick_too() -> None:
     assert [one.share for one in told] == sorted(one.share for one in told)
     assert told[-1].share == 1
     assert told[-1].rounds == len(outcome.rounds)
-    within = {one.done_s for one in told} - {outcome.tick_s * tick for tick in range(1, 9)}
+    within = {one.share for one in told} - {tick / 8 for tick in range(1, 9)}
     assert len(within) > 8

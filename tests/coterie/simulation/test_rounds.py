@@ -34,6 +34,9 @@ class Collecting:
     def merge(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries += deliveries
 
+    def is_resting(self, device: Device) -> bool:
+        return False
+
 
 class Small:
     """Two devices that have met a batch each, and a cloud."""

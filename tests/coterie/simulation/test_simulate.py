@@ -73,6 +73,23 @@ def test_noise_costs_accuracy_and_hardly_any_noise_hardly_any(kind: str) -> None
     assert found[1] < clipped.accuracy.mean - 0.05
 
 
+def test_under_correlated_noise_devices_rest_and_rounds_end_at_the_target() -> None:
+    kind = {"kind": "correlated_noise", "norm": 2.0, "noise_multiplier": 1e-6, "separation_rounds": 2}
+    found = {
+        target: [one.delivered for one in run({**PRIVATE, "privacy": {**kind, "target_rounds": target}}).rounds]
+        for target in (3, 100)
+    }
+    assert found[3] == [2, 2, 2] and len(found[100]) > 3
+    alone = run({**PRIVATE, "privacy": {**kind, "separation_rounds": 3}})
+    assert [one.delivered for one in alone.rounds] == [2, 2], "two of four devices a round: a third finds nobody rested"
+
+
+def test_a_norm_that_follows_updates_learns_from_where_a_fixed_one_does_not() -> None:
+    kind = {"kind": "central_noise", "norm": 0.05, "noise_multiplier": 1e-6}
+    fixed, adaptive = (run({**PRIVATE, "privacy": {**kind, **more}}) for more in ({}, {"quantile": 0.9}))
+    assert adaptive.accuracy.mean > fixed.accuracy.mean + 0.1
+
+
 def test_pooling_sends_every_sample_and_every_model() -> None:
     outcome = run(Centralised(learning_rate=0.1))
     samples = 4 * 8 * 10

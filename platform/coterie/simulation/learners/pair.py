@@ -1,5 +1,6 @@
 """A device model of the user's own, as ``torch.export.save`` writes it."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from coterie.compile.compiled import CompiledModel
 
 
+SIMULATED = {"float32", "int64"}
+"""Dtypes of inputs that simulations take."""
+
+
 class Pair(LearnerKind, frozen=True, tag="pair"):
     """A classifier, compiled as the platform does it without a recipe; it begins with the parameters in the file."""
 
@@ -27,7 +32,7 @@ class Pair(LearnerKind, frozen=True, tag="pair"):
     def begin(self, task: Task, local: Local, *, seed: int) -> NeuralLearner:  # noqa: ARG002 - the file has parameters
         compiled = compiled_pair(Path(self.file), self.batch_size)
         spec = compiled.spec
-        here, there = ({one.name: one.shape for one in inputs} for inputs in (spec.inputs, task.inputs))
+        here, there = ({one.name: (one.dtype, one.shape) for one in inputs} for inputs in (spec.inputs, task.inputs))
         if here != there:
             raise DoesNotFit(detail=f"the model takes {_named(here)}, the samples are {_named(there)}")
         if task.classes != spec.classes:
@@ -55,10 +60,15 @@ def _problem(spec: ModelSpec) -> str | None:
         return "they simulate classifiers of samples that have one shape"
     if spec.statistics or spec.frozen:
         return "they simulate models without running statistics, all of whose parameters are trained"
-    if any(tensor.dtype != "float32" for tensor in spec.inputs):
-        return "its inputs are not all float32"
+    if len(dtypes_of(spec)) != 1 or not dtypes_of(spec) <= SIMULATED:
+        return "its inputs are not all float32, or all int64"
     return None
 
 
-def _named(shapes: dict[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+def dtypes_of(spec: ModelSpec) -> set[str]:
+    """Those of its inputs."""
+    return {tensor.dtype for tensor in spec.inputs}
+
+
+def _named(inputs: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
+    return ", ".join(f"{name} {dtype} {list(shape)}" for name, (dtype, shape) in inputs.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -26,6 +26,9 @@ class Users(Stream, frozen=True, tag="users"):
         "user"
     )
     input: Annotated[str, Meta(min_length=1, description="what the model calls the input that the file calls x")] = "x"
+    dtype: Annotated[Literal["float32", "int64"], Meta(description="what the model takes: numbers, or whole ones")] = (
+        "float32"
+    )
     classes: Annotated[int, Meta(ge=0, le=1_000_000, description="classes there are; 0: as many as occur")] = 0
     batch_size: Annotated[int, Meta(ge=1, le=10_000, description="samples that a device meets at a time")] = 32
     batch_s: Annotated[float, Meta(gt=0, le=1e9, description="seconds from one batch to the next")] = 60.0
@@ -37,7 +40,7 @@ class Users(Stream, frozen=True, tag="users"):
         if devices > len(found):
             raise DoesNotFit(detail=f"{self.file} has samples of {len(found)} users, {devices} devices are asked for")
         inputs = {
-            self.input if name == "x" else name: array.astype(np.float32)
+            self.input if name == "x" else name: array.astype(self.dtype)
             for name, array in arrays.items()
             if name not in (LABELS, self.user)
         }
@@ -46,7 +49,7 @@ class Users(Stream, frozen=True, tag="users"):
         ticks = max(-(-len(one.labels) // self.batch_size) for one in by_user)
         return Drawn(
             task=Task(
-                tuple(TensorSpec(name, "float32", array.shape[1:]) for name, array in inputs.items()),
+                tuple(TensorSpec(name, self.dtype, array.shape[1:]) for name, array in inputs.items()),
                 self.classes or int(labels.max()) + 1,
             ),
             tick_s=self.batch_s,

@@ -1,28 +1,32 @@
 """``coterie simulate``: what a plan would do to a fleet, on this machine, in simulated time."""
 
+import os
 import signal
-import sys
-import time
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from coterie.core.errors import CoterieError
 from coterie.simulation.contenders import read_contender, shipped_contenders
 from coterie.simulation.errors import MissingPackage
+from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
+from coterie.simulation.fleet.sweep import SweepOutcome, parse_dimension, sweep
+from coterie.simulation.fleet.table import fleet_table, sweep_table
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
-from coterie.simulation.progress import Lines
+from coterie.simulation.reporting import reporting
 from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table
 from coterie_wire.errors import WireError
 
-MOST_DEVICES = 100_000
+MOST_DEVICES = 10_000_000
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended, as shells give it."""
 
@@ -42,12 +46,39 @@ class Command(BaseCommand):
         parser.add_argument("--scenario", metavar="S", help="a shipped scenario's name, or a TOML file")
         parser.add_argument("--pair", type=Path, metavar="DEVICE.pt2", help="a device model of your own, with --data")
         parser.add_argument(
-            "--data", type=Path, metavar="SAMPLES.npz", help="samples: x or inputs by name, y, and whose each is (user)"
+            "--data",
+            type=Path,
+            metavar="SAMPLES",
+            help="samples, x or inputs by name and y: an NPZ file with whose each is (user), as a stream; "
+            "with --split also a Parquet file or a directory",
         )
         parser.add_argument("--devices", type=int, metavar="N", help="virtual devices (default: the scenario's)")
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="decides everything that is drawn")
         parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
         parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time")
+        fleet = parser.add_argument_group(
+            "fleets", "with --split devices have their samples from the beginning, and hold rounds on them"
+        )
+        fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:CLASSES or by:COLUMN")
+        fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")
+        fleet.add_argument("--rounds", type=int, metavar="N", help=f"rounds to hold (default: {Asked('').rounds})")
+        fleet.add_argument("--days", type=float, metavar="D", help="simulated days at most (default: 30)")
+        fleet.add_argument("--fleet", type=Path, metavar="F.toml", help="[speed] and [habits] of the devices")
+        fleet.add_argument("--batch-size", type=int, metavar="N", help=f"samples in a step (default: {BATCH_SIZE})")
+        fleet.add_argument("--held-out", type=float, metavar="X", help="share that judges versions (default: 0.2)")
+        fleet.add_argument("--evaluate-every", type=int, metavar="N", help="rounds between two judgements (default: 1)")
+        fleet.add_argument(
+            "--executor",
+            choices=["auto", "batched", "exact"],
+            help="many devices in one step; or one by one by the agent's own code, byte for byte (default: auto)",
+        )
+        fleet.add_argument("--workers", type=int, metavar="N", help="processes that train (default: one a core)")
+        fleet.add_argument(
+            "--try", action="append", dest="tries", metavar="SLOT.FIELD=V,V", help="sweep: what to try; may be repeated"
+        )
+        fleet.add_argument("--search", metavar="S", help="grid, random:N or halving (default: grid)")
+        fleet.add_argument("--seeds", type=int, metavar="N", help="of a sweep, and as many that judge (default: 3)")
+        fleet.add_argument("--keep", type=Path, metavar="DIR", help="go on from here after an interruption")
         parser.add_argument("--list", action="store_true", help="show presets and scenarios, and end")
 
     def handle(
@@ -62,19 +93,42 @@ class Command(BaseCommand):
         json: Path | None,
         plot: Path | None,
         list: bool,
-        **_: object,
+        split: str | None = None,
+        keep: Path | None = None,
+        tries: Sequence[str] | None = None,
+        search: str | None = None,
+        seeds: int | None = None,
+        **more: object,
     ) -> None:
         """Simulate. Raises CommandError with what is wrong."""
         console = Console()
         if list:
             console.print(shipped_table(shipped_contenders(), shipped_scenarios()))
             return
+        given = {name: more[name] for name in OF_FLEETS if more.get(name) is not None}
         _check(plan=plan, scenario=scenario, own=(pair, data), devices=devices, seed=seed, outputs=(json, plot))
+        if split is not None and pair is None:
+            raise CommandError("--split divides samples of your own: --pair M.pt2 --data S.npz")
+        beside = {"keep": keep, "try": tries, "search": search, "seeds": seeds}
+        _check_fleet(split, {**given, **{name: one for name, one in beside.items() if one is not None}}, plot, devices)
         assert plan is not None
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             if plot is not None and find_spec("matplotlib") is None:
                 raise MissingPackage(package="matplotlib", purpose="plots")
+            if split is not None:
+                assert pair is not None and data is not None
+                asked = _asked(split, devices=devices, seed=seed, given=given)
+                found: FleetOutcome | SweepOutcome
+                if tries:
+                    found = _sweep(plan, pair, data, asked, tries, search or "grid", seeds or SEEDS)
+                    console.print(sweep_table(plan, found))
+                else:
+                    found = _simulate_fleet(plan, pair, data, asked, keep)
+                    console.print(fleet_table(plan, found))
+                if json is not None:
+                    json.write_bytes(found.json())
+                return
             setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
             outcome = _simulate(plan, setting, devices, seed)
             console.print(outcome_table(plan, outcome))
@@ -85,27 +139,81 @@ class Command(BaseCommand):
 
                 draw(plan, outcome, plot)
         except KeyboardInterrupt:
-            raise CommandError("ended before it was done; nothing is written", returncode=INTERRUPTED) from None
+            kept = "nothing is written" if keep is None else f"the same command goes on from {keep}"
+            raise CommandError(f"ended before it was done; {kept}", returncode=INTERRUPTED) from None
         except (CoterieError, WireError) as error:
             raise CommandError(f"{error} [{error.code}]") from error
 
 
 def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int) -> Outcome:
-    contender = read_contender(plan)
-    name, devices = f"{plan} on {setting.title}", devices or setting.devices
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return simulate(contender, setting, devices=devices, seed=seed, report=Lines(name, sys.stderr, time.monotonic))
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=1.0)
-        return simulate(
-            contender,
-            setting,
-            devices=devices,
-            seed=seed,
-            report=lambda progress: bar.update(task, completed=progress.share),
-        )
+    contender, devices = read_contender(plan), devices or setting.devices
+    with reporting(f"{plan} on {setting.title}") as report:
+        return simulate(contender, setting, devices=devices, seed=seed, report=report)
+
+
+def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None) -> FleetOutcome:
+    run = fleet_run(read_contender(plan), pair, data, asked)
+    with reporting(f"{plan}: {pair.name} on {data.name}") as report:
+        return simulate_fleet(run, report=report, keep=keep)
+
+
+SEEDS = 3
+
+
+def _sweep(
+    plan: str, pair: Path, data: Path, asked: Asked, tries: Sequence[str], search: str, seeds: int
+) -> SweepOutcome:
+    dimensions = [parse_dimension(one) for one in tries]
+    run = fleet_run(read_contender(plan), pair, data, asked)
+    with reporting(f"{plan}: {search} over {', '.join(one.path for one in dimensions)}") as report:
+        return sweep(run, dimensions, search=search, seeds=seeds, report=report)
+
+
+OF_FLEETS = ("each", "rounds", "days", "fleet", "batch_size", "held_out", "evaluate_every", "executor", "workers")
+"""Options that go with --split."""
+LEAST: Mapping[str, float] = {
+    "each": 1,
+    "rounds": 1,
+    "days": 0.01,
+    "batch_size": 1,
+    "evaluate_every": 1,
+    "workers": 1,
+    "seeds": 1,
+}
+
+
+def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, object]) -> Asked:
+    called = {"held_out_share" if name == "held_out" else name: value for name, value in given.items()}
+    values: dict[str, Any] = {"workers": len(os.sched_getaffinity(0)), **called}
+    return Asked(split, devices=devices, seed=seed, **values)
+
+
+def _check_fleet(split: str | None, given: Mapping[str, object], plot: Path | None, devices: int | None) -> None:
+    def option(name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    if split is None:
+        if given:
+            raise CommandError(f"{', '.join(map(option, given))}: for fleets, which are made by --split")
+        return
+    if plot is not None:
+        raise CommandError("--plot draws streams; a fleet's rounds stand in --json")
+    if "try" not in given and {"search", "seeds"} & given.keys():
+        raise CommandError("--search and --seeds are of sweeps: say what to try, --try local.learning_rate=0.03,0.1")
+    if "try" in given and "keep" in given:
+        raise CommandError("--keep goes with one simulation, not with a sweep")
+    for name, least in LEAST.items():
+        value = given.get(name)
+        if isinstance(value, int | float) and value < least:
+            raise CommandError(f"{option(name)} is at least {least:g}")
+    share = given.get("held_out")
+    if isinstance(share, float) and not 0 < share < 1:
+        raise CommandError("--held-out is a share between 0 and 1")
+    fleet = given.get("fleet")
+    if isinstance(fleet, Path) and not fleet.is_file():
+        raise CommandError(f"there is no file {fleet}")
+    if given.get("each") is not None and devices is None:
+        raise CommandError("--each makes as many devices as it is told: give --devices")
 
 
 def _check(
@@ -123,7 +231,7 @@ def _check(
     if (pair is None) != (data is None) or (pair is not None and scenario is not None):
         raise CommandError("a model and samples of your own go together, without a scenario: --pair M.pt2 --data S.npz")
     for path in own:
-        if path is not None and not path.is_file():
+        if path is not None and not path.exists():
             raise CommandError(f"there is no file {path}")
     if devices is not None and not 1 <= devices <= MOST_DEVICES:
         raise CommandError(f"--devices goes from 1 to {MOST_DEVICES}")

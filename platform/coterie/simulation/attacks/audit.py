@@ -1,0 +1,113 @@
+"""All attacks on a plan, by all who could try them."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from coterie.simulation.attacks.ground import Ground, Sent
+from coterie.simulation.attacks.inversion import Inversion, first_layer
+from coterie.simulation.attacks.membership import Advantage, Membership, See
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.progress import Progress, Report
+from coterie.simulation.scenario import Scenario
+from coterie_learning.merge import Cohort
+from coterie_learning.plan import Plan, parse_plan, plan_document
+from coterie_wire.tensors import Tensors
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What an attack wins: 0 by chance, 1 at best."""
+
+    attack: str
+    attacker: str
+    plain: Advantage
+    """Without the plan's privacy."""
+    private: Advantage
+    """With it."""
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """What was found."""
+
+    privacy: str
+    """The plan's kind."""
+    devices: int
+    """In the round."""
+    trials: int
+    seed: int
+    found: tuple[Tried, ...]
+    left_out: str | None
+    """Why an attack was not tried; None: all were."""
+    noise_multiplier: float | None
+    """What the plan promises of one release; None: nothing."""
+
+
+def audit(plan: Plan, scenario: Scenario, *, trials: int, samples: int, seed: int, report: Report) -> Audit:
+    """Try the attacks on one round of `plan`; the same arguments find the same.
+
+    `samples` are what each device trains on where membership is asked for. Raises DoesNotFit, Diverged, or WireError
+    ``plan.*``.
+    """
+    if not plan.pace.holds_rounds():
+        raise DoesNotFit(detail="attacks are tried on updates in rounds, and the plan holds none")
+    cohort = plan.pace.updates_wanted()
+    ground = Ground(plan, scenario, devices=cohort + 1, seed=seed)
+    plain = parse_plan({**plan_document(plan), "privacy": {"kind": "none"}})
+    membership = Membership(ground, plain, cohort=cohort, samples=samples, seed=seed)
+    layer = first_layer(ground.first.graphs.spec)
+    attacks = {"membership": membership.advantage}
+    if layer is not None:
+        attacks["inversion"] = Inversion(ground, layer, cohort=cohort, seed=seed).advantage
+    attackers: dict[str, See] = {"the platform": _Platform(ground), "who has versions": _Versions(ground)}
+    found: list[Tried] = []
+    total = 2 * trials * len(attacks) * len(attackers)
+    for attack, advantage in attacks.items():
+        for attacker, see in attackers.items():
+            before = 2 * trials * len(found)
+            without, within = (
+                advantage(kind, see, trials=trials, report=_counting(report, before + so_far, total))
+                for kind, so_far in ((plain, 0), (plan, trials))
+            )
+            found.append(Tried(attack, attacker, without, within))
+    spend = plan.privacy.spend(Cohort(cohort, cohort))
+    return Audit(
+        plan.privacy.name,
+        cohort,
+        trials,
+        seed,
+        tuple(found),
+        None if layer is not None else "inversion: no dense layer with a bias reads the model's input",
+        None if spend is None else spend.noise_multiplier / spend.participations,
+    )
+
+
+def most_allowed(noise_multiplier: float) -> float:
+    """The largest advantage that a Gaussian mechanism leaves: 2·Φ(1/(2z)) - 1 (Dong et al. 2019, arXiv 1905.02383)."""
+    return math.erf(1 / (2 * noise_multiplier) / math.sqrt(2))
+
+
+def _counting(report: Report, before: int, total: int) -> Callable[[int], None]:
+    return lambda trial: report(Progress((before + trial) / total, rounds=0))
+
+
+class _Platform:
+    """Honest but curious: reads every update by itself, unless they come as a sum."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def __call__(self, plan: Plan, one: Sent, others: Sequence[Sent], seed: int) -> Tensors:
+        if plan.privacy.masking() is not None:
+            return self._ground.merged(plan, [one, *others], seed=seed)
+        return self._ground.read(plan, one)
+
+
+class _Versions:
+    """Everybody who gets models: the difference of two is what a round taught."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def __call__(self, plan: Plan, one: Sent, others: Sequence[Sent], seed: int) -> Tensors:
+        return self._ground.merged(plan, [one, *others], seed=seed)

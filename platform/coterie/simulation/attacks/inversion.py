@@ -1,0 +1,85 @@
+"""Gradient inversion: the sample that a device trained on, read from its update.
+
+A dense layer's gradient is the outer product of what flows back and its input, and that of its bias what flows back:
+where one sample was trained on, their quotient is the sample (Phong et al. 2018, doi 10.1109/TIFS.2017.2787987, §III;
+Geiping et al. 2020, arXiv 2003.14053, Proposition 3.1). The attacker takes the first layer's least squares over its
+rows, and succeeds where his picture is nearer to the device's sample than to any of a hundred others.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from coterie.simulation.attacks.ground import Float64, Ground
+from coterie.simulation.attacks.membership import Advantage, See
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.tensors import Tensors
+
+OTHERS = 100
+EACH = 50
+"""Samples of each device, from which the others are picked."""
+
+
+def first_layer(model: ModelSpec) -> tuple[str, str] | None:
+    """The names of weight and bias of a dense layer that reads the model's input; None: there is none."""
+    if len(model.inputs) != 1:
+        return None
+    shapes = {spec.name: spec.shape for spec in model.parameters}
+    width = math.prod(model.inputs[0].shape)
+    for name, shape in shapes.items():
+        bias = name.removesuffix("weight") + "bias"
+        if name.endswith("weight") and len(shape) == 2 and shape[1] == width and shapes.get(bias) == shape[:1]:
+            return name, bias
+    return None
+
+
+def inverted(difference: Tensors, layer: tuple[str, str]) -> Float64:
+    """The input [numbers] that explains the change of a layer best, but for its sign and scale where noise hides it."""
+    weight, bias = (np.asarray(difference[name], np.float64) for name in layer)
+    square = float(bias @ bias)
+    found: Float64 = bias @ weight / square if square > 0 else np.zeros(weight.shape[1])
+    return found
+
+
+class Inversion:
+    """The trials of one fleet."""
+
+    def __init__(self, ground: Ground, layer: tuple[str, str], *, cohort: int, seed: int) -> None:
+        self._ground, self._layer, self._cohort, self._seed = ground, layer, cohort, seed
+        self._inputs = [_inputs(ground, device) for device in range(cohort + 1)]
+
+    def advantage(self, plan: Plan, see: See, *, trials: int, report: Callable[[int], None]) -> Advantage:
+        """Of an attacker who sees `see` under `plan`, over picking one of the samples by chance."""
+        others = [self._ground.sent(plan, device, samples=1, seed=self._seed) for device in range(self._cohort + 1)]
+        wins = 0
+        for trial in range(trials):
+            rng = np.random.default_rng([self._seed, trial])
+            target, *rest = rng.permutation(self._cohort + 1)[: self._cohort].tolist()
+            one = self._ground.sent(plan, target, samples=1, seed=derive_seed(self._seed, "trial", trial))
+            seen = see(plan, one, [others[device] for device in rest], trial)
+            wins += self._is_nearest(inverted(seen, self._layer), target, rng)
+            report(trial + 1)
+        share, chance = wins / trials, 1 / (OTHERS + 1)
+        return Advantage((share - chance) / (1 - chance), math.sqrt(share * (1 - share) / trials))
+
+    def _is_nearest(self, picture: Float64, target: int, rng: np.random.Generator) -> bool:
+        own = self._inputs[target][0]
+        pool = np.concatenate([inputs for device, inputs in enumerate(self._inputs) if device != target])
+        others = pool[rng.choice(len(pool), OTHERS, replace=len(pool) < OTHERS)]
+        return _likeness(picture, own) > max(_likeness(picture, other) for other in others)
+
+
+def _inputs(ground: Ground, device: int) -> Float64:
+    """Of its first samples, of which the very first is trained on: [samples, numbers]."""
+    (inputs,) = ground.samples(device, EACH).inputs.values()
+    return inputs.reshape(len(inputs), -1).astype(np.float64)
+
+
+def _likeness(picture: Float64, sample: Float64) -> float:
+    """The cosine of the angle between them, less their means."""
+    one, other = picture - picture.mean(), sample - sample.mean()
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / size if size > 0 else 0.0

@@ -1,0 +1,95 @@
+"""What goes to a worker and comes back, as it travels between processes; and the file of a version."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+
+from coterie_wire.tensors import Float32, Tensors, encode_tensors, read_header, view_tensors
+
+PARAMETER, SERVER = "parameter", "server"
+"""Prefixes of the tensors in the file of a version."""
+
+
+class Member(msgspec.Struct, frozen=True, array_like=True):
+    """One device of a block."""
+
+    device: int
+    steps: int
+    """That it has time for."""
+    weight: int
+    """Of its update in the sum; 0: it is left out."""
+    states: Mapping[str, bytes] = {}
+    """What it remembers, by slot."""
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """Devices that train in one round."""
+
+    number: int
+    round: int
+    version: str
+    """The file that they train from."""
+    members: Sequence[Member]
+    keeps_updates: bool
+    """Whether each update is wanted, rather than their sum."""
+    wants_losses: bool
+    """Whether the mean loss of the version over each device's samples is."""
+
+
+class Found(msgspec.Struct, frozen=True, array_like=True):
+    """What a device made of its part."""
+
+    device: int
+    samples: int
+    """Its update was computed from; 0: training diverged or the update cannot be used, and there is none."""
+    norm: float = 0.0
+    """L2, of the update as the platform reads it."""
+    size_bytes: int = 0
+    payload: bytes = b""
+    states: Mapping[str, bytes] = {}
+    loss: float | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """A block, trained."""
+
+    number: int
+    found: Sequence[Found]
+    sums: Mapping[str, bytes]
+    """By ``PART.NAME`` the exact sum of the updates times their weights, int64; empty where updates are kept."""
+
+
+class Base(NamedTuple):
+    """A version as devices receive it."""
+
+    parameters: Tensors
+    server: Mapping[str, Tensors]
+    """What the merge remembers and sends, by what it is."""
+
+
+def encode_version(base: Base) -> bytes:
+    """The file of a version."""
+    tensors = {f"{PARAMETER}/{name}": tensor for name, tensor in base.parameters.items()}
+    for kind, named in base.server.items():
+        tensors |= {f"{SERVER}/{kind}/{name}": tensor for name, tensor in named.items()}
+    return encode_tensors(tensors)
+
+
+@lru_cache(maxsize=2)
+def read_version(path: str) -> Base:
+    """The version in a file that `encode_version` made; it never changes."""
+    content = Path(path).read_bytes()
+    header = read_header(content)
+    parameters: dict[str, Float32] = {}
+    server: dict[str, dict[str, Float32]] = {}
+    for name, tensor in view_tensors(content, header, expected=tuple(header.specs.values())).items():
+        place, _, rest = name.partition("/")
+        kind, _, last = rest.partition("/")
+        if place == PARAMETER:
+            parameters[rest] = cast(Float32, tensor)
+        else:
+            server.setdefault(kind, {})[last] = cast(Float32, tensor)
+    return Base(parameters, server)

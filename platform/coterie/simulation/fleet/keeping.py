@@ -1,0 +1,148 @@
+"""A simulation that can go on after it was killed: its state after a round, in one file that is replaced at once."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+import numpy as np
+
+from coterie.simulation.errors import DamagedSimulation, OtherSimulation
+from coterie.simulation.fleet.columns import Columns
+from coterie.simulation.fleet.outcome import FleetRound
+from coterie.simulation.fleet.splits import Int64
+from coterie_learning.merge import Note, ServerState
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
+from coterie_wire.tensors import Array, Float32, Tensors, encode_tensors, read_header, view_tensors
+
+STATE, IDENTITY = "state.safetensors", "simulation.json"
+_BLOB = "blobs"
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """What is no tensor."""
+
+    rounds: Sequence[FleetRound]
+    now_s: float
+    version: int
+    bytes_by_kind: Mapping[str, int]
+    has_state: bool
+    notes: Mapping[str, Note]
+    states: Sequence[tuple[int, str, int]]
+    """Of devices: the device, the slot, and the size of its blob."""
+
+
+class Kept(NamedTuple):
+    """A simulation after a round."""
+
+    columns: Columns
+    parameters: Tensors
+    server: ServerState | None
+    states: Mapping[int, Mapping[str, bytes]]
+    """What devices remember, by slot."""
+    rounds: Sequence[FleetRound]
+    now_s: float
+    version: int
+    bytes_by_kind: Mapping[str, int]
+
+
+def identify(directory: Path, identity: Mapping[str, str]) -> None:
+    """Make `directory` that of the simulation with this `identity`. Raises OtherSimulation, where it has another."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / IDENTITY
+    if not path.exists():
+        _replace(path, msgspec.json.encode(identity))
+        return
+    try:
+        found = from_json(path.read_bytes(), dict[str, str])
+    except (*UNREADABLE, OSError) as error:
+        raise DamagedSimulation(path=str(directory), detail=str(error)) from error
+    other = sorted(name for name in {*found, *identity} if found.get(name) != identity.get(name))
+    if other:
+        raise OtherSimulation(path=str(directory), what=", ".join(other))
+
+
+def save(directory: Path, kept: Kept) -> None:
+    """Whole, or not at all."""
+    ordered = [(device, slot, blob) for device, named in kept.states.items() for slot, blob in named.items()]
+    tensors: dict[str, Array] = {f"column/{name}": bits for name, bits in kept.columns.stored().items()}
+    tensors |= {f"parameter/{name}": tensor for name, tensor in kept.parameters.items()}
+    tensors[_BLOB] = np.frombuffer(b"".join(blob for _, _, blob in ordered), np.uint8)
+    server = kept.server
+    for kind, named in ({} if server is None else server.tensors).items():
+        tensors |= {f"server/{kind}/{name}": tensor for name, tensor in named.items()}
+    noted = Noted(
+        kept.rounds,
+        kept.now_s,
+        kept.version,
+        kept.bytes_by_kind,
+        server is not None,
+        {} if server is None else dict(server.notes),
+        [(device, slot, len(blob)) for device, slot, blob in ordered],
+    )
+    beside = msgspec.json.encode(noted)
+    content = encode_tensors(tensors, {})
+    digest = hashlib.sha256(beside + content).digest()
+    _replace(directory / STATE, digest + len(beside).to_bytes(8, "little") + beside + content)
+
+
+def load(directory: Path) -> Kept | None:
+    """What was saved last; None: nothing was. Raises DamagedSimulation."""
+    path = directory / STATE
+    if not path.exists():
+        return None
+    try:
+        return _read(path.read_bytes())
+    except (WireError, *UNREADABLE, OSError, KeyError, ValueError) as error:
+        raise DamagedSimulation(path=str(directory), detail=str(error) or type(error).__name__) from error
+
+
+def _read(file: bytes) -> Kept:
+    digest, length = file[:32], int.from_bytes(file[32:40], "little")
+    beside, content = file[40 : 40 + length], memoryview(file)[40 + length :]
+    if hashlib.sha256(beside + bytes(content)).digest() != digest:
+        raise ValueError("its state is not what was written")
+    noted = from_json(beside, Noted)
+    header = read_header(content)
+    columns: dict[str, Int64] = {}
+    parameters: dict[str, Float32] = {}
+    server: dict[str, dict[str, Float32]] = {}
+    blobs = b""
+    for name, tensor in view_tensors(content, header, expected=tuple(header.specs.values())).items():
+        place, _, rest = name.partition("/")
+        if place == _BLOB:
+            blobs = tensor.tobytes()
+        elif place == "column":
+            columns[rest] = cast(Int64, tensor)
+        elif place == "parameter":
+            parameters[rest] = cast(Float32, tensor)
+        else:
+            kind, _, last = rest.partition("/")
+            server.setdefault(kind, {})[last] = cast(Float32, tensor)
+    states: dict[int, dict[str, bytes]] = {}
+    at = 0
+    for device, slot, size in noted.states:
+        states.setdefault(device, {})[slot] = blobs[at : at + size]
+        at += size
+    return Kept(
+        Columns.restored(columns),
+        parameters,
+        ServerState(server, noted.notes) if noted.has_state else None,
+        states,
+        noted.rounds,
+        noted.now_s,
+        noted.version,
+        noted.bytes_by_kind,
+    )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,63 @@
+"""The result of a fleet's simulation, as it is written to JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from coterie.simulation.fleet.work import Executor
+from coterie_learning.plan import Document
+
+
+class FleetRound(msgspec.Struct, frozen=True):
+    """One round, from its opening to its end."""
+
+    number: int
+    opened_s: float
+    ended_s: float
+    invited: int
+    delivered: int
+    """Updates that were in when it closed; only these are computed."""
+    diverged: int
+    """Of those, how many had to be left out because training diverged."""
+    outcome: Literal["merged", "abandoned"]
+    accuracy: float | None
+    """Of the version after it, on the samples held out; null where it was not measured."""
+    loss: float | None
+    """Mean cross-entropy there, in nats."""
+
+
+class FleetOutcome(msgspec.Struct, frozen=True):
+    """One simulation. The same arguments give the same bytes, whatever the number of workers."""
+
+    plan: Document
+    pair: str
+    data: str
+    split: Document
+    devices: int
+    samples: int
+    """Of all devices, each as often as it is one's."""
+    held_out: int
+    """Samples that versions are judged on and no device has."""
+    seed: int
+    executor: Executor
+    executor_reason: str
+    """Why devices were not trained side by side; empty where they were, or where nobody asked for that."""
+    rounds: Sequence[FleetRound]
+    ended: Literal["rounds", "horizon"]
+    """All rounds that were asked for were held; or the simulated time was over."""
+    simulated_s: float
+    accuracy: float
+    """Of the last version, on the samples held out."""
+    loss: float
+    class_accuracy: Sequence[float | None]
+    """By class; null where none were held out."""
+    participants: int
+    """Devices whose update counted at least once."""
+    client_rounds: int
+    """Updates that were computed."""
+    bytes_by_kind: Mapping[str, int]
+
+    def json(self) -> bytes:
+        """Indented, with a newline at its end."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"

@@ -1,0 +1,86 @@
+"""A train step without what a plan does not ask for: terms whose weight is zero are left out; no number changes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import onnx
+from onnx import GraphProto, NodeProto
+
+KEEPS_ZERO = frozenset({"Cast", "Concat", "Expand", "Identity", "Neg", "ReduceSum", "Reshape", "Split", "Transpose"})
+"""Operators whose outputs are zero where all their numbers are."""
+SHAPED_BY_SECOND = frozenset({"Expand", "ReduceSum", "Reshape", "Split"})
+"""Those of them whose other inputs are shapes or axes."""
+
+
+class Shapes(NamedTuple):
+    """The static shapes of a graph's values, by name."""
+
+    by_name: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, model: onnx.ModelProto) -> "Shapes":
+        """As ONNX infers them."""
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+        values = (*inferred.input, *inferred.value_info, *inferred.output)
+        found = {
+            value.name: tuple(one.dim_value for one in value.type.tensor_type.shape.dim)
+            for value in values
+            if value.type.tensor_type.HasField("shape")
+            and all(one.HasField("dim_value") for one in value.type.tensor_type.shape.dim)
+        }
+        return cls(found | {tensor.name: tuple(tensor.dims) for tensor in inferred.initializer})
+
+
+def without_zeros(graph: GraphProto, shapes: Shapes, zeros: Collection[str]) -> Sequence[NodeProto]:
+    """The nodes of `graph` without the terms that are zero because the inputs `zeros` are.
+
+    Exact for numbers that are finite: x + 0 is x, and 0 · x is 0.
+    """
+    zero, kept = set(zeros), []
+    same: dict[str, str] = {}
+    for node in graph.node:
+        inputs = [same.get(name, name) for name in node.input]
+        numbers = inputs[:1] if node.op_type in SHAPED_BY_SECOND else inputs
+        if node.op_type == "Mul" and zero.intersection(inputs):
+            zero.add(node.output[0])
+        elif node.op_type in KEEPS_ZERO and zero.issuperset(numbers):
+            zero.update(node.output)
+        elif (other := _unchanged(node.op_type, inputs, zero)) is not None and _alike(shapes, other, node.output[0]):
+            same[node.output[0]] = other
+        copied = NodeProto()
+        copied.CopyFrom(node)
+        del copied.input[:]
+        copied.input.extend(inputs)
+        kept.append(copied)
+    return [_producing(node, same, graph) for node in kept]
+
+
+def needed(nodes: Sequence[NodeProto], outputs: Collection[str]) -> Sequence[NodeProto]:
+    """Those of `nodes` that `outputs` depend on, in their order."""
+    wanted, found = set(outputs), []
+    for node in reversed(nodes):
+        if wanted.intersection(node.output):
+            wanted.update(node.input)
+            found.append(node)
+    return found[::-1]
+
+
+def _unchanged(operator: str, inputs: Sequence[str], zero: Collection[str]) -> str | None:
+    """Which input a sum equals, since the other is zero."""
+    if operator == "Add":
+        first, second = inputs
+        return second if first in zero else first if second in zero else None
+    if operator == "Sub":
+        return inputs[0] if inputs[1] in zero else None
+    return None
+
+
+def _alike(shapes: Shapes, one: str, other: str) -> bool:
+    return one in shapes.by_name and shapes.by_name[one] == shapes.by_name.get(other)
+
+
+def _producing(node: NodeProto, same: Mapping[str, str], graph: GraphProto) -> NodeProto:
+    """A sum that equals one of its terms is that term still where the graph gives it by its name."""
+    if node.output[0] in same and node.output[0] in {value.name for value in graph.output}:
+        return onnx.helper.make_node("Identity", [same[node.output[0]]], list(node.output))
+    return node

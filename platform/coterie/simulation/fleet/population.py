@@ -1,0 +1,91 @@
+"""Which samples each device has: divided among devices, or drawn from all when a device is looked at."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.splits import Float64, Int64
+from coterie_learning.random import random_bytes
+
+_WORD_BYTES = 8
+
+
+class Population(Protocol):
+    """The samples of all devices."""
+
+    @property
+    def sizes(self) -> Int64:
+        """How many each device has."""
+
+    def rows(self, device: int) -> Int64:
+        """Which samples of all `device` has, in the order of their numbers on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """Each sample is one device's."""
+
+    ends: Int64
+    """[devices]: where in `order` the samples of each end."""
+    order: Int64
+    """Rows of the samples, those of one device together, ascending."""
+
+    @classmethod
+    def by(cls, owners: Int64, *, devices: int) -> "Divided":
+        """`owners` are the devices of the samples; samples of -1 are nobody's."""
+        order = np.argsort(owners, kind="stable").astype(np.int64)
+        counts = np.bincount(owners[owners >= 0], minlength=devices)
+        return cls(np.cumsum(counts), order[(owners < 0).sum() :])
+
+    @property
+    def sizes(self) -> Int64:
+        return np.diff(self.ends, prepend=0)
+
+    def rows(self, device: int) -> Int64:
+        return self.order[self.ends[device - 1] if device else 0 : self.ends[device]]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Each device draws as many samples with replacement, the same ones whenever it is looked at; nothing is stored.
+
+    The draw is a function of seed and device, by `coterie_learning.random`.
+    """
+
+    cumulative: Float64
+    """[devices, classes]: shares of the classes on each device, summed up."""
+    labels: Int64
+    """The classes of all samples."""
+    each: int
+    seed: int
+
+    @classmethod
+    def from_mixes(cls, mixes: Float64, labels: Int64, *, each: int, seed: int) -> "Drawn":
+        """Raises DoesNotFit where a class has no sample to be drawn."""
+        counts = np.bincount(labels, minlength=mixes.shape[1])
+        if (mixes[:, counts == 0] > 0).any():
+            raise DoesNotFit(detail="some classes of the split have no samples")
+        cumulative = np.cumsum(mixes, axis=1)
+        return cls(cumulative / cumulative[:, -1:], labels, each, seed)
+
+    @property
+    def sizes(self) -> Int64:
+        return np.full(len(self.cumulative), self.each, np.int64)
+
+    def rows(self, device: int) -> Int64:
+        drawn = np.frombuffer(random_bytes(2 * _WORD_BYTES * self.each, self.seed, "samples", device), "<u8")
+        uniform = (drawn >> np.uint64(11)) * 2.0**-53
+        classes = np.searchsorted(self.cumulative[device], uniform[: self.each], side="right")
+        by_class, counts, starts = _by_class(self)
+        rows: Int64 = by_class[starts[classes] + (uniform[self.each :] * counts[classes]).astype(np.int64)]
+        return rows
+
+
+@lru_cache(maxsize=4)
+def _by_class(drawn: Drawn) -> tuple[Int64, Int64, Int64]:
+    """Rows by class, how many each class has, and where it starts."""
+    counts = np.bincount(drawn.labels, minlength=drawn.cumulative.shape[1])
+    return np.argsort(drawn.labels, kind="stable"), counts, np.cumsum(counts) - counts

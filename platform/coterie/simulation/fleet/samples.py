@@ -1,0 +1,141 @@
+"""Samples of the user's own: an NPZ file, a Parquet file, or a directory of such files."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.evaluation.datasets import MAX_BYTES, Dataset
+from coterie.simulation.errors import MalformedFile, MissingPackage
+from coterie_wire.archives import read_arrays
+from coterie_wire.bundle import ModelSpec, TensorSpec
+from coterie_wire.errors import WireError
+
+LABELS, INPUT, FILE = "y", "x", "file"
+Column = NDArray[np.generic]
+
+
+class Samples(NamedTuple):
+    """Samples, and what else is known of each."""
+
+    data: Dataset
+    columns: Mapping[str, Column]
+    """One value a sample, e.g. whose it is; ``file`` numbers the files of a directory, from 0 in the order of names."""
+
+
+def read_samples(path: Path, model: ModelSpec, *, column: str | None = None) -> Samples:
+    """What is at `path` for a classifier `model`; `column` is one of what tells samples apart, and no input.
+
+    A file has classes as ``y`` and inputs by their names, or the only one as ``x``. In a Parquet file an input is a
+    column of lists; or all columns of numbers but ``y`` and `column` are the numbers of the only input, in their order.
+    Raises MalformedFile or MissingPackage.
+    """
+    if not path.is_dir():
+        return _samples(path, _read(path), model, column)
+    files = sorted(file for file in path.iterdir() if file.suffix in READERS)
+    if not files:
+        raise MalformedFile(path=str(path), detail=f"it has no file that ends with {' or '.join(READERS)}")
+    parts = [_samples(file, _read(file), model, column) for file in files]
+    shared = set.intersection(*(set(part.columns) for part in parts))
+    lengths = [len(part.data.labels) for part in parts]
+    return Samples(
+        Dataset(
+            {spec.name: np.concatenate([part.data.inputs[spec.name] for part in parts]) for spec in model.inputs},
+            np.concatenate([part.data.classes for part in parts]),
+        ),
+        {
+            **{name: np.concatenate([part.columns[name] for part in parts]) for name in sorted(shared)},
+            FILE: np.repeat(np.arange(len(files)), lengths),
+        },
+    )
+
+
+def _read(path: Path) -> Mapping[str, Column]:
+    if path.suffix not in READERS:
+        raise MalformedFile(path=str(path), detail=f"it is neither a directory nor a file of {' or '.join(READERS)}")
+    return READERS[path.suffix](path)
+
+
+def _read_npz(path: Path) -> Mapping[str, Column]:
+    try:
+        return read_arrays(path, max_bytes=MAX_BYTES)
+    except WireError as error:
+        raise MalformedFile(path=str(path), detail=error.detail) from error
+
+
+def _read_parquet(path: Path) -> Mapping[str, Column]:
+    if find_spec("pyarrow") is None:
+        raise MissingPackage(package="pyarrow", purpose="Parquet files")
+    import pyarrow as arrow  # only now: few need it
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise MalformedFile(path=str(path), detail=f"it is no Parquet file: {error}") from error
+    found: dict[str, Column] = {}
+    for name in table.column_names:
+        column = table.column(name).combine_chunks()
+        if column.null_count:
+            raise MalformedFile(path=str(path), detail=f"column {name} has {column.null_count} values that are missing")
+        if arrow.types.is_list(column.type) or arrow.types.is_fixed_size_list(column.type):
+            flat = column.flatten().to_numpy(zero_copy_only=False)
+            lengths = set(column.value_lengths().to_pylist())
+            if len(lengths) != 1:
+                raise MalformedFile(path=str(path), detail=f"the lists of column {name} differ in length")
+            found[name] = flat.reshape(len(column), -1)
+        else:
+            values = column.to_numpy(zero_copy_only=False)
+            found[name] = values.astype(str) if values.dtype == object else values
+    return found
+
+
+READERS = {".npz": _read_npz, ".parquet": _read_parquet}
+
+
+def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, column: str | None) -> Samples:
+    labels = arrays.get(LABELS)
+    if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu" or not len(labels):
+        raise MalformedFile(path=str(path), detail="it has no column y of whole numbers, one class a sample")
+    if labels.min() < 0 or labels.max() >= model.classes:
+        found = f"from {labels.min()} to {labels.max()}"
+        raise MalformedFile(path=str(path), detail=f"its classes go {found}, the model tells {model.classes} apart")
+    count = len(labels)
+    if any(len(array) != count for array in arrays.values()):
+        raise MalformedFile(path=str(path), detail="its columns must all have one row a sample")
+    inputs, used = {}, {LABELS}
+    for spec in model.inputs:
+        names = _names_of(spec, arrays, model, column)
+        numbers = arrays.get(names[0]) if len(names) == 1 else np.stack([arrays[name] for name in names], axis=1)
+        inputs[spec.name] = _shaped(path, numbers, spec, count)
+        used.update(names)
+    rest = {name: array for name, array in arrays.items() if name not in used and array.ndim == 1}
+    return Samples(Dataset(inputs, labels.astype(np.int64)), rest)
+
+
+def _names_of(spec: TensorSpec, arrays: Mapping[str, Column], model: ModelSpec, column: str | None) -> Sequence[str]:
+    if spec.name in arrays or len(model.inputs) > 1:
+        return [spec.name]
+    if INPUT in arrays:
+        return [INPUT]
+    return [
+        name
+        for name, array in arrays.items()
+        if name not in (LABELS, column) and array.ndim == 1 and array.dtype.kind in "iufb"
+    ] or [INPUT]
+
+
+def _shaped(path: Path, numbers: Column | None, spec: TensorSpec, count: int) -> NDArray[np.float32]:
+    size = int(np.prod(spec.shape))
+    if numbers is None or numbers.dtype.kind not in "iufb" or numbers.size != count * size:
+        given = "missing" if numbers is None else f"{numbers.dtype} {list(numbers.shape[1:])}"
+        raise MalformedFile(
+            path=str(path), detail=f"the model takes {spec.name} {list(spec.shape)}, the samples are {given}"
+        )
+    values = numbers.reshape(count, *spec.shape).astype(np.float32)
+    if not np.isfinite(values).all():
+        raise MalformedFile(path=str(path), detail=f"{spec.name} holds numbers that are not finite")
+    return values

@@ -1,0 +1,75 @@
+"""What stays the same in one simulation: the plan, the model, and which device has which samples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from coterie.evaluation.datasets import Dataset
+from coterie.simulation.fleet.block import Found, Member
+from coterie.simulation.fleet.population import Population
+from coterie.simulation.on_device import Graphs
+from coterie_learning.client.round import parts_of
+from coterie_learning.client.update import CODEC
+from coterie_learning.device_state import States, decode_state, encode_state
+from coterie_learning.local import Local
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed
+from coterie_learning.update_files import Contents
+from coterie_wire.errors import WireError
+from coterie_wire.tensor_files import InMemory
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """All that training needs beside a block."""
+
+    plan: Plan
+    graphs: Graphs
+    data: Dataset
+    """The samples of all devices."""
+    population: Population
+    seed: int
+
+    @cached_property
+    def contents(self) -> Contents:
+        """Of updates."""
+        return Contents(self.graphs.spec, self.plan.codec, self.plan.local)
+
+    def seed_of(self, device: int, number: int) -> int:
+        """Of the training of `device` in round `number`."""
+        return derive_seed(self.seed, "training", device, number)
+
+    def dataset(self, device: int) -> Dataset:
+        """The samples of `device`, which are numbered from 1 in this order."""
+        return self.data.take(self.population.rows(device))
+
+    def seen(self, device: int) -> Sequence[int]:
+        """The classes of its samples, ascending."""
+        return sorted(set(self.dataset(device).classes.tolist()))
+
+    def sent_classes(self, device: int) -> Sequence[int]:
+        """Those whose rows its update holds, where the plan customises the output layer."""
+        return self.seen(device) if self.plan.local.scope().head == "seen" else ()
+
+    def states(self, member: Member) -> States:
+        """What it remembers."""
+        return {slot: decode_state(blob) for slot, blob in member.states.items()}
+
+    def found(self, device: int, payload: bytes, samples: int, states: States) -> Found:
+        """What is known of an update; its numbers are checked as the platform checks them."""
+        try:
+            norm = self.contents.open(InMemory(payload), self.sent_classes(device)).extent().norm
+        except WireError:
+            return Found(device, 0)
+        # Of a codec that loses nothing, zeros would be remembered.
+        nothing = {CODEC} if self.plan.codec.exact else ()
+        kept = {
+            slot: encode_state(state) for slot, state in states.items() if slot not in nothing and not state.is_empty
+        }
+        return Found(device, samples, norm, len(payload), payload, kept)
+
+
+@lru_cache(maxsize=4096)
+def train_ids(samples: int, local: Local) -> Sequence[int]:
+    """The numbers of the samples that a device with so many trains on."""
+    return parts_of(range(1, samples + 1), local).train

@@ -1,0 +1,237 @@
+"""Many devices trained at once: one train step with an axis of devices, the same batches as one by one.
+
+Only where a round is descent from the received version and an update is the difference from it; what a plan asks
+beyond that, devices do one by one. What they learn differs only by how products are rounded: see `TOLERANCE`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, Self
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from coterie.evaluation.scoring import open_session
+from coterie.simulation.fleet.block import Base, Block, Found
+from coterie.simulation.fleet.device_axis import Unsupported, for_many_devices
+from coterie.simulation.fleet.setting import Setting, train_ids
+from coterie.simulation.fleet.splits import Int64
+from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.client.update import make_update
+from coterie_learning.device_state import NO_STATE
+from coterie_learning.exact_sum import GRID_BITS, LARGEST
+from coterie_learning.local import DELTA, Broadcast, Local
+from coterie_learning.partial_sums import key_of
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed, permutation
+from coterie_learning.update_sizes import update_bytes
+from coterie_wire.bundle import ModelSpec
+from coterie_wire.contract import PER_PARAMETER, TARGET
+from coterie_wire.errors import WireError
+from coterie_wire.tensors import Array, Float32, Tensors
+
+TOLERANCE = 1e-4
+"""Of the largest change of a parameter in a round, the part by which an update differs at most from one by one."""
+CACHED_BYTES = 512 << 10
+"""Parameters of a block, at most, so that a step finds them in a core's cache."""
+FEWEST, MOST = 8, 64
+"""Devices of a block. A model of which not even the fewest find room is trained one by one, which is as quick."""
+
+
+class OneByOne(Exception):
+    """Why a plan's devices cannot train side by side, as a sentence."""
+
+
+class _Trained(NamedTuple):
+    parameters: Mapping[str, Float32]
+    """By name, [devices, ...]."""
+    steps: Sequence[int]
+    """That each did."""
+    samples: Sequence[int]
+    """That each learned from; 0: it diverged."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """The train step of one model under one plan."""
+
+    session: onnxruntime.InferenceSession
+    inputs: frozenset[str]
+    carried: Mapping[str, str]
+    """What a step gives to the next: by the name of the output that of the input."""
+    devices: int
+    """Of a block, at most."""
+
+    @classmethod
+    def of(cls, plan: Plan, spec: ModelSpec, train_step: bytes, *, most_steps: int) -> Self:
+        """`most_steps` is how many steps any device does. Raises OneByOne."""
+        devices = _devices_of_block(spec)
+        _check(plan, spec)
+        weighed = [plan.local.weights(step).scalars(spec.scalars, step=step) for step in range(most_steps)]
+        zeros = {name for name in spec.scalars if all(one[name] == 0 for one in weighed)}
+        parameters = [f"param.{tensor.name}" for tensor in spec.parameters]
+        state = [tensor.name for tensor in spec.optimiser_state]
+        if "momentum" in zeros:  # then what a step remembers of the one before weighs nothing
+            state = [name for name in state if not name.startswith("velocity.")]
+        differ = {tensor.name for tensor in spec.inputs} | {TARGET, "sample_weight", *parameters, *state}
+        carried = {f"next.{name}": name for name in (*parameters, *state)}
+        try:
+            made = for_many_devices(train_step, differ=differ, outputs=["loss", *carried], zeros=zeros)
+        except Unsupported as error:
+            raise OneByOne(f"its train step has no form for many devices: {error}") from error
+        return cls(open_session(made.graph), made.inputs, carried, devices)
+
+    def train(self, setting: Setting, base: Base, block: Block) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+        """What the devices found, and the sum of their updates where these travel as they are."""
+        trained, plan = self._trained(setting, base, block), setting.plan
+        if plan.codec.exact and plan.privacy.leaves_as_is() and not block.keeps_updates:
+            return _differences(setting, base, block, trained)
+        return [_encoded(setting, base, block, trained, place) for place in range(len(block.members))], {}
+
+    def _trained(self, setting: Setting, base: Base, block: Block) -> _Trained:
+        spec, local, members = setting.graphs.spec, setting.plan.local, block.members
+        size, count = spec.batch_size, len(members)
+        rows = [setting.population.rows(one.device) for one in members]
+        train = [_numbers(len(one), local) for one in rows]
+        steps = [
+            min(one.steps, local.steps_wanted(steps_per_epoch(len(ids), size)))
+            for one, ids in zip(members, train, strict=True)
+        ]
+        batches, weights = (
+            np.zeros((max(steps), count, size), np.int64),
+            np.zeros((max(steps), count, size), np.float32),
+        )
+        for place, member in enumerate(members):
+            seed, own = setting.seed_of(member.device, block.round), rows[place][train[place] - 1]
+            epoch = steps_per_epoch(len(own), size)
+            for number in range(-(-steps[place] // epoch)):
+                order = own[permutation(len(own), seed, number)]  # as `order.batch_ids` has it
+                for step in range(number * epoch, min((number + 1) * epoch, steps[place])):
+                    taken = order[step % epoch * size :][:size]
+                    batches[step, place, : len(taken)] = taken
+                    weights[step, place, : len(taken)] = 1
+        feeds, done = self._begun(local, spec, base, block), np.asarray(steps)
+        kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
+        is_finite, outputs = np.ones(count, bool), ["loss", *self.carried]
+        for step in range(max(steps)):
+            scalars = local.weights(step).scalars(spec.scalars, step=step)
+            loss, *after = self.session.run(
+                outputs,
+                {
+                    **feeds,
+                    **{name: np.asarray(one, np.float32) for name, one in scalars.items() if name in self.inputs},
+                    **self._batch(setting, batches[step], weights[step]),
+                },
+            )
+            is_finite &= np.isfinite(loss) | (step >= done)
+            feeds |= dict(zip(self.carried.values(), after, strict=True))
+            ending = np.flatnonzero(done == step + 1)
+            for name, tensor in kept.items() if len(ending) else ():
+                tensor[ending] = feeds[f"param.{name}"][ending]
+        samples = [
+            min(len(ids), number * size) if good else 0
+            for ids, number, good in zip(train, steps, is_finite.tolist(), strict=True)
+        ]
+        return _Trained(kept, steps, samples)
+
+    def _begun(self, local: Local, spec: ModelSpec, base: Base, block: Block) -> dict[str, Array]:
+        """What all steps share, and what the first begins with."""
+        roles = local.begin(Broadcast(base.parameters, base.server, block.round), NO_STATE)
+        fixed: dict[str, Array] = {
+            f"{role}.{tensor.name}": roles.get(role, base.parameters)[tensor.name]
+            for role in PER_PARAMETER
+            for tensor in spec.parameters
+        }
+        begun: dict[str, Float32] = {one.name: np.zeros(one.shape, np.float32) for one in spec.optimiser_state}
+        begun |= {f"param.{one.name}": base.parameters[one.name] for one in spec.parameters}
+        count = len(block.members)
+        feeds = {name: one for name, one in fixed.items() if name in self.inputs}
+        feeds.update({name: np.repeat(begun[name][None], count, axis=0) for name in self.carried.values()})
+        return feeds
+
+    def _batch(self, setting: Setting, rows: Int64, weights: Float32) -> Mapping[str, Array]:
+        """Padding is any sample, which weighs nothing."""
+        inputs = setting.data.inputs
+        given: dict[str, Array] = {name: np.asarray(numbers[rows], np.float32) for name, numbers in inputs.items()}
+        given.update({TARGET: setting.data.classes[rows], "sample_weight": weights})
+        return {name: numbers for name, numbers in given.items() if name in self.inputs}
+
+
+@lru_cache(maxsize=4096)
+def _numbers(samples: int, local: Local) -> Int64:
+    return np.asarray(train_ids(samples, local), np.int64)
+
+
+def _devices_of_block(spec: ModelSpec) -> int:
+    size_bytes = 4 * sum(int(np.prod(tensor.shape)) for tensor in spec.parameters)
+    if FEWEST * size_bytes > CACHED_BYTES:
+        raise OneByOne(f"a model of {size_bytes:,} bytes is as quick by itself")
+    return min(MOST, CACHED_BYTES // size_bytes)
+
+
+def _check(plan: Plan, spec: ModelSpec) -> None:
+    local = plan.local
+    own = [
+        name for name in ("end", "remember", "still", "batch") if getattr(type(local), name) is not getattr(Local, name)
+    ]
+    if own or local.runs() != 1 or local.needs_loss() or local.stopping() is not None:
+        raise OneByOne(f"local {local.name} does more than descend and send the difference")
+    if not local.scope().is_whole:
+        raise OneByOne(f"local {local.name} trains a part of the model")
+    if spec.seeded:
+        raise OneByOne("the model draws at random while it trains")
+
+
+def _differences(
+    setting: Setting, base: Base, block: Block, trained: _Trained
+) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+    """The sum by the arithmetic of `coterie_learning.exact_sum`, all devices at once."""
+    members, count = block.members, len(block.members)
+    squares, bound = np.zeros(count), np.zeros(count)
+    levels: dict[str, NDArray[np.float64]] = {}
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name, tensor in trained.parameters.items():
+            wide = (tensor - base.parameters[name]).reshape(count, -1).astype(np.float64)
+            squares += np.einsum("ij,ij->i", wide, wide)
+            bound = np.maximum(bound, np.maximum(wide.max(axis=1, initial=0), -wide.min(axis=1, initial=0)))
+            wide *= 2.0**GRID_BITS
+            levels[name] = np.rint(wide, out=wide)
+    sound = (np.asarray(trained.samples) > 0) & np.isfinite(squares) & (bound < LARGEST)
+    weights = np.array([one.weight for one in members], np.int64)
+    counted = np.flatnonzero(sound & (weights > 0))
+    sums: dict[str, Int64] = {
+        key_of(DELTA, name): (numbers[counted].astype(np.int64) * weights[counted, None]).sum(axis=0)
+        for name, numbers in levels.items()
+    }
+    size_bytes = update_bytes(setting.plan.local, setting.plan.codec, setting.graphs.spec).usual
+    found = [
+        Found(one.device, samples, float(norm), size_bytes) if good else Found(one.device, 0)
+        for one, samples, norm, good in zip(members, trained.samples, np.sqrt(squares), sound, strict=True)
+    ]
+    return found, sums
+
+
+def _encoded(setting: Setting, base: Base, block: Block, trained: _Trained, place: int) -> Found:
+    """One device's update as the agent encodes it."""
+    member = block.members[place]
+    if not trained.samples[place]:
+        return Found(member.device, 0)
+    parameters: Tensors = {name: tensor[place] for name, tensor in trained.parameters.items()}
+    seed = setting.seed_of(member.device, block.round)
+    try:
+        update = make_update(
+            base.parameters,
+            parameters,
+            plan=setting.plan.device,
+            model=setting.graphs.spec,
+            states=setting.states(member),
+            steps=trained.steps[place],
+            seed=seed,
+            secret=derive_seed(seed, "secret"),
+            broadcast=Broadcast(base.parameters, base.server, block.round),
+        )
+    except WireError:
+        return Found(member.device, 0)
+    return setting.found(member.device, update.payload, trained.samples[place], update.states)

@@ -1,0 +1,406 @@
+"""Runs the rounds of a plan on a fleet whose devices have their samples from the beginning."""
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+import msgspec
+import numpy as np
+
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import Evaluation, predict_logits, score
+from coterie.simulation.clock import DAY_S
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.block import Block, Found, Member, encode_version
+from coterie.simulation.fleet.cohort import Bytes, Closed, Cohorts
+from coterie.simulation.fleet.columns import Columns, Traits
+from coterie.simulation.fleet.files import open_work, write_files
+from coterie.simulation.fleet.keeping import Kept, identify, load, save
+from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
+from coterie.simulation.fleet.population import Divided, Drawn, Population
+from coterie.simulation.fleet.samples import Samples
+from coterie.simulation.fleet.setting import Setting, train_ids
+from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
+from coterie.simulation.fleet.splits import Int64, Split, wanted
+from coterie.simulation.fleet.versions import Versions
+from coterie.simulation.fleet.work import Executor
+from coterie.simulation.fleet.workers import Inline, Processes, Workers
+from coterie.simulation.ledger import Ledger
+from coterie.simulation.on_device import Graphs
+from coterie.simulation.progress import Progress, Report
+from coterie.simulation.rounds import MIN_PAUSE_S
+from coterie.simulation.scenario import Habits, Speed
+from coterie.simulation.simulate import check_plan_fits
+from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.plan import Plan, plan_document
+from coterie_learning.random import derive_seed
+from coterie_learning.update_sizes import update_bytes
+from coterie_wire.tensors import Tensors, encode_tensors
+
+ONE_BY_ONE = 32
+"""Devices of a block that train one by one."""
+USUAL_SPEED, ALWAYS = Speed(), Habits()
+SAVED_EVERY_S = 5.0
+"""Seconds of real time between two states that are kept, at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetRun:
+    """What is simulated."""
+
+    plan: Plan
+    model: Graphs
+    parameters: Tensors
+    """Those that the first version has."""
+    samples: Samples
+    split: Split
+    devices: int | None = None
+    """How many; None: as many as the split finds."""
+    each: int | None = None
+    """Samples that each device draws with replacement; None: the samples are divided among the devices."""
+    held_out_share: float = 0.2
+    rounds: int = 100
+    """After which it ends."""
+    days: float = 30.0
+    """Simulated days after which it ends at the latest."""
+    seed: int = 0
+    executor: Executor | Literal["auto"] = "auto"
+    """`auto`: side by side where that is possible."""
+    workers: int = 1
+    evaluate_every: int = 1
+    """Rounds from one measurement of a version to the next."""
+    speed: Speed = USUAL_SPEED
+    habits: Habits = ALWAYS
+    names: tuple[str, str] = ("pair", "data")
+    """What the outcome calls the model and the samples."""
+
+
+def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -> FleetOutcome:
+    """Hold the rounds; the same run gives the same outcome, with any number of workers, killed and gone on or not.
+
+    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was.
+    Raises DoesNotFit, OtherSimulation, DamagedSimulation or WorkerLost.
+    """
+    _check(run)
+    held_out, own = _divided(run)
+    population = _population(run, own)
+    setting = Setting(run.plan, run.model, own.data, population, run.seed)
+    train_sizes = _train_sizes(population, run.plan)
+    if not (train_sizes > 0).any():
+        raise DoesNotFit(detail="no device has a sample to train on")
+    most_steps = run.plan.local.steps_wanted(steps_per_epoch(int(train_sizes.max()), run.model.spec.batch_size))
+    choice = _choose(run, most_steps)
+    with ExitStack() as stack:
+        directory = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coterie-simulation-")))
+        kept = None
+        if keep is not None:
+            identify(keep, _identity(run))
+            kept = load(keep)
+        write_files(directory, setting, executor=choice.executor, most_steps=most_steps)
+        workers: Workers = (
+            Processes.beginning(run.workers, str(directory)) if run.workers > 1 else Inline(open_work(directory))
+        )
+        stack.callback(workers.close)
+        fleet = _Fleet(run, setting, train_sizes, choice, workers, held_out, directory, report)
+        if kept is not None:
+            fleet.resume(kept)
+        return fleet.run_to_end(keeps=keep is not None)
+
+
+class _Choice(NamedTuple):
+    executor: Executor
+    reason: str
+    block: int
+    """Devices of a block."""
+
+
+def _choose(run: FleetRun, most_steps: int) -> _Choice:
+    if run.executor == "exact":
+        return _Choice("exact", "", ONE_BY_ONE)
+    try:
+        found = SideBySide.of(run.plan, run.model.spec, run.model.train_step, most_steps=most_steps)
+    except OneByOne as reason:
+        if run.executor == "batched":
+            raise DoesNotFit(detail=f"devices cannot train side by side: {reason}; leave --executor out") from reason
+        return _Choice("exact", str(reason), ONE_BY_ONE)
+    return _Choice("batched", "", found.devices)
+
+
+def _check(run: FleetRun) -> None:
+    """Refuse what this kind of simulation would get wrong. Raises DoesNotFit."""
+    plan = run.plan
+    check_plan_fits(plan, run.model.spec, has_cloud_model=False)
+    problem = None
+    if not plan.pace.holds_rounds():
+        problem = f"pace {plan.pace.name} holds no rounds"
+    elif plan.pace.staleness_allowed() is not None:
+        problem = f"pace {plan.pace.name} merges updates of different versions"
+    elif plan.merge.reads == "models" or plan.local.needs_teacher():
+        problem = f"local {plan.local.name} and merge {plan.merge.name} need a cloud model"
+    elif plan.help.rules() is not None:
+        problem = f"help {plan.help.name} is about data that change"
+    elif plan.personal.rules(plan.local) is not None or plan.local.trains_personal_model():
+        problem = "its devices keep models of their own"
+    elif plan.local.period_s() is not None:
+        problem = f"local {plan.local.name} asks when samples came"
+    elif plan.privacy.releases == "sums" or plan.privacy.masking() is not None or plan.privacy.bound() is not None:
+        problem = f"privacy {plan.privacy.name} changes the sum"
+    if problem is not None:
+        raise DoesNotFit(
+            detail=f"{problem}, and devices here have all their samples from the beginning and train in rounds; "
+            "simulate it on a stream of samples, without --split"
+        )
+
+
+def _divided(run: FleetRun) -> tuple[Dataset, Samples]:
+    """What versions are judged on, and what devices have. Raises DoesNotFit."""
+    data, columns = run.samples
+    order = np.random.default_rng(derive_seed(run.seed, "held out")).permutation(len(data.labels))
+    count = round(run.held_out_share * len(order))
+    if not 0 < count < len(order):
+        raise DoesNotFit(detail=f"of {len(order)} samples {count} would be held out to judge versions on")
+    held, own = np.sort(order[:count]), np.sort(order[count:])
+    return data.take(held), Samples(data.take(own), {name: column[own] for name, column in columns.items()})
+
+
+def _population(run: FleetRun, own: Samples) -> Population:
+    labels, rng = own.data.classes, np.random.default_rng(derive_seed(run.seed, "split"))
+    if run.each is not None:
+        classes, devices = run.model.spec.classes, wanted(run.devices)
+        mixes = run.split.mixes(labels, classes=classes, devices=devices, rng=rng)
+        return Drawn.from_mixes(mixes, labels, each=run.each, seed=derive_seed(run.seed, "population"))
+    owners = run.split.owners(labels, own.columns, devices=run.devices, rng=rng)
+    return Divided.by(owners, devices=run.devices or int(owners.max()) + 1)
+
+
+def _train_sizes(population: Population, plan: Plan) -> Int64:
+    """Of its samples those that each device trains on; the rest are held out on the device, as agents do."""
+    sizes, places = np.unique(population.sizes, return_inverse=True)
+    trained = [len(train_ids(int(size), plan.local)) if size else 0 for size in sizes]
+    found: Int64 = np.array(trained, np.int64)[places]
+    return found
+
+
+def _identity(run: FleetRun) -> Mapping[str, str]:
+    """What must be the same for a simulation to go on, by what it is called. Workers need not be."""
+    samples = hashlib.sha256()
+    for array in (*run.samples.data.inputs.values(), run.samples.data.labels, *run.samples.columns.values()):
+        samples.update(np.ascontiguousarray(array).tobytes())
+    model = hashlib.sha256(run.model.train_step + run.model.predict_graph + encode_tensors(run.parameters))
+    told = {
+        "plan": plan_document(run.plan),
+        "split": run.split,
+        "speed": run.speed,
+        "habits": run.habits,
+        "devices": run.devices,
+        "samples a device": run.each,
+        "share held out": run.held_out_share,
+        "rounds": run.rounds,
+        "days": run.days,
+        "seed": run.seed,
+        "executor": run.executor,
+        "rounds between measurements": run.evaluate_every,
+    }
+    return {
+        "samples": samples.hexdigest(),
+        "model": model.hexdigest(),
+        **{name: msgspec.json.encode(what).decode() for name, what in told.items()},
+    }
+
+
+class _Fleet:
+    """The simulation between two rounds."""
+
+    def __init__(
+        self,
+        run: FleetRun,
+        setting: Setting,
+        train_sizes: Int64,
+        choice: _Choice,
+        workers: Workers,
+        held_out: Dataset,
+        directory: Path,
+        report: Report,
+    ) -> None:
+        self._run, self._setting, self._choice, self._workers = run, setting, choice, workers
+        self._held_out, self._directory, self._report = held_out, directory, report
+        plan, devices = run.plan, len(train_sizes)
+        traits = Traits.draw(run.speed, run.habits, plan.requirements, devices=devices, seed=run.seed)
+        self._cohorts = Cohorts(
+            plan, run.speed, traits, Columns.of(devices), train_sizes, run.model.spec.batch_size, run.seed, Ledger()
+        )
+        self._versions = Versions(plan, setting.contents, run.parameters, devices)
+        self._states: dict[int, Mapping[str, bytes]] = {}
+        self._rounds: list[FleetRound] = []
+        self._now_s = 0.0
+        self._usual_bytes = update_bytes(plan.local, plan.codec, run.model.spec).usual
+
+    def resume(self, kept: Kept) -> None:
+        """Go on from what was kept."""
+        self._cohorts.columns = kept.columns
+        self._cohorts.ledger = Ledger(kept.bytes_by_kind)
+        self._versions.parameters, self._versions.state = kept.parameters, kept.server
+        self._versions.number, self._states = kept.version, dict(kept.states)
+        self._rounds, self._now_s = list(kept.rounds), kept.now_s
+
+    def kept(self) -> Kept:
+        """What going on takes."""
+        versions, cohorts = self._versions, self._cohorts
+        return Kept(
+            cohorts.columns,
+            versions.parameters,
+            versions.state,
+            self._states,
+            self._rounds,
+            self._now_s,
+            versions.number,
+            cohorts.ledger.bytes_by_kind(),
+        )
+
+    def run_to_end(self, *, keeps: bool) -> FleetOutcome:
+        """Hold rounds until there were enough, or the simulated time is over."""
+        ends_s, saved_s = self._run.days * DAY_S, time.monotonic()
+        is_over = False
+        while len(self._rounds) < self._run.rounds and not is_over:
+            is_over = not self._hold(len(self._rounds) + 1, ends_s)
+            share = 1.0 if is_over else max(len(self._rounds) / self._run.rounds, self._now_s / ends_s)
+            self._report(Progress(min(1.0, share), len(self._rounds)))
+            if keeps and time.monotonic() - saved_s >= SAVED_EVERY_S:
+                save(self._directory, self.kept())
+                saved_s = time.monotonic()
+        if keeps:
+            save(self._directory, self.kept())
+        return self._outcome(is_over)
+
+    def _hold(self, number: int, ends_s: float) -> bool:
+        """One round; whether there was one."""
+        base = self._versions.base
+        content = encode_version(base)
+        sent = sum(len(encode_tensors(tensors)) for tensors in base.server.values())
+        sizes = Bytes(self._run.model.size_bytes, len(encode_tensors(base.parameters)) + sent, self._usual_bytes)
+        closed = self._cohorts.hold(
+            number, begins_s=self._now_s, ends_s=ends_s, version=self._versions.number, sizes=sizes
+        )
+        if closed is None:
+            return False
+        found, is_merged = self._merge(number, closed, content) if closed.is_merged else ([], False)
+        self._now_s = closed.ended_s + max(self._run.plan.pace.pause_after_s(), MIN_PAUSE_S)
+        measured = None
+        if is_merged and (number % self._run.evaluate_every == 0 or number == self._run.rounds):
+            measured = self._measured()
+        self._rounds.append(
+            FleetRound(
+                number=number,
+                opened_s=closed.opened_s,
+                ended_s=closed.ended_s,
+                invited=closed.invited,
+                delivered=len(closed.deliveries),
+                diverged=sum(not one.samples for one in found),
+                outcome="merged" if is_merged else "abandoned",
+                accuracy=None if measured is None else measured.accuracy,
+                loss=None if measured is None else measured.loss,
+            )
+        )
+        return True
+
+    def _merge(self, number: int, closed: Closed, content: bytes) -> tuple[Sequence[Found], bool]:
+        """Compute the updates that count, and the next version of them."""
+        path = self._directory / f"version-{self._versions.number}.safetensors"
+        path.write_bytes(content)
+        # Devices of as many steps side by side; the order is the same, whatever the order of arrival.
+        members = sorted((one.steps, one.device) for one in closed.deliveries)
+        if self._versions.needs_updates:
+            found, _ = self._trained(number, path, members, None)
+            is_merged = self._versions.merge_updates(found, self._setting.sent_classes)
+        else:
+            found, is_merged = self._summed(number, path, members)
+        path.unlink()
+        if is_merged:
+            self._accept(found)
+        return found, is_merged
+
+    def _summed(self, number: int, path: Path, members: Sequence[tuple[int, int]]) -> tuple[Sequence[Found], bool]:
+        """An update's weight depends on all norms, which are known once all are computed.
+
+        They are taken for unremarkable first; where they were not, sums are formed again with the right weights.
+        """
+        sizes = self._cohorts.train_sizes
+        batch = self._run.model.spec.batch_size
+        weights = self._versions.weights(
+            [Found(device, min(int(sizes[device]), steps * batch), 1.0) for steps, device in members]
+        )
+        while True:
+            found, sums = self._trained(number, path, members, weights)
+            right = self._versions.weights(found)
+            if right == weights:
+                return found, self._versions.merge_sums(sums, weights)
+            weights = right
+
+    def _trained(
+        self, number: int, path: Path, members: Sequence[tuple[int, int]], weights: Sequence[int] | None
+    ) -> tuple[Sequence[Found], Mapping[str, Int64]]:
+        """What all members found, in their order, and the sum of their updates where they have weights."""
+        told = [
+            Member(device, steps, 0 if weights is None else weights[place], self._states.get(device, {}))
+            for place, (steps, device) in enumerate(members)
+        ]
+        size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
+        blocks = [
+            Block(at, number, str(path), told[at : at + size], weights is None, wants_losses)
+            for at in range(0, len(told), size)
+        ]
+        found: dict[int, Sequence[Found]] = {}
+        sums: dict[str, Int64] = {}
+        for answer in self._workers.train(blocks):
+            found[answer.number] = answer.found
+            for name, content in answer.sums.items():  # whole numbers: any order gives the same
+                numbers = np.frombuffer(content, np.int64)
+                sums[name] = sums[name] + numbers if name in sums else numbers
+        return [one for at in sorted(found) for one in found[at]], sums
+
+    def _accept(self, found: Sequence[Found]) -> None:
+        """What devices remember and told, once their updates count."""
+        columns = self._cohorts.columns
+        for one in found:
+            if one.samples:
+                columns.counted[one.device] += 1
+                self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes)
+                if one.states:
+                    self._states[one.device] = one.states
+                if one.loss is not None:
+                    columns.loss[one.device] = one.loss
+
+    def _measured(self) -> Evaluation:
+        run = self._run
+        output = predict_logits(run.model.predict, self._versions.parameters, self._held_out)
+        return score(output, self._held_out.labels, task=run.model.spec.task)
+
+    def _outcome(self, is_over: bool) -> FleetOutcome:
+        run, measured, columns = self._run, self._measured(), self._cohorts.columns
+        split = cast(dict[str, object], msgspec.to_builtins(run.split))
+        return FleetOutcome(
+            plan=plan_document(run.plan),
+            pair=run.names[0],
+            data=run.names[1],
+            split=split if run.each is None else {**split, "each": run.each},
+            devices=len(columns.held),
+            samples=int(self._setting.population.sizes.sum()),
+            held_out=len(self._held_out.labels),
+            seed=run.seed,
+            executor=self._choice.executor,
+            executor_reason=self._choice.reason,
+            rounds=tuple(self._rounds),
+            ended="horizon" if is_over else "rounds",
+            simulated_s=self._rounds[-1].ended_s if self._rounds else 0.0,
+            accuracy=measured.accuracy or 0.0,
+            loss=measured.loss,
+            class_accuracy=measured.class_accuracy,
+            participants=int((columns.counted > 0).sum()),
+            client_rounds=int(columns.counted.sum()),
+            bytes_by_kind=self._cohorts.ledger.bytes_by_kind(),
+        )

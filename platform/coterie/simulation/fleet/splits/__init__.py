@@ -1,0 +1,51 @@
+"""How samples are divided among devices. One module a kind."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.simulation.errors import DoesNotFit
+from coterie_learning.kinds import Kind
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class Split(Kind, frozen=True):
+    """Hyperparameters of a division."""
+
+    def column(self) -> str | None:
+        """What of each sample, beside its inputs and class, says whose it is; None: nothing does."""
+        return None
+
+    def owners(
+        self,
+        labels: Int64,
+        columns: Mapping[str, NDArray[np.generic]],
+        *,
+        devices: int | None,
+        rng: np.random.Generator,
+    ) -> Int64:
+        """The device of each sample [samples], from 0; each sample is one device's. Raises DoesNotFit."""
+        raise NotImplementedError
+
+    def mixes(self, labels: Int64, *, classes: int, devices: int, rng: np.random.Generator) -> Float64:
+        """How likely each class is on each device [devices, classes], where devices draw samples with replacement.
+
+        The first devices are the same, however many there are. Raises DoesNotFit.
+        """
+        raise NotImplementedError
+
+
+def wanted(devices: int | None) -> int:
+    """How many devices there are to be. Raises DoesNotFit where nobody said so."""
+    if devices is None:
+        raise DoesNotFit(detail="this split makes as many devices as it is told: give --devices")
+    return devices
+
+
+def shares(labels: Int64, classes: int) -> Float64:
+    """How often each class occurs [classes]; they sum to 1."""
+    found: Float64 = np.bincount(labels, minlength=classes) / len(labels)
+    return found

@@ -1,0 +1,170 @@
+"""Sweeps: a plan with other hyperparameters, tried on some seeds; the winner is judged on seeds that chose nothing.
+
+`grid` tries every combination, `random:N` so many of them, and `halving` all of them with few rounds, then the best
+third with three times as many, until one has all (successive halving: Jamieson and Talwalkar 2016, arXiv 1502.07943,
+Figure 3, with a factor of 3).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple, cast
+
+import msgspec
+import numpy as np
+
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.progress import Progress, Report
+from coterie_learning.plan import Document, Plan, parse_plan, plan_document
+from coterie_learning.random import derive_seed
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json
+
+FACTOR = 3
+Values = Mapping[str, object]
+"""By ``SLOT.FIELD``."""
+
+
+class Dimension(NamedTuple):
+    """A hyperparameter, and what is tried of it."""
+
+    path: str
+    values: Sequence[object]
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """One combination, with as many rounds as it was given last."""
+
+    values: Values
+    rounds: int
+    accuracy: float
+    """Mean over the seeds of the last version's, on samples held out."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A plan on the seeds that nothing was chosen on."""
+
+    plan: Document
+    accuracy: float
+    by_seed: Sequence[float]
+
+
+class SweepOutcome(msgspec.Struct, frozen=True):
+    """The same arguments give the same bytes."""
+
+    search: str
+    seeds: Sequence[int]
+    """On which combinations were compared."""
+    judging_seeds: Sequence[int]
+    tried: Sequence[Tried]
+    """The best first, of those with the most rounds."""
+    winner: Values
+    winner_judged: Judged
+    given_judged: Judged
+    """The plan as it was."""
+
+    def json(self) -> bytes:
+        """Indented, with a newline at its end."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def parse_dimension(text: str) -> Dimension:
+    """``SLOT.FIELD=VALUE,VALUE``. Raises DoesNotFit."""
+    path, _, listed = text.partition("=")
+    slot, _, field = path.partition(".")
+    if not (slot and field and listed):
+        raise DoesNotFit(detail=f"{text!r} is not SLOT.FIELD=VALUE,VALUE, like local.learning_rate=0.03,0.1")
+    return Dimension(path, [_value(one) for one in listed.split(",")])
+
+
+def combinations(dimensions: Sequence[Dimension], search: str, *, seed: int) -> Sequence[Values]:
+    """Those that are tried. Raises DoesNotFit."""
+    paths = [one.path for one in dimensions]
+    every = [dict(zip(paths, values, strict=True)) for values in product(*(one.values for one in dimensions))]
+    name, _, count = search.partition(":")
+    if search in ("grid", "halving"):
+        return every
+    if name != "random" or not count.isdecimal() or not int(count):
+        raise DoesNotFit(detail=f"there is no search {search!r}; there is grid, random:N and halving")
+    order = np.random.default_rng(derive_seed(seed, "sweep")).permutation(len(every))[: int(count)]
+    return [every[place] for place in sorted(order.tolist())]
+
+
+def changed(plan: Plan, values: Values) -> Plan:
+    """`plan` with other hyperparameters. Raises DoesNotFit, with what the plan says of them."""
+    document = deepcopy(plan_document(plan))
+    for path, value in values.items():
+        slot, *names = path.split(".")
+        place = document.get(slot)
+        for name in names[:-1]:
+            place = place.get(name) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise DoesNotFit(detail=f"the plan has nothing at {path}; its slots are {', '.join(document)}")
+        place[names[-1]] = value
+    try:
+        return parse_plan(document)
+    except WireError as error:
+        raise DoesNotFit(detail=error.detail) from error
+
+
+def sweep(run: FleetRun, dimensions: Sequence[Dimension], *, search: str, seeds: int, report: Report) -> SweepOutcome:
+    """Try, choose, and judge what was chosen beside the plan as it is. Raises what `simulate_fleet` raises."""
+    candidates = combinations(dimensions, search, seed=run.seed)
+    plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first is tried
+    choosing = range(run.seed, run.seed + seeds)
+    judging = range(run.seed + seeds, run.seed + 2 * seeds)
+    stages = list(_stages(len(candidates), run.rounds, halves=search == "halving"))
+    ahead = sum(count * rounds for count, rounds in stages) * seeds + 2 * run.rounds * seeds
+    trying = _Trying(run, report, ahead)
+    left, tried = list(range(len(candidates))), dict[int, Tried]()
+    for count, rounds in stages:
+        left = left[:count]
+        for place in left:
+            found = trying.accuracies(plans[place], choosing, rounds)
+            tried[place] = Tried(candidates[place], rounds, math.fsum(found) / seeds)
+        left.sort(key=lambda place: (-tried[place].accuracy, place))
+    winner = left[0]
+    judged = [
+        Judged(plan_document(plan), math.fsum(found) / seeds, found)
+        for plan in (plans[winner], run.plan)
+        for found in [trying.accuracies(plan, judging, run.rounds)]
+    ]
+    ranked = sorted(tried.values(), key=lambda one: (-one.rounds, -one.accuracy))
+    return SweepOutcome(search, list(choosing), list(judging), ranked, candidates[winner], *judged)
+
+
+def _stages(count: int, rounds: int, *, halves: bool) -> Iterator[tuple[int, int]]:
+    """How many combinations get how many rounds."""
+    steps = math.ceil(math.log(count, FACTOR)) if halves and count > 1 else 0
+    for step in range(steps, -1, -1):
+        yield math.ceil(count / FACTOR ** (steps - step)), max(1, rounds // FACTOR**step)
+
+
+class _Trying:
+    """Simulations one after the other, with one progress for all."""
+
+    def __init__(self, run: FleetRun, report: Report, ahead: int) -> None:
+        self._run, self._report, self._ahead, self._done = run, report, ahead, 0
+
+    def accuracies(self, plan: Plan, seeds: Sequence[int], rounds: int) -> Sequence[float]:
+        return [self._accuracy(plan, seed, rounds) for seed in seeds]
+
+    def _accuracy(self, plan: Plan, seed: int, rounds: int) -> float:
+        run = replace(self._run, plan=plan, seed=seed, rounds=rounds, evaluate_every=rounds)
+        outcome = simulate_fleet(run, report=lambda told: self._tell(told.share * rounds))
+        self._done += rounds
+        return outcome.accuracy
+
+    def _tell(self, rounds: float) -> None:
+        self._report(Progress(min(1.0, (self._done + rounds) / self._ahead), int(self._done + rounds)))
+
+
+def _value(text: str) -> object:
+    """What JSON has for it, or else the text itself."""
+    try:
+        return cast(object, from_json(text.encode()))
+    except UNREADABLE:
+        return text

@@ -1,0 +1,98 @@
+"""What a worker does: trains the devices of a block from one version, and sums their updates."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from coterie.evaluation.scoring import predict_logits
+from coterie.simulation.fleet.block import Answer, Base, Block, Found, Member, read_version
+from coterie.simulation.fleet.setting import Setting
+from coterie.simulation.fleet.side_by_side import SideBySide
+from coterie.simulation.fleet.splits import Int64
+from coterie.simulation.on_device import Rows
+from coterie.simulation.participant import Participant
+from coterie_learning.client.optimisation import Diverged
+from coterie_learning.fold import Counted, partial_aggregate
+from coterie_learning.metrics import log_softmax
+from coterie_learning.update_files import UpdateFile
+from coterie_wire.errors import WireError
+from coterie_wire.tensor_files import InMemory
+
+Executor = Literal["exact", "batched"]
+"""One device after the other by the agent's own code; or many in one step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A worker's own."""
+
+    setting: Setting
+    side_by_side: SideBySide | None
+    """None: devices train one by one."""
+
+    def train(self, block: Block) -> Answer:
+        """The same for the same block, wherever it is done."""
+        base = read_version(block.version)
+        found: Sequence[Found]
+        sums: Mapping[str, Int64] = {}
+        if self.side_by_side is None:
+            found = [self._alone(base, block, member) for member in block.members]
+        else:
+            found, sums = self.side_by_side.train(self.setting, base, block)
+        if not block.keeps_updates:
+            sums = sums or self._summed(block, found)
+            found = [msgspec.structs.replace(one, payload=b"") for one in found]
+        if block.wants_losses:
+            found = [msgspec.structs.replace(one, loss=self._loss(base, one.device)) for one in found]
+        return Answer(block.number, found, {name: numbers.tobytes() for name, numbers in sums.items()})
+
+    def _alone(self, base: Base, block: Block, member: Member) -> Found:
+        """By the code of the agent."""
+        setting = self.setting
+        dataset = setting.dataset(member.device)
+        participant = Participant(setting.plan.device, [], setting.states(member))
+        try:
+            part = participant.take_part(
+                setting.graphs,
+                base.parameters,
+                Rows(dataset, setting.graphs.spec, range(1, len(dataset.labels) + 1)),
+                seen=setting.seen(member.device),
+                personal=None,
+                teacher=None,
+                seed=setting.seed_of(member.device, block.round),
+                server=base.server,
+                round_number=block.round,
+                steps_allowed=member.steps,
+            )
+        except Diverged:
+            return Found(member.device, 0)
+        except WireError as error:
+            if error.code != "update.not_finite":
+                raise
+            return Found(member.device, 0)
+        return setting.found(member.device, part.payload, part.samples, part.states)
+
+    def _summed(self, block: Block, found: Sequence[Found]) -> Mapping[str, Int64]:
+        weights = {member.device: member.weight for member in block.members}
+        counted = [
+            Counted(partial(self._opened, one), weights[one.device])
+            for one in found
+            if one.samples and weights[one.device]
+        ]
+        setting = self.setting
+        return partial_aggregate(setting.graphs.spec.parameters, counted, parts=setting.plan.local.parts)
+
+    @contextmanager
+    def _opened(self, found: Found) -> Iterator[UpdateFile]:
+        yield self.setting.contents.open(InMemory(found.payload), self.setting.sent_classes(found.device))
+
+    def _loss(self, base: Base, device: int) -> float:
+        """Mean cross-entropy of the version over the device's samples, in nats."""
+        dataset = self.setting.dataset(device)
+        logits = predict_logits(self.setting.graphs.predict, base.parameters, dataset)
+        return float(-log_softmax(logits)[np.arange(len(dataset.labels)), dataset.classes].mean())

@@ -1,0 +1,177 @@
+"""Rounds of gossip on virtual devices: trainings, meetings of those of a group that come in time, and the update."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coterie.simulation.clouds import Version
+from coterie.simulation.device import Arrived, Device, joined, numbers_of
+from coterie.simulation.meetings import Guest, hold_meeting
+from coterie.simulation.on_device import Rows
+from coterie.simulation.participant import Part, Participant
+from coterie.simulation.world import World
+from coterie_learning.client.optimisation import Diverged
+from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.client.round import parts_of
+from coterie_learning.meetings import MOST_WEIGHT, MeetingRules, encode_whole, groups_of
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed
+from coterie_wire.tensors import Tensors
+
+
+@dataclass(eq=False, kw_only=True)
+class Task:
+    """One device's part in one round."""
+
+    round: int
+    deadline_s: float
+    device: Device
+    participant: Participant
+    base: Version
+    data: Sequence[Arrived]
+    seen: tuple[int, ...]
+    seed: int
+    done: Callable[[Part | None], None]
+    """Called with the update; with None where training diverged."""
+    number: int = 0
+    """Of the next meeting."""
+    difference: Tensors = field(default_factory=dict)
+    steps: int = 0
+
+
+@dataclass(eq=False)
+class _Room:
+    """One group at one meeting."""
+
+    group: tuple[str, ...]
+    guests: dict[str, Task] = field(default_factory=dict)
+    met: Tensors | None = None
+    """What the first of them went on with; None: they have not met yet."""
+
+
+class Gossip:
+    """The devices of a round meet those that were asked before them, or with them."""
+
+    def __init__(self, world: World, plan: Plan, rules: MeetingRules) -> None:
+        self._world, self._plan, self._rules = world, plan, rules
+        self._asked: dict[int, list[str]] = {}
+        """By round."""
+        self._rooms: dict[tuple[int, int, tuple[str, ...]], _Room] = {}
+        self._furthest: dict[tuple[int, str], tuple[int, Tensors]] = {}
+        """By round and device, the meeting that it is at, with its model."""
+
+    def ask(self, round_: int, device: Device) -> None:
+        """`device` is in the roster of the round from now on."""
+        if round_ not in self._asked:  # the rounds before have ended
+            self._asked = {round_: []}
+            self._rooms.clear()
+            self._furthest.clear()
+        self._asked[round_].append(device.name)
+
+    def begin(self, task: Task) -> None:
+        """The device has the version, and begins."""
+        spec = task.base.learner.graphs.spec
+        task.difference = {one.name: np.zeros(one.shape, np.float32) for one in spec.parameters}
+        self._go_on(task)
+
+    def _go_on(self, task: Task) -> None:
+        world, rules = self._world, self._rules
+        now_s = world.clock.now_s
+        self._furthest[task.round, task.device.name] = task.number, task.difference
+        if task.round not in self._asked:
+            return  # it has ended without this device
+        if task.number >= rules.in_all:
+            self._go_home(task)
+        elif task.number >= rules.meetings:
+            world.clock.at(task.device.day.done_at(now_s, world.scenario.speed.latency_s), lambda: self._come(task))
+        else:
+            done_s = task.device.day.done_at(now_s, self._part_s(task))
+            if done_s + world.scenario.speed.latency_s >= task.deadline_s:
+                self._go_home(task)
+            else:
+                world.clock.at(done_s, lambda: self._train(task))
+
+    def _part_s(self, task: Task) -> float:
+        """Seconds that a training takes."""
+        train = parts_of(numbers_of(task.data), self._plan.local).train
+        epoch = steps_per_epoch(len(train), task.base.learner.graphs.spec.batch_size)
+        steps_wanted = self._plan.local.steps_wanted(epoch)
+        return self._world.training_s(task.device, len(train)) / epoch * steps_wanted
+
+    def _train(self, task: Task) -> None:
+        learner, numbers = task.base.learner, numbers_of(task.data)
+        begun = {name: tensor + task.difference[name] for name, tensor in learner.parameters.items()}
+        rows = Rows(joined([arrived.batch for arrived in task.data]), learner.graphs.spec, numbers)
+        try:
+            trained, steps = task.participant.train_part(
+                learner.graphs,
+                begun,
+                rows,
+                seen=task.seen,
+                seed=derive_seed(task.seed, "meeting", task.number),
+                round_number=task.round,
+            )
+        except Diverged:
+            task.done(None)
+            return
+        task.difference = {name: trained[name] - tensor for name, tensor in learner.parameters.items()}
+        task.steps += steps
+        self._come(task)
+
+    def _come(self, task: Task) -> None:
+        rules, name = self._rules, task.device.name
+        if task.round not in self._asked:
+            return
+        members = self._asked[task.round]
+        seed = self._world.seed_of("gossip", task.round)
+        group = next(one for one in groups_of(members, task.number, group=rules.group, seed=seed) if name in one)
+        room = self._rooms.setdefault((task.round, task.number, group), _Room(group))
+        if room.met is not None:
+            self._catch_up(task, group)
+            return
+        room.guests[name] = task
+        if len(room.guests) == len(group):
+            self._meet(room, task.number)
+        elif len(room.guests) == 1:
+            clock = self._world.clock
+            clock.at(clock.now_s + rules.wait_s, lambda: self._meet(room, task.number))
+
+    def _catch_up(self, task: Task, group: Sequence[str]) -> None:
+        """The others have met without it: it goes on from the model of the one who is furthest."""
+        found = [self._furthest[task.round, name] for name in group if (task.round, name) in self._furthest]
+        number, difference = max(found, key=lambda one: one[0])
+        task.number, task.difference = max(number, task.number + 1), difference
+        whole = encode_whole(difference, self._plan.codec, seed=task.seed)
+        self._world.ledger.count("meetings", len(whole))
+        self._go_on(task)
+
+    def _meet(self, room: _Room, number: int) -> None:
+        if room.met is not None:
+            return
+        guests = {
+            name: Guest(task.difference, self._weight(task), task.seed) for name, task in sorted(room.guests.items())
+        }
+        specs = next(iter(room.guests.values())).base.learner.graphs.spec.parameters
+        met = hold_meeting(guests, specs=specs, codec=self._plan.codec, meeting=number)
+        self._world.ledger.count("meetings", sum(met.sent_bytes.values()))
+        room.met = next(iter(met.difference.values()))
+        for name, task in sorted(room.guests.items()):
+            task.number, task.difference = number + 1, met.difference[name]
+            self._go_on(task)
+
+    def _weight(self, task: Task) -> int:
+        return min(MOST_WEIGHT, len(parts_of(numbers_of(task.data), self._plan.local).train))
+
+    def _go_home(self, task: Task) -> None:
+        if not task.steps:
+            task.done(None)
+            return
+        learner = task.base.learner
+        trained = {name: tensor + task.difference[name] for name, tensor in learner.parameters.items()}
+        samples = min(self._weight(task), task.steps * learner.graphs.spec.batch_size)
+        task.done(
+            task.participant.come_home(
+                learner.graphs.spec, learner.parameters, trained, steps=task.steps, samples=samples, seed=task.seed
+            )
+        )

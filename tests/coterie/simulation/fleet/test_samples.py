@@ -1,0 +1,84 @@
+"""Samples of one's own, as NPZ, Parquet or a directory of either."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.simulation.errors import MalformedFile
+from coterie.simulation.fleet.samples import read_samples
+from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, compiled
+
+MODEL = compiled().spec
+COUNT = 12
+
+
+def arrays(**changes: object) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(COUNT, *IMAGE)).astype(np.float32)
+    found = {"x": x, "y": np.arange(COUNT) % CLASSES, "user": np.arange(COUNT) // 3, **changes}
+    return {name: np.asarray(array) for name, array in found.items() if array is not None}
+
+
+def npz(path: Path, **changes: object) -> Path:
+    np.savez(path, **arrays(**changes))  # type: ignore[arg-type]
+    return path
+
+
+def parquet(path: Path, columns: dict[str, object]) -> Path:
+    import pyarrow as arrow
+    from pyarrow.parquet import write_table
+
+    write_table(arrow.table(columns), path)
+    return path
+
+
+def test_an_npz_file(tmp_path: Path) -> None:
+    found = read_samples(npz(tmp_path / "s.npz"), MODEL)
+    np.testing.assert_array_equal(found.data.inputs["x"], arrays()["x"])
+    assert found.data.classes.tolist() == arrays()["y"].tolist()
+    assert found.columns["user"].tolist() == arrays()["user"].tolist()
+
+
+def test_a_directory_numbers_its_files(tmp_path: Path) -> None:
+    npz(tmp_path / "b.npz", user=None)
+    npz(tmp_path / "a.npz")
+    found = read_samples(tmp_path, MODEL)
+    assert found.columns["file"].tolist() == [0] * COUNT + [1] * COUNT
+    assert set(found.columns) == {"file"}, "what not all files have tells nobody apart"
+    assert len(found.data.labels) == 2 * COUNT
+
+
+def test_a_parquet_file_of_lists_or_of_columns(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    given = arrays()
+    flat, beside = given["x"].reshape(COUNT, -1), {"y": given["y"], "user": [f"u{one}" for one in given["user"]]}
+    lists = parquet(tmp_path / "lists.parquet", {"x": flat.tolist(), **beside})
+    wide = parquet(tmp_path / "wide.parquet", {f"f{place}": flat[:, place] for place in range(flat.shape[1])} | beside)
+    for path in (lists, wide):
+        found = read_samples(path, MODEL, column="user")
+        np.testing.assert_array_equal(found.data.inputs["x"], given["x"])
+        assert found.columns["user"].tolist() == beside["user"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"y": None}, "no column y"),
+        ({"y": np.full(COUNT, CLASSES)}, "classes go from 4 to 4"),
+        ({"x": np.zeros((COUNT, 3), np.float32)}, r"takes x \[1, 8, 8\]"),
+        ({"x": np.full((COUNT, *IMAGE), np.nan, np.float32)}, "not finite"),
+        ({"user": np.zeros(3, np.int64)}, "one row a sample"),
+    ],
+)
+def test_what_cannot_be_used_is_told(tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
+    with pytest.raises(MalformedFile, match=wrong):
+        read_samples(npz(tmp_path / "s.npz", **changes), MODEL)
+
+
+def test_a_directory_without_samples(tmp_path: Path) -> None:
+    with pytest.raises(MalformedFile, match=r"no file that ends with"):
+        read_samples(tmp_path, MODEL)
+    (tmp_path / "s.csv").write_text("x,y\n")
+    with pytest.raises(MalformedFile, match="neither"):
+        read_samples(tmp_path / "s.csv", MODEL)

@@ -1,0 +1,198 @@
+"""A fleet's outcome is a function of its arguments alone, and that of the agent's own code."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.simulation.bodies import Body
+from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimulation
+from coterie.simulation.fleet.block import Base, Block, Member, encode_version
+from coterie.simulation.fleet.keeping import STATE
+from coterie.simulation.fleet.population import Drawn
+from coterie.simulation.fleet.setting import Setting
+from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.work import Work
+from coterie.simulation.progress import Progress, unreported
+from coterie.simulation.scenario import Habits, read_toml
+from coterie_learning.exact_sum import GRID
+from coterie_learning.plan import PRESETS, parse_plan
+from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
+
+
+def outcome_of(given: FleetRun, keep: Path | None = None) -> bytes:
+    return simulate_fleet(given, report=unreported, keep=keep).json()
+
+
+def test_devices_learn_together() -> None:
+    outcome = simulate_fleet(run(rounds=8), report=unreported)
+    assert outcome.accuracy > 0.8 > 1 / CLASSES
+    assert [one.outcome for one in outcome.rounds] == ["merged"] * 8
+    assert {one.delivered for one in outcome.rounds} == {12}
+    assert all(one.invited == 18 for one in outcome.rounds)
+    assert outcome.client_rounds == 8 * 12, "only the updates that count are computed"
+    assert (outcome.executor, outcome.executor_reason) == ("batched", "")
+
+
+@pytest.mark.parametrize("codec", ["float32", "int8"])
+def test_any_number_of_workers_gives_the_same_bytes(codec: str) -> None:
+    one, two = (outcome_of(run(workers=workers, codec={"kind": codec})) for workers in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize("body", ["mlp", "cnn"])
+@pytest.mark.parametrize("local", [{"kind": "sgd", "momentum": 0.5}, {"kind": "prox", "mu": 0.5}])
+def test_side_by_side_is_one_by_one_within_the_tolerance(body: Body, local: dict[str, object], tmp_path: Path) -> None:
+    plan = parse_plan({**PLAN, "local": {**local, "epochs": 3, "learning_rate": 0.2}})
+    data = samples().data
+    mixes = np.random.default_rng(0).dirichlet(np.ones(CLASSES), 6)
+    setting = Setting(plan, graphs(body), data, Drawn.from_mixes(mixes, data.classes, each=23, seed=3), 7)
+    path = tmp_path / "version"
+    path.write_bytes(encode_version(Base(compiled(body).parameters, {})))
+    members = [Member(device, steps, 1) for device, steps in enumerate((1, 2, 4, 11, 12, 99))]
+    side_by_side = SideBySide.of(plan, setting.graphs.spec, compiled(body).train_step, most_steps=12)
+    together, alone = (
+        Work(setting, way).train(Block(0, 4, str(path), members, False, False)) for way in (side_by_side, None)
+    )
+    assert [one.samples for one in together.found] == [one.samples for one in alone.found]
+    assert [one.size_bytes for one in together.found] == [one.size_bytes for one in alone.found]
+    for name, content in alone.sums.items():
+        one, other = (np.frombuffer(numbers, np.int64) * GRID for numbers in (content, together.sums[name]))
+        np.testing.assert_allclose(other, one, rtol=0, atol=TOLERANCE * float(np.abs(one).max()))
+
+
+def test_accuracy_does_not_depend_on_the_executor() -> None:
+    exact, batched = (simulate_fleet(run(executor=which), report=unreported) for which in ("exact", "batched"))
+    for one, other in zip(exact.rounds, batched.rounds, strict=True):
+        assert one.accuracy == pytest.approx(other.accuracy, abs=0.005)
+        assert (one.opened_s, one.ended_s) == (other.opened_s, other.ended_s)
+
+
+def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """A child is killed in the middle of a round; what goes on in its directory ends with the same bytes."""
+    script = tmp_path / "child.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from coterie.simulation.fleet import simulate_fleet as module\n"
+        "from tests.coterie.simulation.fleet.fleets import run\n"
+        "module.SAVED_EVERY_S = 0.0\n"
+        "def told(progress): print(progress.rounds, flush=True)\n"
+        "module.simulate_fleet(run(rounds=40), report=told, keep=Path(sys.argv[1]))\n"
+    )
+    keep = tmp_path / "kept"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, str(script), str(keep)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if int(line) >= 3:
+                break
+        child.send_signal(signal.SIGKILL)
+    given = run(rounds=40)
+    told: list[Progress] = []
+    went_on = simulate_fleet(given, report=told.append, keep=keep).json()
+    assert told[0].rounds >= 3
+    assert went_on == outcome_of(given)
+    assert outcome_of(given, keep) == went_on, "what has ended is told again"
+
+
+def test_what_devices_remember_is_kept_too(tmp_path: Path) -> None:
+    slots = {
+        "local": {"kind": "scaffold", "learning_rate": 0.1},
+        "merge": {"kind": "scaffold"},
+        "codec": {"kind": "int8"},
+    }
+    whole = outcome_of(run(rounds=4, **slots))
+    short = run(rounds=4, **slots)
+
+    class Killed(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.rounds == 3:
+            raise Killed
+
+    keep = tmp_path / "kept"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coterie.simulation.fleet.simulate_fleet.SAVED_EVERY_S", 0.0)
+        with pytest.raises(Killed):
+            simulate_fleet(short, report=stop, keep=keep)
+    assert outcome_of(short, keep) == whole
+
+
+def test_a_directory_is_of_one_simulation(tmp_path: Path) -> None:
+    outcome_of(run(rounds=1), tmp_path)
+    with pytest.raises(OtherSimulation, match="seed"):
+        outcome_of(replace(run(rounds=1), seed=1), tmp_path)
+
+
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
+    outcome_of(run(rounds=1), tmp_path)
+    path = tmp_path / STATE
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(DamagedSimulation):
+        outcome_of(run(rounds=1), tmp_path)
+
+
+@pytest.mark.parametrize("merge", ["median", "krum", "trimmed_mean", "fed_adam", "q_fed_avg", "fed_nova"])
+def test_other_merges_hold_rounds_too(merge: str) -> None:
+    halves = {"q_fed_avg": "q_fed_avg", "fed_nova": "fed_nova"}
+    local = {"kind": halves.get(merge, "sgd"), "learning_rate": 0.1}
+    outcome = simulate_fleet(run(rounds=2, merge={"kind": merge}, local=local), report=unreported)
+    assert [one.outcome for one in outcome.rounds] == ["merged", "merged"]
+    assert (outcome.executor == "exact") == (merge in halves)
+    assert (merge in outcome.executor_reason) == (merge in halves)
+
+
+def test_a_plan_that_diverges_says_so() -> None:
+    outcome = simulate_fleet(
+        run(rounds=2, local={"kind": "sgd", "learning_rate": 100.0, "epochs": 20}), report=unreported
+    )
+    assert sum(one.diverged for one in outcome.rounds) > 0
+
+
+def test_nobody_trains_before_the_night() -> None:
+    night = replace(run(rounds=2, requirements={"charging": True}), habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
+    outcome = simulate_fleet(night, report=unreported)
+    hours = [one.opened_s / 3600 % 24 for one in outcome.rounds]
+    assert all(hour < 8 or hour > 20 for hour in hours)
+
+
+def test_without_anybody_it_ends_with_the_horizon() -> None:
+    never = replace(run(requirements={"charging": True}), habits=Habits(charging=(0.0, 0.0)), days=2.0)
+    outcome = simulate_fleet(never, report=unreported)
+    assert (outcome.ended, outcome.rounds) == ("horizon", ())
+
+
+@pytest.mark.parametrize(
+    ("preset", "why"),
+    [
+        ("fedbuff", "different versions"),
+        ("isolated", "no rounds"),
+        ("ditto", "models of their own"),
+        ("cartel", "no rounds|data that change"),
+        ("secure", "changes the sum"),
+        ("dpftrl", "changes the sum"),
+    ],
+)
+def test_what_a_fleet_would_get_wrong_is_refused(preset: str, why: str) -> None:
+    plan = parse_plan(read_toml(PRESETS / f"{preset}.toml"))
+    with pytest.raises(DoesNotFit, match=why):
+        simulate_fleet(replace(run(), plan=plan), report=unreported)
+
+
+def test_who_asks_for_side_by_side_gets_it_or_the_reason() -> None:
+    with pytest.raises(DoesNotFit, match=r"side by side.*scaffold"):
+        simulate_fleet(
+            run(executor="batched", local={"kind": "scaffold"}, merge={"kind": "scaffold"}), report=unreported
+        )

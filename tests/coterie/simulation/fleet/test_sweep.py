@@ -1,0 +1,62 @@
+"""What a sweep tries, and on what it judges."""
+
+import pytest
+
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.sweep import Dimension, _stages, changed, combinations, parse_dimension, sweep
+from coterie.simulation.progress import Progress, unreported
+from coterie_learning.plan import parse_plan, plan_document
+from tests.coterie.simulation.fleet.fleets import PLAN, run
+
+RATES = parse_dimension("local.learning_rate=0.0001,0.1")
+
+
+def test_the_better_rate_wins_on_seeds_that_chose_nothing() -> None:
+    told: list[Progress] = []
+    given = run(rounds=4, local={"kind": "sgd", "learning_rate": 0.0001})
+    found = sweep(given, [RATES], search="grid", seeds=2, report=told.append)
+    assert found.winner == {"local.learning_rate": 0.1}
+    assert not set(found.seeds) & set(found.judging_seeds)
+    assert found.winner_judged.accuracy > found.given_judged.accuracy + 0.1
+    assert [one.values["local.learning_rate"] for one in found.tried] == [0.1, 0.0001]
+    assert [one.share for one in told] == sorted(one.share for one in told) and told[-1].share == 1
+    assert sweep(given, [RATES], search="grid", seeds=2, report=unreported).json() == found.json()
+
+
+def test_halving_gives_more_rounds_to_fewer() -> None:
+    assert list(_stages(9, 90, halves=True)) == [(9, 10), (3, 30), (1, 90)]
+    assert list(_stages(10, 90, halves=True)) == [(10, 3), (4, 10), (2, 30), (1, 90)]
+    assert list(_stages(1, 90, halves=True)) == [(1, 90)]
+    assert list(_stages(9, 90, halves=False)) == [(9, 90)]
+    given = [Dimension("local.learning_rate", [0.0001, 0.001, 0.1])]
+    found = sweep(run(rounds=6), given, search="halving", seeds=1, report=unreported)
+    assert found.winner == {"local.learning_rate": 0.1}
+    assert [one.rounds for one in found.tried] == [6, 2, 2]
+
+
+def test_combinations() -> None:
+    dimensions = [RATES, parse_dimension("codec.kind=float32,int8")]
+    every = combinations(dimensions, "grid", seed=0)
+    assert len(every) == 4 and every[0] == {"local.learning_rate": 0.0001, "codec.kind": "float32"}
+    some = combinations(dimensions, "random:3", seed=0)
+    assert len(some) == 3 and all(one in every for one in some)
+    assert combinations(dimensions, "random:3", seed=0) == some
+    for search in ("bayes", "random", "random:0"):
+        with pytest.raises(DoesNotFit, match="grid, random:N and halving"):
+            combinations(dimensions, search, seed=0)
+
+
+def test_any_slot_can_be_changed() -> None:
+    plan = changed(parse_plan(PLAN), {"pace.target_updates": 30, "requirements.charging": True})
+    document = plan_document(plan)
+    assert document["pace"]["target_updates"] == 30 and document["requirements"]["charging"] is True  # type: ignore[index]
+    with pytest.raises(DoesNotFit, match="nothing at locl"):
+        changed(parse_plan(PLAN), {"locl.learning_rate": 1})
+    with pytest.raises(DoesNotFit, match="learning_rate"):
+        changed(parse_plan(PLAN), {"local.learning_rate": -1})
+
+
+@pytest.mark.parametrize("text", ["local.learning_rate", "learning_rate=1", "local.=1", "local.epochs="])
+def test_what_is_no_dimension_is_refused(text: str) -> None:
+    with pytest.raises(DoesNotFit, match=r"SLOT\.FIELD=VALUE"):
+        parse_dimension(text)

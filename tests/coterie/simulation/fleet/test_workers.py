@@ -1,0 +1,31 @@
+"""Processes that train blocks."""
+
+from io import BytesIO
+
+import pytest
+
+from coterie.simulation.errors import WorkerLost
+from coterie.simulation.fleet.block import Block, Member
+from coterie.simulation.fleet.workers import Processes, read_frame, write_frame
+
+BLOCKS = [Block(at, 1, "version", [Member(at, 1, 1)], False, False) for at in range(3)]
+
+
+@pytest.mark.parametrize(
+    "program", ["pass", "import sys; sys.stdin.buffer.read(4)", "import os; os.kill(os.getpid(), 9)"]
+)
+def test_a_worker_that_ends_is_told(program: str) -> None:
+    workers = Processes(2, ["-c", program])
+    try:
+        with pytest.raises(WorkerLost, match="--workers"):
+            list(workers.train(BLOCKS))
+    finally:
+        workers.close()
+
+
+def test_a_frame_comes_whole_or_not() -> None:
+    stream = BytesIO()
+    write_frame(stream, b"abc")
+    content = stream.getvalue()
+    assert read_frame(BytesIO(content)) == b"abc"
+    assert [read_frame(BytesIO(content[:cut])) for cut in range(len(content))] == [None] * len(content)
