@@ -1,0 +1,76 @@
+"""The files of a recipe, read."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.compile.recipe import Recipe as TrainingRecipe
+from coterie.compile.recipe import parse_recipe
+from coterie.recipes.errors import UnknownRecipe
+from coterie.simulation.scenario import read_toml
+from coterie_learning.plan import Plan, parse_plan, plan_document
+from coterie_recipes import NAMES, Recipe, load
+from coterie_wire.structs import from_values
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Scores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Mean of the people's scores, each on its own newest samples; in the recipe's own measure."""
+
+    baseline: Share
+    alone: Share
+    """Each person's model, trained on its own samples only."""
+    federation: Share
+    """The version after the last round."""
+    devices: Share
+    """What answers on the devices at the end: the personal model where it is better on what they hold out."""
+    centralised: Share
+    """The same model trained on everybody's samples in one place."""
+    new_federation: Share
+    """The version, for people who took no part."""
+    new_centralised: Share
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a recipe was found to give, and what it promises."""
+
+    seeds: Annotated[int, Meta(ge=1)]
+    """Over which the figures are means: 0, 1, …"""
+    rounds: Annotated[int, Meta(ge=1, le=1000)]
+    over_alone: float
+    """By how much the devices are better than alone, at least; negative where they are worse, which is said then."""
+    under_centralised: float
+    """By how much they are worse than centralised, at most; negative where they are better."""
+    scores: Scores
+    says: str
+    """In a sentence, what a federation is good for here, and what not."""
+
+
+def known_recipe(name: str) -> Recipe:
+    """Raises UnknownRecipe."""
+    try:
+        return load(name)
+    except KeyError:
+        raise UnknownRecipe(name=name, known=", ".join(NAMES)) from None
+
+
+def plan_of(recipe: Recipe, *, devices: int) -> Plan:
+    """The plan of its federation; a round asks for as many of `devices` at most as there are."""
+    document = plan_document(parse_plan(read_toml(recipe.directory / "plan.toml")))
+    pace = from_values(document["pace"], dict[str, object])
+    most = {name: min(from_values(pace[name], int), devices) for name in ("target_updates", "min_updates")}
+    return parse_plan({**document, "pace": {**pace, **most}})
+
+
+def expected_of(recipe: Recipe) -> Expected:
+    """Its figures."""
+    return from_values(read_toml(recipe.directory / "expected.toml"), Expected)
+
+
+def training_recipe_of(recipe: Recipe) -> TrainingRecipe:
+    """What its device model is compiled for."""
+    given: Mapping[str, object] = recipe.training
+    return parse_recipe(dict(given))

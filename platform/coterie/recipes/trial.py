@@ -1,0 +1,218 @@
+"""A recipe's federation on this machine, round by round, beside each device alone and all data in one place.
+
+Devices run the client round of the agents on the compiled graphs, and versions come of the fold of the platform.
+Neither clock nor network is simulated: that does `coterie simulate`. Everything starts from the same parameters.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from statistics import mean
+from typing import NamedTuple
+
+import msgspec
+
+from coterie.evaluation.datasets import Dataset
+from coterie.evaluation.scoring import predict_logits
+from coterie.recipes.federation import Federation
+from coterie.recipes.shipped import Scores, plan_of, training_recipe_of
+from coterie.simulation.device import joined
+from coterie.simulation.learners.neural import NeuralLearner
+from coterie.simulation.on_device import Graphs, Rows, run_training
+from coterie.simulation.personal_training import train_personal_model
+from coterie_learning.client.optimisation import Diverged
+from coterie_learning.client.personal import GivenPersonal, personal_training
+from coterie_learning.personal import PersonalRules
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed
+from coterie_recipes import Recipe, load
+from coterie_recipes.recipe import Person, Samples
+from coterie_wire.tensors import Tensors
+
+NEW = 10_000
+"""Numbers of people who take no part begin here."""
+NEW_PEOPLE = 10
+CLOUD = 20_000
+"""And of people whose samples the platform has from the beginning."""
+COMPARED_EPOCHS, COMPARED_PATIENCE = 40, 4
+"""Of what the federation is compared with: passes at most, and without a lower loss on samples held out."""
+STEP_SHARES = (1.0, 0.25)
+"""Of the plan's step size, that are tried."""
+
+Report = Callable[[str], None]
+
+
+class Found(NamedTuple):
+    """The outcome of one trial."""
+
+    scores: Scores
+    by_round: tuple[float, ...]
+    """Score of each version on the people's tests."""
+    update_bytes: int
+    """Mean of the updates."""
+    personal_share: float
+    """Of the devices on which a model of their own answers at the end."""
+
+
+class Compared(NamedTuple):
+    """What a federation is compared with."""
+
+    alone: float
+    """Mean of the scores of models that each person's samples make."""
+    centralised: Tensors
+    """The parameters that everybody's samples make."""
+
+
+class Trial:
+    """One recipe with one seed."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        seed: int,
+        people: Sequence[Person],
+        new: Sequence[Person],
+        plan: Plan,
+        first: NeuralLearner,
+    ) -> None:
+        """`people` take part, `new` do not; everything begins with `first`."""
+        self._recipe, self._seed, self._people, self._new = recipe, seed, people, new
+        self._plan, self._first, self._graphs = plan, first, first.graphs
+
+    def run(self, *, rounds: int, report: Report) -> Found:
+        """All of it; `report` is told what goes on."""
+        compared = self.compare(report)
+        data = [self._dataset(one.train) for one in self._people]
+        federation = Federation(self._first, self._plan, data, self._seed)
+        by_round = []
+        for number in range(1, rounds + 1):
+            federation.hold_round(number)
+            by_round.append(self._mean(federation.parameters, self._people))
+            report(f"round {number} of {rounds}: {by_round[-1]:.3f}")
+        report("personal models")
+        scores, personal_share = self.judge(federation.parameters, compared)
+        return Found(scores, tuple(by_round), round(mean(federation.sent_bytes or [0])), personal_share)
+
+    def compare(self, report: Report) -> Compared:
+        """Train each device alone, and one model on all data."""
+        report("each device alone")
+        alone = mean(
+            self._score(self._compared(self._dataset(person.train), "alone", number), person)
+            for number, person in enumerate(self._people)
+        )
+        report("all data in one place")
+        everything = joined([self._dataset(person.train) for person in self._people])
+        return Compared(alone, self._compared(everything, "centralised", 0))
+
+    def judge(self, version: Tensors, compared: Compared) -> tuple[Scores, float]:
+        """The scores where `version` is the last one; and on which share of the devices a model of its own answers."""
+        answering = [self._answering(number, version) for number in range(len(self._people))]
+        scores = Scores(
+            baseline=mean(self._recipe.baseline(person) for person in self._people),
+            alone=compared.alone,
+            federation=self._mean(version, self._people),
+            devices=mean(
+                self._score(version if own is None else own, person)
+                for own, person in zip(answering, self._people, strict=True)
+            ),
+            centralised=self._mean(compared.centralised, self._people),
+            new_federation=self._mean(version, self._new),
+            new_centralised=self._mean(compared.centralised, self._new),
+        )
+        return scores, mean(float(own is not None) for own in answering)
+
+    def _mean(self, parameters: Tensors, people: Sequence[Person]) -> float:
+        return mean(self._score(parameters, person) for person in people)
+
+    def _score(self, parameters: Tensors, person: Person) -> float:
+        outputs = predict_logits(self._first.graphs.predict, parameters, self._dataset(person.test))
+        return self._recipe.score(outputs, person)
+
+    def _dataset(self, samples: Samples) -> Dataset:
+        return dataset_of(samples, self._first)
+
+    def _compared(self, data: Dataset, of: str, number: int) -> Tensors:
+        """The first parameters trained on `data`, stopped early: the better of two step sizes on what it held out.
+
+        A step that is right where it is averaged over devices may be too large for one training alone.
+        """
+        return min((self._trained(data, of, number, share) for share in STEP_SHARES), key=lambda one: one[0])[1]
+
+    def _trained(self, data: Dataset, of: str, number: int, share: float) -> tuple[float, Tensors]:
+        """Loss on the samples held out, and the parameters."""
+        step = self._plan.local.weights(0)
+        step = msgspec.structs.replace(step, learning_rate=share * step.learning_rate, proximal_weight=0.0)
+        rules = PersonalRules(COMPARED_EPOCHS, COMPARED_PATIENCE, step, "version", 1.0)
+        given = self._given(rules, self._first.parameters, data, of, number)
+        training = personal_training(given, self._graphs.open_steps)
+        try:
+            parameters = run_training(training, self._graphs, self._rows(data))
+        except Diverged:
+            parameters = training.trained()  # the best epoch before
+        loss = training.checkpoint().progress.watched.best_loss
+        return math.inf if loss is None else loss, parameters
+
+    def _answering(self, number: int, version: Tensors) -> Tensors | None:
+        rules = self._plan.personal.rules(self._plan.local)
+        data = self._dataset(self._people[number].train)
+        if rules is None or len(data.labels) < 2:
+            return None
+        given = self._given(rules, version, data, "personal", number)
+        return train_personal_model(given, self._graphs, self._rows(data), held=version).parameters
+
+    def _given(self, rules: PersonalRules, received: Tensors, data: Dataset, of: str, number: int) -> GivenPersonal:
+        return GivenPersonal(
+            rules=rules,
+            model=self._graphs.spec,
+            received=received,
+            personal=None,
+            ids=range(1, len(data.labels) + 1),
+            seed=derive_seed(self._seed, of, number),
+        )
+
+    def _rows(self, data: Dataset) -> Rows:
+        return Rows(data, self._graphs.spec, range(1, len(data.labels) + 1))
+
+
+def dataset_of(samples: Samples, learner: NeuralLearner) -> Dataset:
+    """`samples` as the model of `learner` takes them."""
+    (spec,) = learner.graphs.spec.inputs
+    return Dataset({spec.name: samples.x}, samples.y)
+
+
+def made_up_trial(recipe: Recipe, *, seed: int, people: int | None = None) -> Trial:
+    """A trial of `people`, or of as many as the recipe has, who are drawn."""
+    drawn = [recipe.draw(seed, number) for number in range(people or recipe.people)]
+    new = [recipe.draw(seed, NEW + number) for number in range(NEW_PEOPLE)]
+    plan = plan_of(recipe, devices=len(drawn))
+    return Trial(recipe, seed=seed, people=drawn, new=new, plan=plan, first=untrained(recipe, plan, seed=seed))
+
+
+def untrained(recipe: Recipe, plan: Plan, *, seed: int) -> NeuralLearner:
+    """The device model with parameters drawn from `seed`, compiled as the platform does it.
+
+    Raises what compiling raises.
+    """
+    import torch  # only now: it takes seconds to import
+
+    graphs = compiled_graphs(recipe.name)
+    with torch.random.fork_rng():
+        torch.manual_seed(derive_seed(seed, "model"))
+        state = import_module(recipe.models).DeviceModel().state_dict()
+    first = {spec.name: state[spec.name].numpy() for spec in graphs.spec.parameters}
+    return NeuralLearner(graphs, plan.local, parameters=first, first=first, received=first)
+
+
+@cache
+def compiled_graphs(name: str) -> Graphs:
+    """Of a recipe's device model; only parameters differ between seeds."""
+    from coterie.compile.compiled import compile_model  # only now: they import PyTorch
+    from coterie.compile.program import export_module
+
+    recipe = load(name)
+    models = import_module(recipe.models)
+    program = export_module(models.DeviceModel(), (models.example(),))
+    compiled = compile_model(program, training_recipe_of(recipe), batch_size=recipe.batch_size)
+    return Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)

@@ -1,0 +1,41 @@
+"""Each recipe runs: a few people, few rounds. Its figures are measured by ``make bench NAME=recipes``."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from coterie.recipes.trial import made_up_trial
+from coterie_recipes import NAMES, load
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_runs_and_its_versions_differ(name: str) -> None:
+    trial = made_up_trial(load(name), seed=1, people=2)
+    told: list[str] = []
+    found = trial.run(rounds=3, report=told.append)
+    scores = msgspec.structs.asdict(found.scores)
+    assert all(0 <= score <= 1 and np.isfinite(score) for score in scores.values())
+    assert len(found.by_round) == 3
+    assert len(set(found.by_round)) > 1, "versions differ"
+    assert found.update_bytes > 1000
+    assert told[-1] == "personal models"
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    first, again = (made_up_trial(load("tabular"), seed=2, people=3).run(rounds=2, report=_quiet) for _ in range(2))
+    other = made_up_trial(load("tabular"), seed=3, people=3).run(rounds=2, report=_quiet)
+    assert first == again
+    assert first != other
+
+
+def test_what_is_compared_with_learns_more_from_more() -> None:
+    """The control: of people who know the same, all data in one place are better than a model of one's own alone."""
+    trial = made_up_trial(load("tabular"), seed=0, people=6)
+    compared = trial.compare(_quiet)
+    scores, _ = trial.judge(compared.centralised, compared)
+    assert scores.centralised > scores.alone
+    assert scores.federation == scores.centralised
+
+
+def _quiet(_: str) -> None:
+    pass
