@@ -1,8 +1,11 @@
 """What tests of the platform share."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,6 +14,7 @@ from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, enrol_device
+from coterie.gateway.example import Example
 from coterie_wire.messages import Capabilities
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -24,6 +28,16 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         for table in ("audit_entry", "privacy_charge"):
             on_table = "" if connection.vendor == "sqlite" else f" ON {table}"
             cursor.execute(f"DROP TRIGGER {table}_no_delete{on_table}")
+
+
+@pytest.fixture
+def idle_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digits example, where an endpoint starts it, does nothing, and no other test finds it started."""
+
+    def launch(_command: object, **pipes: Any) -> "subprocess.Popen[str]":
+        return subprocess.Popen([sys.executable, "-c", ""], **pipes)
+
+    monkeypatch.setattr("coterie.gateway.example_api.EXAMPLE", Example(launch))
 
 
 @pytest.fixture

@@ -195,9 +195,7 @@ class ScriptedDevice:
 
     def send(self, assignment: str, content: bytes, offset: int, now: datetime) -> UploadState:
         """What the gateway does with one chunk."""
-        target = uploads.open_upload(self.row, assignment, offset, now)
-        with target.path.open("ab") as file:
-            file.write(content)
+        uploads.open_upload(self.row, assignment, offset, now).write(offset, content)
         return uploads.complete_upload(self.row, assignment, now)
 
     def deliver(self, assignment: str, now: datetime, *, seed: int) -> UploadState:

@@ -15,9 +15,12 @@ from coterie.cli.failures import Failed
 SECTIONS = {
     "Try it": {
         "demo": "coterie.cli.local:demo",
+        "recipe": "coterie.cli.recipe:recipe",
         "simulate": "coterie.cli.local:simulate",
+        "audit-privacy": "coterie.cli.local:audit_privacy",
         "compile": "coterie.cli.local:compile_model",
         "kinds": "coterie.cli.kinds:kinds",
+        "capacity": "coterie.cli.capacity:capacity",
     },
     "Run a platform on this machine": {
         "up": "coterie.cli.local:up",
@@ -28,6 +31,7 @@ SECTIONS = {
         "createsuperuser": "coterie.cli.local:createsuperuser",
         "changepassword": "coterie.cli.local:changepassword",
         "change-role": "coterie.cli.local:change_role",
+        "doctor": "coterie.cli.local:doctor",
         "backup": "coterie.cli.backups:backup",
         "restore": "coterie.cli.backups:restore",
         "scrub": "coterie.cli.local:scrub",
@@ -43,6 +47,7 @@ SECTIONS = {
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",
         "models": "coterie.cli.resources:models",
+        "versions": "coterie.cli.resources:versions",
         "blobs": "coterie.cli.resources:blobs",
         "jobs": "coterie.cli.resources:jobs",
         "api": "coterie.cli.resources:api",
@@ -54,7 +59,7 @@ SECTIONS = {
 }
 """By section, where each command is defined."""
 PLACES = {name: place for section in SECTIONS.values() for name, place in section.items()}
-ON_THIS_MACHINE = {"demo", "simulate", *SECTIONS["Run a platform on this machine"]}
+ON_THIS_MACHINE = {"demo", "simulate", "audit-privacy", *SECTIONS["Run a platform on this machine"]}
 """What needs Django; the rest works with `coterie[sdk]` alone."""
 
 

@@ -22,6 +22,14 @@ PAGE_ROWS = 100
 _NO_ROWS: Sequence[Fields] = ()
 
 
+class Taken(NamedTuple):
+    """A field of a request's body: JSON, or a text where it is none."""
+
+    name: str
+    says: str
+    required: bool = False
+
+
 class Action(NamedTuple):
     """An action on a resource: ``POST /api/RESOURCE/ID/PATH/``."""
 
@@ -29,6 +37,8 @@ class Action(NamedTuple):
     says: str
     path: str
     method: str = "POST"
+    takes: tuple[Taken, ...] = ()
+    """Fields of the request that are options."""
 
 
 class Resource(NamedTuple):
@@ -44,6 +54,14 @@ class Resource(NamedTuple):
     named_by: str = ""
     """The field by which people call one, beside its ID; blank: none."""
     actions: tuple[Action, ...] = ()
+    changes: tuple[str, ...] = ()
+    """Fields that ``change`` sets, each an option."""
+
+
+ARCHIVE = (
+    Action("archive", "Leave it out of lists.", "archive"),
+    Action("restore", "Have lists show it again.", "restore"),
+)
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -53,13 +71,21 @@ class _Page(msgspec.Struct, frozen=True):
     results: Sequence[Fields] = _NO_ROWS
 
 
+DATASET = Taken("dataset", "the ID of the data set", required=True)
+OF_DISTILLATION = (
+    Taken("distil_epochs", "most passes, for the device model"),
+    Taken("distil_learning_rate", "step size of the device model"),
+    Taken("label_weight", "weight of the labels for the device model; the rest is the cloud model's"),
+    Taken("seed", "seeds initial order and held-back samples"),
+)
+
 RESOURCES = (
     Resource(
         "devices",
         "The devices of the fleet.",
         "devices",
         ("name", "status", "last_seen_at", "tags", "id"),
-        ("status", "state", "tag", "reason", "search", "sort"),
+        ("status", "state", "tag", "reason", "archived", "search", "sort"),
         "name",
         (
             Action("why", "Why it does not train now.", "why", "GET"),
@@ -67,20 +93,24 @@ RESOURCES = (
             Action("pause", "Give it no work until it is resumed.", "pause"),
             Action("resume", "Give it work again.", "resume"),
             Action("revoke", "Shut it out for good.", "revoke"),
+            *ARCHIVE,
         ),
+        ("name", "notes"),
     ),
     Resource(
         "federations",
         "The federations and their plans.",
         "federations",
         ("name", "slug", "state", "members", "rounds_wanted", "id"),
-        ("state", "pair", "search", "sort"),
+        ("state", "pair", "archived", "search", "sort"),
         "slug",
         (
             Action("start", "Begin, or go on after a pause.", "start"),
             Action("pause", "Open no further round.", "pause"),
             Action("finish", "End it for good.", "finish"),
+            *ARCHIVE,
         ),
+        ("name", "notes"),
     ),
     Resource(
         "rounds",
@@ -98,8 +128,43 @@ RESOURCES = (
         "The model pairs.",
         "pairs",
         ("name", "slug", "state", "batch_size", "reason_sentence", "id"),
-        ("search", "sort"),
+        ("state", "archived", "search", "sort"),
         "slug",
+        (
+            Action(
+                "bootstrap",
+                "Train its cloud model on a data set, then distil its first device model from it.",
+                "bootstrap",
+                takes=(
+                    DATASET,
+                    Taken("strategy", """how training is spread over processes: {"kind": "local_sgd", "workers": 4}"""),
+                    Taken("epochs", "most passes over the data, for the cloud model"),
+                    Taken("learning_rate", "step size of the cloud model's AdamW"),
+                    Taken("batch_size", "samples in a step of the cloud model"),
+                    *OF_DISTILLATION,
+                ),
+            ),
+            Action(
+                "distill",
+                "Distil its next device model from the cloud model in use.",
+                "distill",
+                takes=(DATASET, *OF_DISTILLATION),
+            ),
+            *ARCHIVE,
+        ),
+        ("name", "notes"),
+    ),
+    Resource(
+        "versions",
+        "The versions of the model pairs.",
+        "versions",
+        ("role", "lineage", "number", "name", "champion", "size_bytes", "created_at", "id"),
+        ("pair", "role", "lineage", "origin", "archived", "search", "sort"),
+        actions=(
+            Action("variants", "Its smaller forms as they were measured, or why there are none.", "variants", "GET"),
+            *ARCHIVE,
+        ),
+        changes=("name", "notes"),
     ),
     Resource(
         "blobs",
@@ -111,12 +176,13 @@ RESOURCES = (
     ),
     Resource(
         "jobs",
-        "Pre-flights, bootstraps and distillations.",
+        "Pre-flights, bootstraps, distillations and quantisations.",
         "jobs",
         ("kind", "pair_slug", "state", "progress_sentence", "error_sentence", "id"),
         ("kind", "state", "pair", "search", "sort"),
         actions=(
             Action("log", "What it has told.", "log", "GET"),
+            Action("curve", "The epochs of the cloud model's training so far.", "curve", "GET"),
             Action("cancel", "End it.", "cancel"),
             Action("retry", "Do it once more.", "retry"),
         ),
@@ -134,6 +200,8 @@ def _group(resource: Resource) -> click.Group:
     group.add_command(_show(resource))
     for action in resource.actions:
         group.add_command(_act(resource, action))
+    if resource.changes:
+        group.add_command(_change(resource))
     return group
 
 
@@ -179,10 +247,11 @@ def _act(resource: Resource, action: Action) -> click.Command:
     @click.argument("which", metavar=_called(resource))
     @JSON
     @failures_shown
-    def run(which: str, as_json: bool) -> None:
+    def run(which: str, as_json: bool, **given: str | None) -> None:
         connection = _connected()
         path = f"{resource.path}/{_find(connection, resource, which)}/{action.path}/"
-        body = b"{}" if action.method == "POST" else None
+        fields = {name: _value(text) for name, text in given.items() if text is not None}
+        body = msgspec.json.encode(fields) if action.method == "POST" else None
         content = connection.request(action.method, path, body=body)
         if as_json:
             print_json(content)
@@ -191,7 +260,42 @@ def _act(resource: Resource, action: Action) -> click.Command:
         else:
             click.echo("done")
 
+    run.params.extend(
+        click.Option(
+            [f"--{field.name.replace('_', '-')}", field.name],
+            metavar="VALUE",
+            help=field.says,
+            required=field.required,
+        )
+        for field in action.takes
+    )
     return run
+
+
+def _value(text: str) -> object:
+    """JSON, or the text itself where it is none."""
+    try:
+        return from_json(text.encode(), object)
+    except msgspec.DecodeError:
+        return text
+
+
+def _change(resource: Resource) -> click.Command:
+    @failures_shown
+    def run(which: str, as_json: bool, **given: str | None) -> None:
+        changes = {name: value for name, value in given.items() if value is not None}
+        if not changes:
+            options = " or ".join(f"--{name}" for name in resource.changes)
+            raise Failed("cli.nothing_to_change", f"Say what is to change: {options}.")
+        connection = _connected()
+        path = f"{resource.path}/{_find(connection, resource, which)}/"
+        content = connection.request("PATCH", path, body=msgspec.json.encode(changes))
+        print_json(content) if as_json else print_fields(content)
+
+    command = click.command("change", help=f"Change one of the {resource.name}; what is left out stays.")
+    decorated = command(click.argument("which", metavar=_called(resource))(JSON(run)))
+    decorated.params.extend(click.Option([f"--{name}"], metavar="TEXT") for name in resource.changes)
+    return decorated
 
 
 def _called(resource: Resource) -> str:
@@ -215,7 +319,7 @@ def _find(connection: Connection, resource: Resource, which: str) -> str:
     return found[0]
 
 
-devices, federations, rounds, models, blobs, jobs = (_group(resource) for resource in RESOURCES)
+devices, federations, rounds, models, versions, blobs, jobs = (_group(resource) for resource in RESOURCES)
 
 
 @click.command(short_help="How the fleet stands.")

@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from celery import Celery, beat
 from celery.schedules import schedule
+from django.conf import settings
 from redis import RedisError
 
+from coterie.config.leader import ASKED_EVERY_S, LEADERSHIP
+from coterie.config.monitoring.life import LIFE
 from coterie.core.pulse import EVERY_S, record_pulse
 
 logger = logging.getLogger(__name__)
@@ -33,7 +36,10 @@ class Scheduler(beat.Scheduler):
     _pulse_at = float("-inf")
 
     def tick(self, *_: object, **__: object) -> float:
-        """Send one task that is due; the seconds until the next."""
+        """Send one task that is due, if this is the beat that acts; the seconds until the next."""
+        LIFE.show("tick")
+        if not settings.EMBEDDED and not LEADERSHIP.holds():
+            return ASKED_EVERY_S
         wait_s: float = super().tick()
         if time.monotonic() - self._pulse_at >= EVERY_S:
             self._pulse_at = time.monotonic()
@@ -41,7 +47,12 @@ class Scheduler(beat.Scheduler):
                 record_pulse(datetime.now(UTC))
             except RedisError:
                 logger.warning("the pulse of periodic work could not be written", exc_info=True)
-        return wait_s
+        return wait_s if settings.EMBEDDED else min(wait_s, ASKED_EVERY_S)
+
+    def close(self) -> None:
+        """Let another act."""
+        super().close()
+        LEADERSHIP.resign()
 
 
 class Beat:

@@ -9,7 +9,7 @@ from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
 
-app = Celery("coterie")
+app = Celery("coterie", task_cls="coterie.config.watched_task:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.set_default()
@@ -27,6 +27,25 @@ def refuse_newer_schema(**_: object) -> None:
         refuse_newer()
     except NewerSchema as error:
         sys.exit(str(error))
+
+
+@signals.worker_init.connect
+def watch_worker(**_: object) -> None:
+    """Show it to whoever watches; embedded mode's server shows itself."""
+    from coterie.config.monitoring.begin import begin_monitoring  # its models need Django set up
+
+    if not settings.EMBEDDED:
+        begin_monitoring("task", leads=lambda: False)
+
+
+@signals.beat_init.connect
+def watch_beat(**_: object) -> None:
+    """The same of a clock, which shows the platform as a whole while it is the one that acts."""
+    from coterie.config.leader import LEADERSHIP
+    from coterie.config.monitoring.begin import begin_monitoring
+
+    if not settings.EMBEDDED:
+        begin_monitoring("tick", leads=LEADERSHIP.found)
 
 
 @signals.task_postrun.connect

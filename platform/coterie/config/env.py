@@ -23,6 +23,9 @@ LISTS = {
     "oidc_operators",
     "oidc_viewers",
 }
+SECRETS = {"database_url", "redis_url", "secret_key", "signing_key", "s3_key_id", "s3_secret", "oidc_client_secret"}
+IN_FILE = "_file"
+"""Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
 
 
@@ -68,6 +71,21 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     quarantine_after: Annotated[int, Meta(ge=0)] = 3
     """Updates of a device that merges may leave out, of its latest ten, before it is put into quarantine; 0: any. One
     may be an accident, and a device that is left out goes on to cost its round a place."""
+    s3_bucket: str = ""
+    """Keeps models, data and updates in this bucket of an object storage that speaks S3 instead of the state
+    directory, and processes share no file system. Needs ``coterie[s3]`` and scaled mode."""
+    s3_prefix: str = ""
+    """Begins the name of each object, where the bucket holds other things, too; no two platforms share one."""
+    s3_endpoint: str = ""
+    """URL of the object storage; blank: that of AWS."""
+    s3_public_endpoint: str = ""
+    """URL under which devices reach it, for presigned downloads; blank: the same."""
+    s3_region: str = "us-east-1"
+    s3_key_id: str = ""
+    """Blank: what the AWS clients use, as the role of the machine."""
+    s3_secret: str = ""
+    downloads: Literal["platform", "presigned"] = "platform"
+    """Whether devices read models through the platform, or from the object storage by URLs that last five minutes."""
     copies: tuple[Path, ...] = ()
     """Directories of backups, separated by commas, from which damaged files are replaced."""
     oidc_issuer: str = ""
@@ -85,12 +103,20 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The same of an operator."""
     oidc_viewers: tuple[str, ...] = ()
     """The same of a viewer."""
+    log: Literal["text", "json"] = "text"
+    """Lines of the log for people, or JSON objects for what collects logs."""
+    metrics_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """Where each process shows ``/metrics`` and ``/livez`` to whoever asks; 0: nowhere."""
+    metrics_host: str = "127.0.0.1"
+    """Address of that port. Whoever reaches it reads the figures: never the internet."""
     debug: bool = False
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
         """Raises msgspec.ValidationError naming what does not fit, also for an unknown ``COTERIE_`` name."""
         given = {name.removeprefix(PREFIX).lower(): value for name, value in environ.items() if name.startswith(PREFIX)}
+        for name in SECRETS & {name.removesuffix(IN_FILE) for name in given if name.endswith(IN_FILE)}:
+            given[name] = _read_secret(name, given.pop(name + IN_FILE), already=name in given)
         unknown = sorted(set(given) - {field.name for field in msgspec.structs.fields(cls)})
         if unknown:
             raise msgspec.ValidationError(f"unknown variables: {', '.join(PREFIX + name.upper() for name in unknown)}")
@@ -104,6 +130,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
             )
         env._check_addresses()
+        env._check_object_storage()
         env._check_provider()
         return env
 
@@ -116,6 +143,18 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
                 ip_network(network)
             except ValueError as error:
                 raise msgspec.ValidationError(f"COTERIE_TRUSTED_PROXIES: {error}") from error
+
+    def _check_object_storage(self) -> None:
+        if self.s3_bucket and self.mode != "scaled":
+            raise msgspec.ValidationError("COTERIE_S3_BUCKET is for scaled mode; embedded mode keeps files")
+        if bool(self.s3_key_id) != bool(self.s3_secret):
+            raise msgspec.ValidationError("COTERIE_S3_KEY_ID and COTERIE_S3_SECRET belong together")
+        if self.downloads == "presigned" and not self.s3_bucket:
+            raise msgspec.ValidationError("COTERIE_DOWNLOADS=presigned needs COTERIE_S3_BUCKET")
+        for name in ("s3_endpoint", "s3_public_endpoint"):
+            url = getattr(self, name)
+            if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
+                raise msgspec.ValidationError(f"{PREFIX}{name.upper()} must look like https://s3.example")
 
     def _check_provider(self) -> None:
         if not self.oidc_issuer:
@@ -131,6 +170,16 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_ADMINISTRATORS, _OPERATORS or _VIEWERS, or nobody may in"
             )
+
+
+def _read_secret(name: str, file: str, *, already: bool) -> str:
+    variable = PREFIX + name.upper()
+    if already:
+        raise msgspec.ValidationError(f"{variable} and {variable}_FILE are both set")
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise msgspec.ValidationError(f"{variable}_FILE: {error}") from error
 
 
 def child_environment(**overrides: str) -> dict[str, str]:

@@ -17,12 +17,17 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     if settings.EMBEDDED:
         sys.exit(f"{prog}: this is scaled mode's; embedded mode is one command: coterie up")
     django.setup()
+    from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.serving import BoundedServer, server_config, settle_garbage
 
     try:
         listener = socket.socket(fileno=given.fd) if given.fd is not None else bind(given.host, given.port)
     except OSError as error:
         sys.exit(f"{prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another --port")
+    try:
+        begin_monitoring("loop", leads=lambda: False)
+    except OSError as error:
+        sys.exit(f"{prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     server = BoundedServer(server_config())
     settle_garbage()
     server.run([listener])

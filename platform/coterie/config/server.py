@@ -74,8 +74,14 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     """True when everything has come to its end, False when tasks still run."""
     from coterie.config.celery import app
     from coterie.config.embedded_worker import EmbeddedWorker
+    from coterie.config.monitoring.begin import begin_monitoring
 
     config = server_config()
+    try:
+        begin_monitoring("loop", leads=lambda: True)
+    except OSError as error:
+        logger.error("metrics cannot be shown on port %d: %s", settings.METRICS_PORT, error.strerror)
+        sys.exit(REFUSED)
     server = Server(config, options, lifeline)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

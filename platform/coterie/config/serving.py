@@ -10,6 +10,7 @@ from typing import Any, cast
 import uvicorn
 from django.conf import settings
 
+from coterie.config.monitoring.life import LIFE
 from coterie.gateway.door.connections import Connections, raise_descriptor_limit
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.door.offences import OFFENCES
@@ -29,6 +30,7 @@ class BoundedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer requests."""
         asyncio.get_running_loop().set_exception_handler(tell_of_failure)
+        self._following = asyncio.create_task(LIFE.follow_loop())
         await super().startup(sockets)
 
 

@@ -9,8 +9,10 @@ from coterie.config.beat import every
 from coterie.config.database import postgresql, sqlite
 from coterie.config.env import Env
 from coterie.config.single_sign_on import provider_of
+from coterie.config.stores import stored_in
 from coterie.core.secret import load_or_make
 from coterie.gateway.door.spool import default_root
+from coterie.gateway.phone_headers import add_phone_headers
 
 ENV = Env.read()
 EMBEDDED = ENV.mode == "embedded"
@@ -58,6 +60,7 @@ INSTALLED_APPS = [
     "coterie.transfer",
     "coterie.rollouts",
     "coterie.privacy",
+    "coterie.secure_sums",
     "coterie.merging",
     "coterie.rounds",
     "coterie.cloud_training",
@@ -111,6 +114,7 @@ CHECK_INS_PER_SECOND = ENV.check_ins_per_second
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
 QUARANTINE_AFTER = ENV.quarantine_after
+METRICS_HOST, METRICS_PORT = ENV.metrics_host, ENV.metrics_port
 COPIES = tuple(copy.absolute() for copy in ENV.copies)
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_HTTPS  # and whenever a request came over TLS, see SecureCookies
@@ -119,25 +123,18 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds that a one-time sign-in link lasts
 
 STATIC_URL = "/static/"
 CONSOLE_PAGE = Path(gateway.__path__[0], "static", "console", "index.html")  # `make console` writes it
+PHONE_PAGE = Path(gateway.__path__[0], "static", "phone", "index.html")  # `make phone` writes it
 WHITENOISE_USE_FINDERS = True  # no collectstatic: files are served from where the packages keep them
 WHITENOISE_AUTOREFRESH = False
-WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/console/assets/"  # the build names them by their content
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/(console|phone)/assets/"  # the build names them by their content
+WHITENOISE_ADD_HEADERS_FUNCTION = add_phone_headers
 
+STORES = ("default", "updates", "portions", "uploads", "partials", "vectors", "arriving-portions")
 STORAGES = {
-    "default": {
-        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
-        "OPTIONS": {"location": STATE / "blobs", "file_permissions_mode": 0o600},
-    },
-    "updates": {
-        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
-        "OPTIONS": {"location": STATE / "updates", "file_permissions_mode": 0o600},
-    },
-    "portions": {
-        "BACKEND": "coterie.registry.storage.DurableFileSystemStorage",
-        "OPTIONS": {"location": STATE / "portions", "file_permissions_mode": 0o600},
-    },
+    **{alias: stored_in("blobs" if alias == "default" else alias, ENV, STATE) for alias in STORES},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+PRESIGNED_DOWNLOADS = ENV.downloads == "presigned"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20  # bytes of a form or JSON body; files of a multipart body go to disk
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20  # bytes
 SPOOL = (ENV.spool.absolute() if ENV.spool else default_root(STATE)) / str(os.getpid())  # its server makes it
@@ -249,8 +246,11 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"},
+        "json": {"()": "coterie.config.monitoring.json_lines.JsonLines"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": ENV.log}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},

@@ -8,6 +8,8 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from coterie.gateway.console_page import SECTIONS, console
+from coterie.gateway.phone_page import FILES as PHONE_FILES
+from coterie.gateway.phone_page import phone
 from coterie.gateway.rest_errors import NoSuchAddress
 
 handler500 = "coterie.gateway.pages.server_error"
@@ -33,9 +35,12 @@ urlpatterns = [
     path("api/", include("coterie.transfer.urls")),
     path("api/", include("coterie.rollouts.urls")),
     path("api/", include("coterie.privacy.urls")),
+    path("api/", include("coterie.secure_sums.urls")),
     path("api/", include("coterie.rounds.urls")),
     path("api/", include("coterie.cloud_training.urls")),
     path("api/<path:address>", NoSuchAddress.as_view()),
+    path("phone/", phone, name="phone"),
+    *(path(f"phone/{name}", phone, {"name": name}) for name in PHONE_FILES if name),
     # Browsers ask for it whatever a page says.
     path("favicon.ico", RedirectView.as_view(url=static("gateway/icon.svg"))),
     # Within its sections the console says itself where it has nothing to show.

@@ -55,6 +55,7 @@ GLOSSARY = (
     Term("model version", "One immutable set of parameters."),
     Term("operator", "A person who runs the platform, with a role that says what they may do."),
     Term("owner", "The person whose device it is; not the operator."),
+    Term("partial aggregate", "The exact weighted sum of some of a round's updates, formed on their way."),
     Term("peers", "The devices with which a device exchanges portions of models, or models."),
     Term(
         "personal model",
@@ -72,6 +73,10 @@ GLOSSARY = (
         "profile", "What a device tells of its data, never the data: class priors, error overall and per class, counts."
     ),
     Term(
+        "recipe",
+        "A task ready to run: made-up people, the reader of a real format, a pair, a plan, figures to expect.",
+    ),
+    Term(
         "release",
         "What is made known under noise: a sum of updates, or one update; every one is charged to the devices in it.",
     ),
@@ -85,6 +90,11 @@ GLOSSARY = (
     Term("split", "The division of a federation's devices into groups."),
     Term("staleness", "By how many versions the one that an update began with is older than the one it is added to."),
     Term("step scalars", "The scalar inputs of one train step: learning rate, momentum, proximal weight and the like."),
+    Term(
+        "stream of releases",
+        "Releases of a federation under noise that depends on that of those before; a device rests between two parts.",
+    ),
+    Term("supernode", "A device that sums its neighbours' updates and sends the platform their partial aggregate."),
     Term(
         "teacher probabilities",
         "What the cloud model predicts for a device's samples, by which the device model learns too.",

@@ -57,6 +57,12 @@ class _Created(msgspec.Struct, frozen=True):
     id: str
 
 
+class _Called(msgspec.Struct, frozen=True):
+    id: str
+    slug: str
+    state: str
+
+
 class _Secret(msgspec.Struct, frozen=True):
     secret: str
 
@@ -65,14 +71,18 @@ class _Page(msgspec.Struct, frozen=True):
     results: msgspec.Raw
 
 
-class Api:
-    """One operator's session; every method raises ApiFailed."""
+def token_of(url: str, *, operator: str, password: str) -> str:
+    """A new API token of an operator. Raises ApiFailed."""
+    answer = httpx.post(f"{url}/api/tokens/", json={"name": "demo"}, auth=(operator, password), timeout=30.0)
+    return _decode(answer, _Secret).secret
 
-    def __init__(self, url: str, *, operator: str, password: str) -> None:
-        self._http = httpx.Client(base_url=f"{url}/api/", timeout=30.0)
-        answer = self._http.post("tokens/", json={"name": "demo"}, auth=(operator, password))
-        token = _decode(answer, _Secret).secret
-        self._http.headers["Authorization"] = f"Bearer {token}"
+
+class Api:
+    """What one API token may do; every method raises ApiFailed."""
+
+    def __init__(self, url: str, *, token: str) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=f"{url}/api/", timeout=30.0, headers=headers)
         self._over: dict[int, RoundRow] = {}
 
     def __enter__(self) -> Self:
@@ -85,14 +95,35 @@ class Api:
         """Upload an .npz; its identifier."""
         return _decode(self._http.post("datasets/", data={"name": name}, files={"file": _file(path)}), _Created).id
 
-    def submit_pair(self, name: str, *, device: Path, cloud: Path, labels: Sequence[str], batch_size: int) -> str:
-        """Upload two programs; the pair's identifier."""
+    def submit_pair(
+        self,
+        name: str,
+        *,
+        device: Path,
+        cloud: Path,
+        labels: Sequence[str],
+        batch_size: int,
+        recipe: Mapping[str, object] | None = None,
+    ) -> str:
+        """Upload two programs, and how the device model is trained, if not as a classifier; the pair's identifier."""
+        how = {} if recipe is None else {"recipe": msgspec.json.encode(recipe).decode()}
         answer = self._http.post(
             "pairs/",
-            data={"name": name, "labels": list(labels), "batch_size": str(batch_size)},
+            data={"name": name, "labels": list(labels), "batch_size": str(batch_size), **how},
             files={"device": _file(device), "cloud": _file(cloud)},
         )
         return _decode(answer, _Created).id
+
+    def pair_called(self, slug: str) -> str | None:
+        """The identifier of a pair that was not rejected; None: there is none."""
+        return self._called(self._list("pairs/", _Called, search=slug), slug)
+
+    def federation_called(self, slug: str) -> str | None:
+        """A federation's identifier; None: there is none."""
+        return self._called(self._list("federations/", _Called, search=slug), slug)
+
+    def _called(self, found: Sequence["_Called"], slug: str) -> str | None:
+        return next((one.id for one in found if one.slug == slug and one.state != "rejected"), None)
 
     def pair(self, pair: str) -> Pair:
         """A pair as it stands."""
@@ -138,6 +169,10 @@ class Api:
         """The bootstrap version of the pair's device model."""
         return self._list("versions/", Version, pair=pair, role="device")[-1].id
 
+    def newest_version(self, pair: str) -> str:
+        """The version of the pair's device model that was made last."""
+        return self._list("versions/", Version, pair=pair, role="device")[0].id
+
     def help_requests(self, federation: str) -> list[HelpRow]:
         """Oldest first."""
         return self._list("help-requests/", HelpRow, federation=federation)[::-1]
@@ -167,7 +202,11 @@ class Api:
         return _decode(self._http.get(path), kind)
 
     def _list(self, path: str, kind: type[T], **query: str) -> list[T]:
-        page = _decode(self._http.get(path, params={**query, "page_size": PAGE}), _Page)
+        try:
+            answer = self._http.get(path, params={**query, "page_size": PAGE})
+        except httpx.TransportError as error:
+            raise ApiFailed(f"GET {path}: {error}") from error
+        page = _decode(answer, _Page)
         return from_json(page.results, list[kind])  # type: ignore[valid-type] # a type made at run time
 
 

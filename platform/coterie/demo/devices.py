@@ -4,19 +4,33 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import httpx
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from coterie.demo.digits import Samples
 from coterie_agent.home import Home
-from coterie_agent.local_api import Address
+from coterie_agent.loopback import Address
 from coterie_wire.conditions import Conditions
 from coterie_wire.structs import from_json
 
 T = TypeVar("T")
+
+
+class Samples(Protocol):
+    """What a device is given, or asked about."""
+
+    @property
+    def x(self) -> NDArray[np.generic]:
+        """[n, *input]"""
+
+    @property
+    def y(self) -> NDArray[np.generic]:
+        """Classes [n], or targets [n, *target]."""
+
+
 GOOD = Conditions(charging="yes", network="wifi", idle="yes", temperature_c=38.0)
 ON_BATTERY = msgspec.structs.replace(GOOD, charging="no")
 METERED = msgspec.structs.replace(GOOD, network="metered")
@@ -35,6 +49,8 @@ ASKS_NO_PEERS = f"""\
 ask = false
 help_others = false
 """
+SAMPLES = "digits.npz"
+"""Beside a device's state until it has taken them in."""
 STOP_S = 10.0
 """How long an agent that was asked to end may take."""
 
@@ -82,13 +98,18 @@ class DemoDevice:
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def has_joined(self) -> bool:
+        """Whether its directory is that of a device which belongs to a fleet and has its samples."""
+        return self._home.exists() and not (self._home / SAMPLES).exists()
+
     def join(self, url: str, token: str) -> None:
         """Enrol the device and give it its samples. Raises AgentFailed."""
-        self._home.mkdir(parents=True)
+        self._home.mkdir(parents=True, exist_ok=True)
+        data = self._home / SAMPLES
+        np.savez(data, x=self.samples.x, y=self.samples.y)
         (self._home / "agent.toml").write_text(self._settings, encoding="utf-8")
         self.set_conditions(GOOD)
-        data = self._home / "digits.npz"
-        np.savez(data, x=self.samples.x, y=self.samples.y)
         self._command("join", url, token, "--name", self.name)
         self._command("ingest", str(data))
         data.unlink()

@@ -31,8 +31,9 @@ STYLES: Mapping[str, str] = {
 class Screen:
     """Tables that follow the fleet on a terminal; where there is none, a line for each event."""
 
-    def __init__(self, console: Console, *, rounds_wanted: int) -> None:
-        self.console = console
+    def __init__(self, console: Console, *, rounds_wanted: int, holds: str = "digits it sees") -> None:
+        """`holds` heads what each device has."""
+        self.console, self._holds = console, holds
         self._rounds_wanted = rounds_wanted
         self._started = time.monotonic()
         self._title = "Coterie"
@@ -87,7 +88,7 @@ class Screen:
     def _render(self) -> RenderableType:
         parts: list[RenderableType] = [Text(self._doing, style="cyan")] if self._doing else []
         if self._view.devices:
-            parts.append(_devices(self._view, self._holdings))
+            parts.append(_devices(self._view, self._holdings, self._holds))
         if self._peers:
             parts.append(_peers(self._peers))
         if self._view.rounds:
@@ -95,9 +96,9 @@ class Screen:
         return Panel(Group(*parts), title=self._title, title_align="left", border_style="dim")
 
 
-def _devices(view: View, holdings: Mapping[str, str]) -> Table:
+def _devices(view: View, holdings: Mapping[str, str], holds: str) -> Table:
     table = Table(box=None, expand=True, header_style="dim")
-    for heading in ("device", "digits it sees", "does", "why not"):
+    for heading in ("device", holds, "does", "why not"):
         table.add_column(heading, no_wrap=True, overflow="ellipsis")
     for device in view.devices:
         assignment = view.assignment_of(device)

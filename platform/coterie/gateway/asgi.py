@@ -17,12 +17,13 @@ from coterie.gateway.http import (
     UnknownAddress,
     reply_with_problem,
 )
-from coterie.gateway.messages import ENROL, answer_request
+from coterie.gateway.messages import STRANGERS, answer_request
 from coterie.gateway.outage import check_database
-from coterie.gateway.uploads import PORTIONS, UPDATES, receive_upload
+from coterie.gateway.uploads import PARTIALS, PORTIONS, UPDATES, receive_upload
+from coterie.gateway.watching import watching
 
 ROOT = "/device/v1/"
-ENROL_PATH = ROOT + ENROL
+STRANGERS_PATHS = frozenset(ROOT + name for name in STRANGERS)
 SOCKETS: Mapping[str, Application] = {f"{ROOT}socket": serve_socket, PATH: serve_console}
 
 
@@ -41,7 +42,7 @@ def in_front_of(site: Application, proxies: Proxies | None = None) -> Applicatio
         else:
             await site(scope, receive, send)
 
-    return application
+    return watching(application, device_root=ROOT)
 
 
 def _set_origin(scope: Scope, proxies: Proxies) -> None:
@@ -69,7 +70,7 @@ async def _dispatch(request: Request, send: Send) -> None:
     answer = _answerer(request, send)
     if answer is None:
         raise UnknownAddress(method=request.method, path=request.path)
-    if request.path == ENROL_PATH:
+    if request.path in STRANGERS_PATHS:
         with GATE.guessing(request.address):
             await answer()
     else:
@@ -90,6 +91,8 @@ def _answerer(request: Request, send: Send) -> Callable[[], Awaitable[None]] | N
             return lambda: send_portion(transfer, request, send)
         case "PATCH", ["portions", transfer]:
             return lambda: receive_upload(PORTIONS, transfer, request, send)
+        case "PATCH", ["partials", fold]:
+            return lambda: receive_upload(PARTIALS, fold, request, send)
     return None
 
 

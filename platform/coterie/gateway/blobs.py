@@ -1,9 +1,11 @@
 """Downloads of graphs, parameters and portions, resumable by ranges."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 
+from django.conf import settings
 from django.utils import timezone
 
 from coterie.fleet.selectors import device_of_credential
@@ -11,10 +13,12 @@ from coterie.gateway.byte_range import ByteRange, parse_range
 from coterie.gateway.http import Request, Send, reply, start_reply
 from coterie.gateway.threads import blocking, in_thread
 from coterie.registry.selectors import device_blob
-from coterie.registry.verifying import open_blob
+from coterie.registry.verifying import blob_url, open_blob
 from coterie.transfer.portions import open_portion
+from coterie_wire.version import PRESIGNED
 
 CHUNK_BYTES = 256 << 10
+URL_LASTS = timedelta(minutes=5)
 
 
 class _Opened(NamedTuple):
@@ -26,9 +30,16 @@ class _Opened(NamedTuple):
 async def send_blob(sha256: str, request: Request, send: Send) -> None:
     """``GET|HEAD /device/v1/blobs/SHA256``, whole or one ``Range``.
 
-    Raises what `device_of_credential` and `device_blob` raise, and RangeNotSatisfiable.
+    Who says ``Prefer: presigned`` may be sent to the object storage, by a URL that lasts `URL_LASTS`. Raises what
+    `device_of_credential` and `device_blob` raise, and RangeNotSatisfiable.
     """
     credential = request.credential()
+    if settings.PRESIGNED_DOWNLOADS and request.header("prefer") == PRESIGNED:
+        url = await in_thread(lambda: _blob_url(sha256, credential))
+        if url is not None:
+            headers = {"location": url, "preference-applied": PRESIGNED, "cache-control": "private, no-store"}
+            await reply(send, status=HTTPStatus.TEMPORARY_REDIRECT, headers=headers)
+            return
     await _send(lambda: _open_blob(sha256, credential), request, send)
 
 
@@ -60,6 +71,11 @@ def _open_blob(sha256: str, credential: str) -> _Opened:
     device_of_credential(credential)
     blob = device_blob(sha256)
     return _Opened(open_blob(blob.sha256, now=timezone.now()), blob.sha256, blob.size_bytes)
+
+
+def _blob_url(sha256: str, credential: str) -> str | None:
+    device_of_credential(credential)
+    return blob_url(device_blob(sha256).sha256, lasts=URL_LASTS, now=timezone.now())
 
 
 def _open_portion(transfer: str, credential: str) -> _Opened:

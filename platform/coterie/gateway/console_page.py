@@ -27,6 +27,7 @@ SECTIONS = (
     "models",
     "parts",
     "settings",
+    "start",
 )
 """First parts of the console's addresses; a test holds them against its routes."""
 

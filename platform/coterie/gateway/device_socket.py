@@ -9,6 +9,7 @@ import msgspec
 
 from coterie.core.errors import CoterieError
 from coterie.core.events import DROP, WAKE
+from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.connected import Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
@@ -19,7 +20,7 @@ from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
 from coterie_wire.errors import WireError
-from coterie_wire.messages import PlatformFrame, Refusal, Reply, Wake, decode
+from coterie_wire.messages import EXCHANGES, PlatformFrame, Refusal, Reply, Wake, decode
 from coterie_wire.messages import Request as RequestFrame
 
 POLICY: Final = 1008  # RFC 6455, 7.4.1: the credential has ended
@@ -47,6 +48,7 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             return
         with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
+            stack.enter_context(DEVICE_SOCKETS.track_inprogress())
             answering = _answer_frames(receive, send, credential, address)
             await first_of(answering, _pass_on_hints(inbox, send, credential))
 
@@ -78,10 +80,15 @@ async def _answered(frame: RequestFrame, credential: str, address: str) -> Platf
 
 
 async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
+    route = frame.name if frame.name in EXCHANGES else "unknown"
     try:
-        return Reply(id=frame.id, body=msgspec.Raw(await answer(frame.name, bytes(frame.body), credential)))
+        body = await answer(frame.name, bytes(frame.body), credential)
+        SOCKET_MESSAGES.labels(route, "answered").inc()
+        return Reply(id=frame.id, body=msgspec.Raw(body))
     except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket
-        return Refusal(id=frame.id, problem=problem_of(error))
+        problem = problem_of(error)
+        SOCKET_MESSAGES.labels(route, "failed" if problem.status >= 500 else "refused").inc()
+        return Refusal(id=frame.id, problem=problem)
 
 
 async def _pass_on_hints(inbox: Inbox, send: Send, credential: str) -> None:

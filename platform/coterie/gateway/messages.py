@@ -1,12 +1,14 @@
 """Control messages: each handler of an app, reached by URL and by socket alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.utils import timezone
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.federations import device_api as federations
 from coterie.fleet import device_api as fleet
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
@@ -20,11 +22,16 @@ from coterie.rounds import device_api as rounds
 from coterie.rounds.directives import Call
 from coterie.transfer import device_api as transfer
 from coterie_wire.errors import WireError
-from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Enrol, decode
+from coterie_wire.message import Message
+from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, decode
 
-ENROL = "enrol"
+STRANGERS: Mapping[str, Callable[[Any, datetime], Message]] = {
+    "enrol": fleet.enrol,
+    "read-invitation": federations.read_invitation,
+}
+"""The apps' answers to messages that come without a credential, by their names."""
 HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS, **transfer.HANDLERS, **rollouts.HANDLERS}
-"""The apps' answers by name of the message; `ENROL`, which comes without a credential, and `BATCHED` are apart."""
+"""The apps' answers by name of the message; `STRANGERS` and `BATCHED` are apart."""
 
 
 class UnknownMessage(CoterieError):
@@ -37,9 +44,9 @@ class UnknownMessage(CoterieError):
 
 async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
-    body = await request.body(limit_bytes=LIMITS.body_bytes if name == ENROL else MAX_MESSAGE_BYTES)
-    if name == ENROL:
-        await reply(send, await in_thread(lambda: _enrol(body)))
+    body = await request.body(limit_bytes=LIMITS.body_bytes if name in STRANGERS else MAX_MESSAGE_BYTES)
+    if name in STRANGERS:
+        await reply(send, await in_thread(lambda: _answer_stranger(name, body)))
     else:
         await reply(send, await answer(name, body, request.credential()))
 
@@ -89,9 +96,8 @@ BATCHED: Mapping[str, Answer] = {"check-in": _answer_check_ins}
 """Messages that come from all devices all the time."""
 
 
-def _enrol(body: bytes) -> bytes:
-    _check_zero_bytes(body)
-    return msgspec.json.encode(fleet.enrol(decode(Enrol, body), timezone.now()))
+def _answer_stranger(name: str, body: bytes) -> bytes:
+    return msgspec.json.encode(STRANGERS[name](_decoded(name, body), timezone.now()))
 
 
 def _decoded(name: str, body: bytes) -> Any:  # noqa: ANN401 - of the exchange's own type

@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from django.db import connection
@@ -18,16 +19,17 @@ T = TypeVar("T")
 
 THREADS = 8
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="gateway")
+_storing = ThreadPoolExecutor(THREADS, thread_name_prefix="storing")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises, run where it may block and use the database."""
-    return await asyncio.get_running_loop().run_in_executor(_pool, _with_kept_connection, work)
+    return await asyncio.get_running_loop().run_in_executor(_pool, copy_context().run, _with_kept_connection, work)
 
 
 async def blocking(work: Callable[[], T]) -> T:
-    """The same for work on files alone."""
-    return await asyncio.get_running_loop().run_in_executor(_pool, work)
+    """The same for work on stored bytes alone, in threads of its own: no check-in waits for a slow storage."""
+    return await asyncio.get_running_loop().run_in_executor(_storing, work)
 
 
 class _Kept(threading.local):

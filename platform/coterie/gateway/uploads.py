@@ -1,35 +1,23 @@
-"""Uploads: a body is written to its file as it arrives; memory stays flat and a break loses nothing."""
+"""Uploads: a body is kept in parts as it arrives; memory stays flat and a break loses nothing."""
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from django.utils import timezone
 
-from coterie.core.arrivals import UploadTarget
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.metrics import UPLOADED_BYTES
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import blocking, in_thread
+from coterie.rounds import partials
 from coterie.rounds import uploads as updates
+from coterie.storage.arrivals import PART_BYTES, UploadTarget
 from coterie.transfer import portions
 from coterie_wire.messages import UploadState
-
-WRITE_BYTES = 256 << 10
-
-
-class UploadBusy(CoterieError):
-    """Another request writes the same upload."""
-
-    code = "gateway.upload_busy"
-    kind = ErrorKind.UNAVAILABLE  # temporary: the other request ends, or stalls and is ended
-    sentence = "Another request is writing this upload; ask how far it came and go on from there."
 
 
 class UploadTooLong(CoterieError):
@@ -61,10 +49,13 @@ UPDATES = Purpose(updates.open_upload, updates.complete_upload)
 """By assignment."""
 PORTIONS = Purpose(portions.open_upload, portions.complete_upload)
 """By transfer."""
+PARTIALS = Purpose(partials.open_upload, partials.complete_upload)
+"""By the sum that was asked for."""
 
 
 async def receive_upload(purpose: Purpose, key: str, request: Request, send: Send) -> None:
-    """``PATCH /device/v1/uploads/ASSIGNMENT`` or ``/portions/TRANSFER`` with ``Upload-Offset``.
+    """``PATCH /device/v1/uploads/ASSIGNMENT`` ``/portions/TRANSFER`` or
+    ``/partials/FOLD`` with ``Upload-Offset``.
 
     Replies with an `UploadState`. What has arrived stays when the connection breaks. Raises UploadBusy, UploadTooLong,
     OffsetMissing, BodyStalled and what `device_of_credential` and the `purpose` raise.
@@ -72,10 +63,7 @@ async def receive_upload(purpose: Purpose, key: str, request: Request, send: Sen
     credential = request.credential()
     offset = _offset(request.header("upload-offset"))
     target = await in_thread(lambda: _open(purpose, credential, key, offset))
-    with _sole_writer(target.path) as descriptor:
-        if os.fstat(descriptor).st_size != offset:  # another request wrote in between: ask again for the right error
-            target = await in_thread(lambda: _open(purpose, credential, key, offset))
-        written = await _append(request, descriptor, target, offset)
+    written = await _append(request, target, offset)
     if written < target.size_bytes:
         state = UploadState(offset=written)
     else:
@@ -83,17 +71,22 @@ async def receive_upload(purpose: Purpose, key: str, request: Request, send: Sen
     await reply(send, msgspec.json.encode(state))
 
 
-async def _append(request: Request, descriptor: int, target: UploadTarget, offset: int) -> int:
-    """Write the body from `offset` on. Returns the size then; what came before a break is written, too."""
+async def _append(request: Request, target: UploadTarget, offset: int) -> int:
+    """Keep the body from `offset` on. Returns the size then; what came before a break is kept, too."""
     end = offset
     pending = bytearray()
 
     async def flush() -> None:
         nonlocal end
-        data = bytes(pending)
-        pending.clear()
-        await blocking(lambda: _write_all(descriptor, data, end))
-        end += len(data)
+        part = bytes(pending[:PART_BYTES])
+        del pending[:PART_BYTES]
+        try:
+            await blocking(lambda: target.write(end, part))
+        except BaseException:
+            pending.clear()  # nothing may follow what is not there
+            raise
+        end += len(part)
+        UPLOADED_BYTES.inc(len(part))
 
     try:
         async for chunk in request.chunks():
@@ -101,33 +94,12 @@ async def _append(request: Request, descriptor: int, target: UploadTarget, offse
             pending += chunk[:room]
             if len(chunk) > room:
                 raise UploadTooLong(size_bytes=target.size_bytes)
-            if len(pending) >= WRITE_BYTES:
+            while len(pending) >= PART_BYTES:
                 await flush()
     finally:
-        if pending:
+        while pending:
             await flush()
     return end
-
-
-def _write_all(descriptor: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
-
-
-@contextmanager
-def _sole_writer(path: Path) -> Iterator[int]:
-    """The file open for writing and locked, against other processes as well. Raises UploadBusy."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UploadBusy from error
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _open(purpose: Purpose, credential: str, key: str, offset: int) -> UploadTarget:

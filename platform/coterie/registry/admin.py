@@ -3,7 +3,17 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.registry.models import Alias, Blob, Dataset, ModelPair, ModelVersion, TeacherWeights
+from coterie.registry.models import (
+    Alias,
+    Blob,
+    Dataset,
+    Description,
+    ModelPair,
+    ModelVersion,
+    TeacherWeights,
+    Variant,
+    VersionDifference,
+)
 
 
 @admin.register(ModelPair)
@@ -30,6 +40,14 @@ class AliasAdmin(ReadOnlyAdmin):
     list_display = ["pair", "lineage", "role", "name", "version", "moved_at"]
 
 
+@admin.register(Variant)
+class VariantAdmin(ReadOnlyAdmin):
+    """Smaller forms of versions."""
+
+    list_display = ["version", "name", "graph", "reason_code", "made_at"]
+    list_filter = ["name", "reason_code"]
+
+
 @admin.register(Dataset)
 class DatasetAdmin(ReadOnlyAdmin):
     """Data sets."""
@@ -46,8 +64,23 @@ class BlobAdmin(ReadOnlyAdmin):
     search_fields = ["sha256"]
 
 
+@admin.register(VersionDifference)
+class VersionDifferenceAdmin(ReadOnlyAdmin):
+    """Differences as which versions travel."""
+
+    list_display = ["version", "codec", "blob"]
+
+
 @admin.register(TeacherWeights)
 class TeacherWeightsAdmin(ReadOnlyAdmin):
     """Teacher weights."""
 
     list_display = ["version", "blob"]
+
+
+@admin.register(Description)
+class DescriptionAdmin(ReadOnlyAdmin):
+    """What people call versions."""
+
+    list_display = ["version", "name", "archived_at"]
+    search_fields = ["name", "notes"]

@@ -22,7 +22,9 @@ def archive(version: ModelVersion, *, now: datetime) -> BinaryIO:
     """A temporary file, open at its start, that goes when it is closed.
 
     It holds ``parameters.safetensors``; where it has server state, ``server-state.safetensors``; of a device
-    model also its two graphs, what is frozen in it, and ``manifest.json``. Raises VersionRemoved or BlobDamaged.
+    model also its two graphs, what is frozen in it, its variants (``int8.onnx``), and ``manifest.json``.
+
+    Raises VersionRemoved or BlobDamaged.
     """
     if version.parameters.removed_at is not None:
         raise VersionRemoved(version=str(version.pk))
@@ -39,6 +41,8 @@ def archive(version: ModelVersion, *, now: datetime) -> BinaryIO:
                 _add_blob(target, now, "predict.onnx", manifest.predict.sha256)
                 if manifest.frozen is not None:
                     _add_blob(target, now, "frozen.safetensors", manifest.frozen.sha256)
+                for variant in version.variants.filter(graph__isnull=False):
+                    _add_blob(target, now, f"{variant.name}.onnx", str(variant.graph_id))
                 target.writestr(zipfile.ZipInfo("manifest.json", EARLIEST), encoded)
         file.seek(0)
         unless_done.pop_all()  # from here on the caller closes it

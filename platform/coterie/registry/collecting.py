@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Mod
 
 from coterie.registry.content import BLOBS
-from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights
+from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights, VersionDifference
 from coterie.registry.selectors import references
 
 GRACE = timedelta(days=1)
@@ -75,7 +75,7 @@ def _unneeded(retention: Retention, in_use: set[UUID], now: datetime) -> QuerySe
         rows = model._default_manager.filter(**{column: OuterRef("pk")})
         if model is ModelVersion:
             rows = rows.filter(pk__in=kept)
-        elif model is TeacherWeights:
+        elif model in (TeacherWeights, VersionDifference):
             rows = rows.filter(version__in=kept)
         blobs = blobs.filter(~Exists(rows))
     return blobs.order_by("created_at")

@@ -1,15 +1,17 @@
 """Bytes kept by their SHA-256 in one of Django's storages."""
 
-import shutil
+import hashlib
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from django.conf import settings
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import Storage, storages
 
+from coterie.storage.interface import Store, store_of
 from coterie_wire.bundle import BlobRef
+
+COPIED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -39,56 +41,58 @@ class ContentStore:
 
     def replace(self, blob: BlobRef, file: BinaryIO) -> None:
         """Keep what an open `file` holds, whose hash was checked, in place of bytes that are damaged or lost."""
-        self._storage.save(self._name(blob.sha256), File(file))
+        self._store.save(self._name(blob.sha256), File(file))
 
     def open(self, sha256: str) -> BinaryIO:
         """The bytes, for reading and seeking. Raises FileNotFoundError."""
-        return cast(BinaryIO, self._storage.open(self._name(sha256), "rb"))
+        return cast(BinaryIO, self._store.open(self._name(sha256), "rb"))
 
     def place(self, sha256: str) -> str:
-        """Where the bytes lie below the state directory, where the storage is a directory there."""
-        return f"{Path(self._storage.path(self._name(sha256))).relative_to(settings.STATE)}"
+        """Where a backup keeps the bytes, relative to its top, as embedded mode does in its state directory."""
+        return self._store.place(self._name(sha256))
 
     def local_path(self, sha256: str, directory: Path) -> Path:
         """Where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
 
-        Raises FileNotFoundError.
+        Raises FileNotFoundError, also where what came is not what was stored.
         """
         try:
-            return Path(self._storage.path(self._name(sha256)))
+            return Path(self._store.path(self._name(sha256)))
         except NotImplementedError:
-            copy = directory / sha256
-            with self.open(sha256) as source, copy.open("wb") as target:
-                shutil.copyfileobj(source, target)
-            return copy
+            return self._copied(sha256, directory / sha256)
+
+    def signed_url(self, sha256: str, lasts: timedelta) -> str | None:
+        """Where anybody may read the bytes for so long; None where the platform alone serves them."""
+        return self._store.signed_url(self._name(sha256), lasts)
 
     def delete(self, sha256: str) -> None:
         """Remove the bytes; nothing happens if they are not there."""
-        self._storage.delete(self._name(sha256))
+        self._store.delete(self._name(sha256))
 
     def clear(self) -> None:
         """Remove everything in the folder."""
         assert self.folder, "a whole storage is never cleared"
-        self._clear(self.folder)
+        self._store.clear(self.folder)
 
-    def _clear(self, folder: str) -> None:
-        try:
-            folders, files = self._storage.listdir(folder)
-        except FileNotFoundError:
-            return
-        for name in folders:
-            self._clear(f"{folder}/{name}")
-        for name in (*files, ""):
-            self._storage.delete(f"{folder}/{name}".rstrip("/"))
+    def _copied(self, sha256: str, copy: Path) -> Path:
+        digest = hashlib.sha256()
+        with self.open(sha256) as source, copy.open("wb") as target:
+            while chunk := source.read(COPIED_BYTES):
+                digest.update(chunk)
+                target.write(chunk)
+        if digest.hexdigest() != sha256:
+            copy.unlink()
+            raise FileNotFoundError(f"{self._name(sha256)} is damaged")
+        return copy
 
     def _put(self, blob: BlobRef, content: "File[bytes]") -> None:
         name = self._name(blob.sha256)
-        if not self._storage.exists(name):
-            self._storage.save(name, content)
+        if not self._store.exists(name):
+            self._store.save(name, content)
 
     @property
-    def _storage(self) -> Storage:
-        return storages[self.alias]
+    def _store(self) -> Store:
+        return store_of(self.alias)
 
     def _name(self, sha256: str) -> str:
         return f"{self.folder}/{sha256[:2]}/{sha256[2:4]}/{sha256}".lstrip("/")

@@ -54,6 +54,30 @@ class NameTaken(CoterieError):
     sentence = "There is a pair called {slug} already; choose another name."
 
 
+class PairStillUsed(CoterieError):
+    """Fields: pair, federation."""
+
+    code = "registry.pair_still_used"
+    kind = ErrorKind.CONFLICT
+    sentence = "Pair {pair} is that of federation {federation}, so it cannot be archived; archive the federation first."
+
+
+class StillInUse(CoterieError):
+    """Fields: version."""
+
+    code = "registry.version_still_in_use"
+    kind = ErrorKind.CONFLICT
+    sentence = "Version {version} is in use, so it cannot be archived; use another one first."
+
+
+class VersionArchived(CoterieError):
+    """Fields: version."""
+
+    code = "registry.version_archived"
+    kind = ErrorKind.CONFLICT
+    sentence = "Version {version} is archived; restore it first."
+
+
 class NotReady(CoterieError):
     """Fields: pair, state."""
 

@@ -18,10 +18,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Versions of both models of a pair, oldest first, and what they came of."""
+    """Versions of both models of a pair, oldest first, and what of them they came of."""
 
     versions: tuple[ModelVersion, ...]
     edges: tuple[Edge, ...]
+    count: int
+    """How many versions the pair has."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,15 @@ class Figure:
         return None if self.first is None or self.second is None else self.second - self.first
 
 
-def graph_of(pair: ModelPair) -> Graph:
-    """Everything that was ever published of the pair."""
-    versions = tuple(
-        pair.versions.select_related("parameters").prefetch_related("aliases").order_by("created_at", "number")
-    )
+def graph_of(pair: ModelPair, *, newest: int | None = None) -> Graph:
+    """The `newest` versions of the pair, whatever their lineage; None: everything that was ever published of it."""
+    rows = pair.versions.select_related("parameters", "server_state", "description").prefetch_related("aliases")
+    versions = tuple(reversed(rows.order_by("-created_at", "-number")[:newest]))
+    shown = {version.pk for version in versions}
     return Graph(
         versions=versions,
-        edges=tuple(Edge(v.parent_id, v.pk, v.origin) for v in versions if v.parent_id is not None),
+        edges=tuple(Edge(v.parent_id, v.pk, v.origin) for v in versions if v.parent_id in shown),
+        count=len(versions) if newest is None else pair.versions.count(),
     )
 
 

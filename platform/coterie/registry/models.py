@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.base import ModelBase
 
+from coterie.core.archiving import Archivable
 from coterie.registry.errors import Immutable
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
 from coterie_wire.structs import from_values
@@ -39,7 +40,7 @@ class Blob(models.Model):
         return BlobRef(sha256=self.sha256, size_bytes=self.size_bytes)
 
 
-class ModelPair(models.Model):
+class ModelPair(Archivable):
     """A cloud model and the device model that learns from it: their programs, and the graphs made of the device's."""
 
     class State(models.TextChoices):
@@ -133,6 +134,9 @@ Lineages of a federation with versions of its own begin with its slug: ``trial/b
 MAX_LINEAGE = 150
 
 
+NEXT_BOUND = "clipping_norm"
+"""The figure of a version that updates made from it are clipped to, where the plan has the norm follow updates."""
+
 Metric: TypeAlias = float | Sequence[float | None]
 """A figure of a version; of ``class_accuracy``, one for each class, None where it was not measured."""
 
@@ -198,6 +202,26 @@ class ModelVersion(models.Model):
             force_insert=force_insert or True, force_update=force_update, using=using, update_fields=update_fields
         )
 
+    def described(self) -> "Description":
+        """What people call it and their notes; blank where there are none, and then not stored."""
+        try:
+            return self.description
+        except Description.DoesNotExist:
+            return Description(version=self)
+
+
+class Description(Archivable):
+    """What people call a version, and their notes about it; beside the version, whose row never changes."""
+
+    version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="description")
+    name = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        ordering = ["version"]
+
+    def __str__(self) -> str:
+        return f"description of {self.version}"
+
 
 class Alias(models.Model):
     """A name that moves between the versions of a pair."""
@@ -249,6 +273,54 @@ class TeacherWeights(models.Model):
 
     def __str__(self) -> str:
         return f"weights of {self.version}"
+
+
+class VersionDifference(models.Model):
+    """How a version of a device model was published as a difference from its parent, as devices download it."""
+
+    version = models.OneToOneField(ModelVersion, primary_key=True, on_delete=models.CASCADE, related_name="difference")
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+    codec = models.CharField(max_length=100)
+    """The kind that encoded it, which a device needs."""
+    residual = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """What the version lacks of the merge's result, which the next difference begins with. None: nothing is kept."""
+
+    def __str__(self) -> str:
+        return f"difference to {self.version}"
+
+
+class Variant(models.Model):
+    """A smaller form of a version of a device model, which holds its parameters itself; or why there is none."""
+
+    class Name(models.TextChoices):
+        """What is smaller."""
+
+        INT8 = "int8"
+
+    version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="variants")
+    name = models.CharField(max_length=10, choices=Name.choices)
+    graph = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    """An ONNX graph that takes the model's inputs and gives its output; none where none is offered."""
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_sentence = models.TextField(blank=True)
+    """Why none is offered."""
+    measured = models.JSONField()
+    """A `coterie.cloud.quantise_job.QuantiseResult`."""
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["version", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "name"], name="variant_once"),
+            models.CheckConstraint(condition=Q(name__in=["int8"]), name="variant_name_known"),
+            models.CheckConstraint(
+                condition=Q(graph__isnull=False, reason_code="") | (Q(graph__isnull=True) & ~Q(reason_code="")),
+                name="variant_or_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.version}"
 
 
 class Dataset(models.Model):

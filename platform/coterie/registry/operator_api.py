@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import FileResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -21,12 +22,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.compile.recipe import recipe_schema
+from coterie.core.archiving import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
 from coterie.core.json_body import BoundedJSONParser
-from coterie.core.listing import ListedViewSet
-from coterie.registry import services
+from coterie.core.listing import Asked, ListedViewSet
+from coterie.registry import describing, services
 from coterie.registry.archive import archive
 from coterie.registry.graph import Edge, Graph, graph_of, is_champion
-from coterie.registry.models import BASE, MAX_LINEAGE, Alias, Dataset, ModelPair, ModelVersion, Role
+from coterie.registry.models import BASE, MAX_LINEAGE, Alias, Dataset, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import ancestry
 
 
@@ -34,6 +36,13 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
     """One version of a model."""
 
     champion = serializers.SerializerMethodField(help_text="whether it is the one in use")
+    name = serializers.CharField(
+        source="described.name", read_only=True, help_text="what people call it; blank: its number only"
+    )
+    notes = serializers.CharField(source="described.notes", read_only=True, help_text=NOTES)
+    archived_at = serializers.DateTimeField(
+        source="described.archived_at", read_only=True, allow_null=True, help_text=ARCHIVED_AT
+    )
     size_bytes = serializers.IntegerField(source="parameters.size_bytes", read_only=True)
     removed_at = serializers.DateTimeField(
         source="parameters.removed_at",
@@ -57,6 +66,9 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "role",
             "lineage",
             "number",
+            "name",
+            "notes",
+            "archived_at",
             "parent",
             "origin",
             "champion",
@@ -75,6 +87,69 @@ class VersionSerializer(serializers.ModelSerializer[ModelVersion]):
         return is_champion(version)
 
 
+class MeasuredSerializer(serializers.Serializer[None]):
+    """A form of a model, measured at the platform on one thread."""
+
+    size_bytes = serializers.IntegerField(help_text="of what a device needs of it to predict")
+    accuracy = serializers.FloatField(allow_null=True, help_text="on held-out samples; null: the task has none")
+    loss = serializers.FloatField()
+    p50_us = serializers.FloatField(help_text="of one run on one sample, in microseconds")
+    p90_us = serializers.FloatField()
+    p99_us = serializers.FloatField()
+
+
+class VariantReasonSerializer(serializers.Serializer[None]):
+    """Why something is not offered."""
+
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+
+
+class TriedSerializer(serializers.Serializer[None]):
+    """A way to quantise, and what became of it."""
+
+    method = serializers.CharField(help_text="static_minmax, static_percentile, static_convolutions or dynamic")
+    measured = MeasuredSerializer(allow_null=True, help_text="null: it does not run")
+    loss_points = serializers.FloatField(allow_null=True)
+    refused = VariantReasonSerializer(allow_null=True, help_text="null: it could be offered")
+
+
+class VariantSerializer(serializers.ModelSerializer[Variant]):
+    """A smaller form of a version, or why there is none."""
+
+    graph_bytes = serializers.IntegerField(
+        source="graph.size_bytes", read_only=True, allow_null=True, default=None, help_text="null: none is offered"
+    )
+    samples = serializers.IntegerField(source="measured.samples", read_only=True)
+    calibration = serializers.IntegerField(
+        source="measured.calibration", read_only=True, help_text="other samples that it was calibrated with"
+    )
+    offered = serializers.CharField(
+        source="measured.offered", read_only=True, allow_null=True, help_text="how it was made"
+    )
+    float32 = MeasuredSerializer(source="measured.float32", read_only=True, help_text="the version itself")
+    tried = TriedSerializer(source="measured.tried", many=True, read_only=True)
+
+    class Meta:
+        model = Variant
+        fields = [
+            "id",
+            "version",
+            "name",
+            "graph",
+            "graph_bytes",
+            "reason_code",
+            "reason_sentence",
+            "samples",
+            "calibration",
+            "offered",
+            "float32",
+            "tried",
+            "made_at",
+        ]
+        read_only_fields = fields
+
+
 class PairSerializer(serializers.ModelSerializer[ModelPair]):
     """A pair, and which of its versions are in use."""
 
@@ -91,6 +166,8 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
             "id",
             "name",
             "slug",
+            "notes",
+            "archived_at",
             "state",
             "reason_code",
             "reason_sentence",
@@ -115,6 +192,19 @@ class PairSerializer(serializers.ModelSerializer[ModelPair]):
         return _champion_id(pair, Role.CLOUD)
 
 
+class DescribedSerializer(serializers.Serializer[None]):
+    """Another name, other notes; what is left out stays."""
+
+    name = serializers.CharField(max_length=100, required=False)
+    notes = NotesField()
+
+
+class DescribedVersionSerializer(DescribedSerializer):
+    """Another name, which may be blank, and other notes; what is left out stays."""
+
+    name = serializers.CharField(max_length=100, required=False, allow_blank=True)
+
+
 class EdgeSerializer(serializers.Serializer[Edge]):
     """One version came of another."""
 
@@ -128,6 +218,15 @@ class GraphSerializer(serializers.Serializer[Graph]):
 
     versions = VersionSerializer(many=True)
     edges = EdgeSerializer(many=True)
+    count = serializers.IntegerField(help_text="how many versions the pair has")
+
+
+class GraphFilter(serializers.Serializer[None]):
+    """How much of a graph."""
+
+    newest = serializers.IntegerField(
+        required=False, min_value=1, max_value=10_000, help_text="so many of the newest versions; none: all"
+    )
 
 
 class SubmittedPairSerializer(serializers.Serializer[ModelPair]):
@@ -184,7 +283,7 @@ class UploadedWeightsSerializer(serializers.Serializer[ModelVersion]):
     )
 
 
-class PairFilter(serializers.Serializer[None]):
+class PairFilter(ArchivedFilter):
     """Which pairs to list."""
 
     state = serializers.ChoiceField(ModelPair.State.choices, required=False)
@@ -221,11 +320,44 @@ class PairViewSet(ListedViewSet[ModelPair]):
             )
         return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(responses=GraphSerializer)
+    def narrowed(self, rows: QuerySet[ModelPair], asked: Asked) -> QuerySet[ModelPair]:
+        """By its columns, and by whether it is archived."""
+        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        return rows.filter(archived_at__isnull=not archived, **others)
+
+    @extend_schema(request=DescribedSerializer, responses=PairSerializer)
+    def partial_update(self, request: Request, pk: UUID) -> Response:
+        """Rename it, or write other notes about it."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        given = DescribedSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        describing.describe_pair(pair=pair, **given.validated_data)
+        return Response(PairSerializer(pair).data)
+
+    @extend_schema(request=None, responses=PairSerializer)
+    @action(detail=True, methods=["post"])
+    def archive(self, _request: Request, pk: UUID) -> Response:
+        """Leave it out of lists, where its federations are archived."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        describing.archive_pair(pair=pair, now=timezone.now())
+        return Response(PairSerializer(pair).data)
+
+    @extend_schema(request=None, responses=PairSerializer)
+    @action(detail=True, methods=["post"])
+    def restore(self, _request: Request, pk: UUID) -> Response:
+        """Have lists show it again."""
+        pair = get_object_or_404(ModelPair, pk=pk)
+        describing.restore_pair(pair=pair)
+        return Response(PairSerializer(pair).data)
+
+    @extend_schema(parameters=[GraphFilter], responses=GraphSerializer)
     @action(detail=True)
-    def graph(self, _request: Request, pk: UUID) -> Response:
+    def graph(self, request: Request, pk: UUID) -> Response:
         """The lineage of both models."""
-        return Response(GraphSerializer(graph_of(get_object_or_404(ModelPair, pk=pk))).data)
+        asked = GraphFilter(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        graph = graph_of(get_object_or_404(ModelPair, pk=pk), newest=asked.validated_data.get("newest"))
+        return Response(GraphSerializer(graph).data)
 
     @extend_schema(request=MovedChampionSerializer, responses=VersionSerializer)
     @action(detail=True, methods=["post"])
@@ -256,7 +388,7 @@ class PairViewSet(ListedViewSet[ModelPair]):
         return Response(VersionSerializer(versions, many=True).data)
 
 
-class VersionFilter(serializers.Serializer[None]):
+class VersionFilter(ArchivedFilter):
     """Which versions to list."""
 
     pair = serializers.UUIDField(required=False)
@@ -266,12 +398,36 @@ class VersionFilter(serializers.Serializer[None]):
 
 
 class VersionViewSet(ListedViewSet[ModelVersion]):
-    """Versions of models; they never change."""
+    """Versions of models; they never change, but for what people call them."""
 
-    queryset = ModelVersion.objects.select_related("parameters", "server_state").prefetch_related("aliases")
+    queryset = ModelVersion.objects.select_related("parameters", "server_state", "description").prefetch_related(
+        "aliases"
+    )
     serializer_class = VersionSerializer
     filters = VersionFilter
     sorts = {"number": "number", "created_at": "created_at", "size_bytes": "parameters__size_bytes"}
+    searched = ("description__name", "description__notes", "lineage", "pair__slug")
+
+    def narrowed(self, rows: QuerySet[ModelVersion], asked: Asked) -> QuerySet[ModelVersion]:
+        """By its columns, and by whether it is archived."""
+        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        return rows.filter(description__archived_at__isnull=not archived, **others)
+
+    @extend_schema(request=DescribedVersionSerializer, responses=VersionSerializer)
+    def partial_update(self, request: Request, **_: UUID) -> Response:
+        """Name it, or write notes about it."""
+        version = self.get_object()
+        given = DescribedVersionSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        describing.describe_version(version=version, **given.validated_data)
+        return Response(VersionSerializer(self.get_object()).data)
+
+    @extend_schema(request=None, responses=VersionSerializer)
+    @action(detail=True, methods=["post"])
+    def restore(self, _request: Request, **_: UUID) -> Response:
+        """Have lists show it again."""
+        describing.restore_version(version=self.get_object())
+        return Response(VersionSerializer(self.get_object()).data)
 
     @extend_schema(responses=VersionSerializer(many=True), filters=False)
     @action(detail=True, pagination_class=None)
@@ -279,6 +435,13 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
         """The version and its ancestors, youngest first."""
         lineage = ancestry(get_object_or_404(ModelVersion, pk=pk))
         return Response(VersionSerializer(lineage, many=True).data)
+
+    @extend_schema(responses=VariantSerializer(many=True), filters=False)
+    @action(detail=True, pagination_class=None)
+    def variants(self, _request: Request, pk: UUID) -> Response:
+        """Its smaller forms as they were measured, or why there are none; `quantise` makes them."""
+        variants = get_object_or_404(ModelVersion, pk=pk).variants.select_related("graph")
+        return Response(VariantSerializer(variants, many=True).data)
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True)
@@ -292,6 +455,13 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
             + ".zip"
         )
         return FileResponse(archive(version, now=timezone.now()), as_attachment=True, filename=name)
+
+    @extend_schema(request=None, responses=VersionSerializer, operation_id="versions_archive_create")
+    @archive.mapping.post
+    def put_away(self, _request: Request, **_: UUID) -> Response:
+        """Archive it: leave it out of lists, where it is not in use."""
+        describing.archive_version(version=self.get_object(), now=timezone.now())
+        return Response(VersionSerializer(self.get_object()).data)
 
 
 class TensorSpecSerializer(serializers.Serializer[None]):

@@ -1,7 +1,7 @@
 """What the registry knows."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from uuid import UUID
 
@@ -21,15 +21,20 @@ from coterie.registry.models import (
     ModelVersion,
     Role,
     TeacherWeights,
+    Variant,
+    VersionDifference,
     Withdrawal,
 )
 from coterie_learning.teacher import Teacher, sign_teacher
-from coterie_wire.bundle import Manifest, SignedManifest, TensorSpec, sign_manifest
+from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, TensorSpec, sign_manifest
 from coterie_wire.contract import at_length
 from coterie_wire.messages import MAX_WITHDRAWN
+from coterie_wire.variants import Variant as VariantForm
+from coterie_wire.variants import Variants, sign_variants
 from coterie_wire.version import PROTOCOL
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def champion(pair_id: UUID, role: Role, lineage: str = BASE) -> ModelVersion | None:
@@ -108,8 +113,8 @@ def withdrawn_versions(pair_id: UUID) -> tuple[UUID, ...]:
 
 
 def device_blob(sha256: str) -> Blob:
-    """A blob that devices may read: a graph, a device model's parameters and what a merge remembers beside them, or a
-    teacher's; never programs or data sets.
+    """A blob that devices may read: a graph, a device model's parameters and what a merge remembers beside them, a
+    variant, or a teacher's; never programs or data sets.
 
     Raises UnknownBlob, also for blobs that exist for others, or whose bytes were removed, or BlobDamaged.
     """
@@ -122,11 +127,12 @@ def device_blob(sha256: str) -> Blob:
         | Q(teacher_predict=OuterRef("pk"))
     )
     weights = TeacherWeights.objects.filter(blob=OuterRef("pk"))
+    differences = VersionDifference.objects.filter(blob=OuterRef("pk"))
     of_version = Q(parameters=OuterRef("pk")) | Q(server_state=OuterRef("pk"))
     parameters = ModelVersion.objects.filter(of_version, role=Role.DEVICE)
-    blob = Blob.objects.filter(
-        Exists(graphs) | Exists(parameters) | Exists(weights), pk=sha256, removed_at=None
-    ).first()
+    variants = Variant.objects.filter(graph=OuterRef("pk"))
+    readable = Exists(graphs) | Exists(parameters) | Exists(weights) | Exists(differences) | Exists(variants)
+    blob = Blob.objects.filter(readable, pk=sha256, removed_at=None).first()
     if blob is None:
         raise UnknownBlob(sha256=sha256)
     if blob.damaged_at is not None:
@@ -186,6 +192,40 @@ def signed_manifest(version_id: UUID, *, with_state: bool = False) -> SignedMani
         server_state=version.server_state.reference() if with_state and version.server_state is not None else UNSET,
     )
     return sign_manifest(manifest, signing_key())
+
+
+def difference_between(held: str, version_id: UUID, *, has_codec: Callable[[str], bool]) -> Difference | None:
+    """What takes a device from the version `held` to the next; None where the next itself is no larger, or not next.
+
+    `has_codec` tells whether the device has the codec of a name.
+    """
+    found = VersionDifference.objects.select_related("blob", "version__parent", "version__parameters")
+    difference = found.filter(version=version_id, blob__removed_at=None, blob__damaged_at=None).first()
+    if difference is None or difference.version.parent is None or str(difference.version.parent_id) != held:
+        return None
+    if not has_codec(difference.codec) or difference.blob.size_bytes >= difference.version.parameters.size_bytes:
+        return None
+    return Difference(base=difference.version.parent.parameters_id, blob=difference.blob.reference())
+
+
+def offered_variants(versions: Collection[str]) -> Mapping[str, SignedManifest]:
+    """By version, the signed list of its smaller forms; only of those of `versions` that have one."""
+    known = {UUID(version) for version in versions if _UUID.fullmatch(version)}
+    offered: dict[UUID, list[Variant]] = {}
+    for variant in Variant.objects.filter(version__in=known, graph__isnull=False).select_related("graph"):
+        offered.setdefault(variant.version_id, []).append(variant)
+    return {
+        str(version): _signed_variants(
+            str(version), tuple((form.name, form.graph.reference()) for form in forms if form.graph is not None)
+        )
+        for version, forms in offered.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _signed_variants(version: str, forms: tuple[tuple[str, BlobRef], ...]) -> SignedManifest:
+    listed = tuple(VariantForm(name, graph) for name, graph in forms)
+    return sign_variants(Variants(PROTOCOL, version, listed), signing_key())
 
 
 def has_teacher_weights(version: ModelVersion) -> bool:

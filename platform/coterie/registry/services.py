@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -19,6 +19,7 @@ from coterie.compile.recipe import parse_recipe, recipe_document
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.core.errors import Field
 from coterie.core.events import tell_consoles
+from coterie.core.names import checked_name
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import (
     BadLabels,
@@ -30,6 +31,7 @@ from coterie.registry.errors import (
     NoUploadedWeights,
     UnknownVersion,
     UploadTooLarge,
+    VersionArchived,
     VersionRemoved,
 )
 from coterie.registry.jobs import CHECK_PAIR
@@ -38,11 +40,14 @@ from coterie.registry.models import (
     Alias,
     Blob,
     Dataset,
+    Description,
     Metric,
     ModelPair,
     ModelVersion,
     Role,
     TeacherWeights,
+    Variant,
+    VersionDifference,
     Withdrawal,
 )
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
@@ -55,6 +60,16 @@ from coterie_wire.tensors import decode_tensors, read_header
 
 MAX_PROGRAM_BYTES = 1 << 30
 NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
+
+
+class EncodedDifference(NamedTuple):
+    """How a version is made of its parent."""
+
+    blob: Blob
+    codec: str
+    """The kind that encoded it."""
+    residual: Blob | None
+    """What the version lacks of what was merged; None: nothing is kept of it."""
 
 
 def keep_file(*, path: Path, now: datetime) -> Blob:
@@ -77,7 +92,7 @@ def submit_pair(
 
     `recipe` is JSON as `coterie.compile.recipe` reads it; none is cross-entropy and SGD over all parameters.
     `loss_program` is the loss where the recipe's is `custom`. Raises WireError ``recipe.invalid``, LossProgramMismatch,
-    BadLabels, UploadTooLarge or NameTaken.
+    BadName, BadLabels, UploadTooLarge or NameTaken.
     """
     check_permitted("registry.submit_pair")
     parsed = parse_recipe({} if recipe is None else recipe)
@@ -100,7 +115,7 @@ def _add_pair(
     try:
         with transaction.atomic():
             pair = ModelPair.objects.create(
-                name=name,
+                name=checked_name(name),
                 slug=slug,
                 labels=list(labels),
                 batch_size=batch_size,
@@ -173,10 +188,12 @@ def publish_version(
     now: datetime,
     lineage: str = BASE,
     server_state: Blob | None = None,
+    difference: EncodedDifference | None = None,
     in_use: bool = True,
 ) -> ModelVersion:
     """Add the next version of a model and, where it is to be `in_use`, make it the champion of its lineage.
 
+    `difference` makes its parameters of the parent's.
     Raises NotReady.
     """
     pair = ModelPair.objects.select_for_update().get(pk=pair_id)
@@ -197,6 +214,8 @@ def publish_version(
         metrics=dict(metrics),
         created_at=now,
     )
+    if difference is not None:
+        VersionDifference.objects.create(version=version, **difference._asdict())
     if in_use:
         move_champion(version=version, now=now)
     else:
@@ -232,6 +251,32 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
 
 
 @transaction.atomic
+def record_variant(
+    *,
+    version: ModelVersion,
+    name: Variant.Name,
+    graph: Blob | None,
+    refused: Reason | None,
+    measured: msgspec.Struct,
+    now: datetime,
+) -> Variant:
+    """What came of making a smaller form of a version, its graph or why there is none, in place of what came before."""
+    tell_consoles("registry")
+    variant, _ = Variant.objects.update_or_create(
+        version=version,
+        name=name,
+        defaults={
+            "graph": graph,
+            "reason_code": "" if refused is None else refused.code,
+            "reason_sentence": "" if refused is None else refused.sentence,
+            "measured": msgspec.to_builtins(measured),
+            "made_at": now,
+        },
+    )
+    return variant
+
+
+@transaction.atomic
 def move_champion(*, version: ModelVersion, now: datetime) -> None:
     """Use `version` from now on, whether it is newer or older than the one in use; its lineage is withdrawn no more."""
     tell_consoles("registry")
@@ -262,7 +307,7 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
     """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its last ancestor there.
 
     Devices drop personal models that were trained from versions between the two. Raises UnknownVersion,
-    NothingToRollBackTo or VersionRemoved.
+    NothingToRollBackTo, VersionArchived or VersionRemoved.
     """
     ModelPair.objects.select_for_update().get(pk=pair.pk)
     if to is None:
@@ -275,6 +320,8 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
         version = ModelVersion.objects.filter(pair=pair, role=role, pk=to).first()
         if version is None:
             raise UnknownVersion(version=str(to))
+    if Description.objects.filter(version=version).exclude(archived_at=None).exists():
+        raise VersionArchived(version=str(version))
     hold_version(version)
     left = champion(pair.pk, role, version.lineage)
     move_champion(version=version, now=now)
@@ -344,7 +391,7 @@ def withdraw_version(*, version: ModelVersion, now: datetime) -> None:
 
 
 def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
-    """Take an uploaded .npz of samples. Raises UploadTooLarge or BadDataset."""
+    """Take an uploaded .npz of samples. Raises BadName, UploadTooLarge or BadDataset."""
     check_permitted("registry.add_dataset")
     _check_size("The data set", path, MAX_BYTES)
     facts = inspect_dataset(path)
@@ -354,7 +401,7 @@ def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
 @audited("registry.add_dataset")
 def _add_dataset(name: str, facts: DatasetFacts, blob: Blob, now: datetime) -> Dataset:
     return Dataset.objects.create(
-        name=name,
+        name=checked_name(name),
         blob=blob,
         rows=facts.rows,
         inputs=msgspec.to_builtins(facts.inputs),

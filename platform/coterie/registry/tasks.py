@@ -4,11 +4,10 @@ import logging
 
 from celery import shared_task
 from django.conf import settings
-from django.core.files.storage import storages
 from django.utils import timezone
 
 from coterie.registry import verifying
-from coterie.registry.storage import DurableFileSystemStorage
+from coterie.storage.interface import store_of
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +21,6 @@ def scrub() -> None:
 @shared_task(name="coterie.registry.tasks.tidy")
 def tidy() -> None:
     """Remove files that were never finished; runs all the time."""
-    for alias in settings.STORAGES:
-        storage = storages[alias]
-        if isinstance(storage, DurableFileSystemStorage) and (removed := storage.remove_drafts()):
+    for alias in settings.STORES:
+        if removed := store_of(alias).remove_drafts():
             logger.info("%d files that killed processes had not finished were removed from %s", removed, alias)

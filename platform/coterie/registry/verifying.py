@@ -84,6 +84,16 @@ def open_blob(sha256: str, *, now: datetime) -> BinaryIO:
         return BLOBS.open(sha256)
 
 
+def blob_url(sha256: str, *, lasts: timedelta, now: datetime) -> str | None:
+    """Where anybody may read for so long a blob that this process has hashed within the hour; None: nowhere but here.
+
+    Raises BlobDamaged.
+    """
+    if not _FRESH.has(sha256):
+        check(sha256, now=now)
+    return BLOBS.signed_url(sha256, lasts)
+
+
 def sound_path(sha256: str, directory: Path, *, now: datetime) -> Path:
     """Where this machine can read a blob's bytes, hashed now: `ContentStore.local_path`. Raises BlobDamaged."""
     check(sha256, now=now)

@@ -101,7 +101,9 @@ def _failed_jobs(_now: datetime) -> Iterator[Repair]:
 
 def _rejected_pairs(_now: datetime) -> Iterator[Repair]:
     """A pair that was submitted did not pass its pre-flight."""
-    for pair in ModelPair.objects.filter(state=ModelPair.State.REJECTED).annotate(judged_at=Max("jobs__finished_at")):
+    for pair in ModelPair.objects.filter(state=ModelPair.State.REJECTED, archived_at=None).annotate(
+        judged_at=Max("jobs__finished_at")
+    ):
         yield Repair(
             key=f"pair_rejected:{pair.pk}",
             code=pair.reason_code,

@@ -16,7 +16,7 @@ from coterie.sdk.federation import Federation
 from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
 from coterie.sdk.records import Dataset, Pair, Round, Version
-from coterie.sdk.simulating import simulate
+from coterie.sdk.simulating import Simulated, simulate, simulate_fleet
 from coterie.sdk.table import Table
 from coterie_wire.length import Length
 
@@ -35,6 +35,7 @@ __all__ = [
     "Rejected",
     "Round",
     "SdkError",
+    "Simulated",
     "Table",
     "Unreachable",
     "Version",
@@ -43,4 +44,5 @@ __all__ = [
     "plan",
     "presets",
     "simulate",
+    "simulate_fleet",
 ]

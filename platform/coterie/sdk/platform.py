@@ -142,13 +142,24 @@ class Platform:
             file.seek(0)
             return self._rest.upload("datasets/", Dataset, {"name": name}, {"file": file})
 
-    def bootstrap(self, pair: Pair, dataset: Dataset, *, progress: bool = True, **options: float) -> Pair:
+    def bootstrap(
+        self,
+        pair: Pair,
+        dataset: Dataset,
+        *,
+        strategy: Mapping[str, object] | None = None,
+        progress: bool = True,
+        **options: float,
+    ) -> Pair:
         """Train the cloud model on `dataset` and distil the first device version from it; gives the pair as it is then.
 
-        `options` are fields of the request, as ``epochs=20``. Raises JobFailed. Interrupted, the training goes on.
+        `strategy` spreads the cloud model's training over processes, as ``{"kind": "data_parallel", "workers": 4}``
+        (`docs/reference/kinds.md`); by default one trains. `options` are fields of the request, as ``epochs=20``.
+        Raises JobFailed. Interrupted, the training goes on.
         """
+        asked = {} if strategy is None else {"strategy": dict(strategy)}
         with ProgressLine.wanted(progress) as line:
-            job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options})
+            job = self._rest.post(f"pairs/{pair.id}/bootstrap/", Job, {"dataset": dataset.id, **options, **asked})
             self._follow(job, line)
             # The distillation was asked for in the transaction that ended the bootstrap.
             self._follow(self._jobs(pair, "distill")[0], line)

@@ -2,7 +2,9 @@
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 from torch import nn
@@ -14,12 +16,35 @@ from coterie.sdk.errors import Rejected
 from coterie.sdk.exporting import Example, write_programs
 from coterie.sdk.plans import checked
 from coterie.sdk.plans import plan as preset_plan
+from coterie.sdk.table import Table
 from coterie.simulation.contenders import parse_contender
+from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
+from coterie.simulation.fleet.table import round_rows
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
 from coterie.simulation.progress import Progress
 from coterie.simulation.simulate import simulate as run
 from coterie_wire.errors import WireError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a fleet's simulation found."""
+
+    outcome: FleetOutcome
+    rounds: Table
+    """A row a round: when it was, who was invited, how many updates counted, accuracy and loss of its version."""
+
+    def frame(self) -> "DataFrame":
+        """The rounds as a data frame of pandas. Raises ModuleNotFoundError where that is not installed."""
+        from pandas import DataFrame
+
+        return DataFrame(self.rounds.rows)
 
 
 def simulate(
@@ -56,3 +81,51 @@ def simulate(
             raise Rejected(error.code, str(error), error.fields) from error
         except WireError as error:
             raise Rejected(error.code, error.detail) from error
+
+
+def simulate_fleet(
+    plan: str | Mapping[str, object],
+    device: nn.Module,
+    example: Example,
+    data: Mapping[str, ArrayLike],
+    *,
+    split: str,
+    devices: int | None = None,
+    each: int | None = None,
+    rounds: int = 100,
+    days: float = 30.0,
+    seed: int = 0,
+    executor: Literal["auto", "batched", "exact"] = "auto",
+    workers: int = 1,
+    batch_size: int = BATCH_SIZE,
+    keep: str | Path | None = None,
+    progress: bool = True,
+) -> Simulated:
+    """Hold the rounds of a `plan` on as many devices as wanted, which have their samples from the beginning.
+
+    `data` are arrays of as many rows: ``y`` with classes, ``x`` or the model's inputs by their names, and what else
+    tells samples apart. `split` divides them: ``iid``, ``dirichlet:0.3``, ``pathological:2`` or ``by:user``; with
+    `each`, every device draws so many with replacement. A fifth is held out, on which versions are judged. `executor`
+    trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``). A simulation that
+    was killed goes on from the directory `keep`. The same arguments give the same outcome, whatever `workers` are.
+    Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
+    """
+    contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
+    with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
+        paths = write_programs(Path(directory), {"device": device}, example, loss=None, target=None, tell=line.tell)
+        samples = Path(directory, "samples.npz")
+        with samples.open("wb") as file:
+            write_arrays(file, data)
+        asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
+        try:
+            run = fleet_run(contender, paths["device"], samples, asked)
+            outcome = hold_rounds(
+                run,
+                report=lambda told: line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds"),
+                keep=None if keep is None else Path(keep),
+            )
+        except CoterieError as error:
+            raise Rejected(error.code, str(error), error.fields) from error
+        except WireError as error:
+            raise Rejected(error.code, error.detail) from error
+    return Simulated(outcome, Table.of([dict(row) for row in round_rows(outcome)]))

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import DatabaseError, connection, transaction
 
 from coterie.accounts.models import Operator
@@ -92,10 +93,9 @@ def test_the_database_refuses_to_change_and_to_remove_entries(append_only: None)
 @pytest.fixture
 def append_only(db: None) -> None:
     """The triggers as the migration makes them; tests that empty all tables had the one against deletion removed."""
-    statements = import_module("coterie.audit.migrations.0002_append_only").STATEMENTS[connection.vendor]
-    with connection.cursor() as cursor:
-        for statement in (*statements["remove"], *statements["install"]):
-            cursor.execute(statement)
+    (operation,) = import_module("coterie.audit.migrations.0002_append_only").Migration.operations
+    for step in (operation.reverse_code, operation.code):
+        step(apps, connection.schema_editor())
 
 
 def test_actor_of_a_person_has_every_scope() -> None:

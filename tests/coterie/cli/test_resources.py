@@ -13,9 +13,10 @@ from django.utils import timezone
 from coterie.accounts.services import create_operator, issue_token
 from coterie.cli import login
 from coterie.cli.command import coterie
+from coterie.cloud_training.models import TrainingJob
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from tests.coterie.world import fleet_of, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -115,3 +116,32 @@ def test_what_is_no_platform_is_told_so(run: Callable[..., Result], tmp_path: Pa
     elsewhere = httpx.MockTransport(lambda _request: httpx.Response(404, text="<h1>Not here</h1>"))
     result = CliRunner().invoke(coterie, ["login", "http://localhost", "--token-stdin"], input="x\n", obj=elsewhere)
     assert "[cli.not_a_platform]" in result.output
+
+
+def test_an_action_takes_fields_as_json_or_as_text(signed_in: Callable[..., Result]) -> None:
+    pair, dataset = make_pair(), make_dataset()
+    strategy = '{"kind": "parameter_server", "workers": 3}'
+    fields = ("--dataset", str(dataset.pk), "--strategy", strategy, "--epochs", "7")
+    result = signed_in("models", "bootstrap", pair.slug, *fields)
+    assert result.exit_code == 0, result.output
+    options = TrainingJob.objects.get().options
+    assert options["epochs"] == 7
+    assert options["strategy"]["kind"] == "parameter_server"
+    assert options["strategy"]["workers"] == 3
+    refused = signed_in(
+        "models", "bootstrap", pair.slug, "--dataset", str(dataset.pk), "--strategy", '{"kind": "ring"}'
+    )
+    assert "strategy.invalid" in refused.output
+    curve = signed_in("jobs", "curve", str(TrainingJob.objects.get().pk), "--json")
+    assert json.loads(curve.output) == []
+
+
+def test_a_thing_is_renamed_and_put_away(signed_in: Callable[..., Result], federation: Federation) -> None:
+    assert "[cli.nothing_to_change]" in signed_in("federations", "change", federation.slug).output
+    signed_in("federations", "change", federation.slug, "--name", "Kiosks", "--notes", "since May")
+    federation.refresh_from_db()
+    assert (federation.name, federation.notes) == ("Kiosks", "since May")
+    signed_in("federations", "finish", federation.slug)
+    signed_in("federations", "archive", federation.slug)
+    assert "Kiosks" not in signed_in("federations", "list").output
+    assert "Kiosks" in signed_in("federations", "list", "--archived", "true").output

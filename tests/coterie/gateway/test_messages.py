@@ -12,7 +12,7 @@ from django.utils import timezone
 from coterie.core.identity import verify_key
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
-from coterie.gateway.messages import BATCHED, ENROL, HANDLERS
+from coterie.gateway.messages import BATCHED, HANDLERS, STRANGERS
 from coterie.gateway.threads import in_thread
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
 from coterie_wire.version import PROTOCOL
@@ -23,7 +23,7 @@ CHECK_IN = {"protocol": PROTOCOL, "conditions": {"charging": "yes"}}
 
 
 def test_every_message_of_the_protocol_has_a_handler() -> None:
-    assert {ENROL, *BATCHED, *HANDLERS} == set(EXCHANGES)
+    assert {*STRANGERS, *BATCHED, *HANDLERS} == set(EXCHANGES)
 
 
 @pytest.fixture

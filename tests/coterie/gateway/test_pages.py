@@ -22,9 +22,11 @@ from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
 from coterie.merging.asking import ask_for_merge
 from coterie.merging.models import Update
-from coterie.registry.models import ModelVersion, TeacherWeights
+from coterie.registry.describing import describe_version
+from coterie.registry.models import ModelVersion, TeacherWeights, Variant, VersionDifference
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
+from coterie.secure_sums.services import begin_sum
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import PersonalFigures
 from coterie.webhooks.models import Event
@@ -142,7 +144,10 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)
     Split.objects.create(federation=federation, round_number=1, groups=2, at=now)
     version = ModelVersion.objects.all()[0]
+    Variant.objects.create(version=version, name="int8", reason_code="x", reason_sentence="x", measured={}, made_at=now)
     TeacherWeights.objects.create(version=version, blob=keep(b"teacher"))
+    VersionDifference.objects.create(version=version, codec="int8", blob=keep(b"difference"))
+    describe_version(version=version, name="the one of the fair")
     ask_for_merge(
         federation=federation,
         number=1,
@@ -165,6 +170,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     helping.tell(KNOWS_2, now)
     asking.ask(1, now)
     sweep(now=now)
+    begin_sum(federation=federation, cohort=1, number=1, plan=federation.plan, base_version=version, now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
     hashes.append(hook.secret)
     return [*hashes, Operator.objects.get().password]

@@ -97,7 +97,7 @@ async def test_an_unknown_assignment(assignment: str, http: httpx.AsyncClient, o
     assert answer.status_code == 404
 
 
-async def test_one_writer_at_a_time(http: httpx.AsyncClient, offered: Offered) -> None:
+async def test_of_two_writers_the_one_that_stalls_hinders_nobody(http: httpx.AsyncClient, offered: Offered) -> None:
     first_arrived, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:
@@ -110,10 +110,33 @@ async def test_one_writer_at_a_time(http: httpx.AsyncClient, offered: Offered) -
     async with httpx.AsyncClient(transport=transport, base_url="http://platform/device/v1/") as other:
         slow = asyncio.create_task(other.patch(offered.url, content=slowly(), headers=at(0)))
         await first_arrived.wait()
-        busy = await http.patch(offered.url, content=offered.payload, headers=at(0))
-        assert (busy.status_code, busy.json()["code"]) == (503, "gateway.upload_busy")
+        quick = await http.patch(offered.url, content=offered.payload, headers=at(0))
+        assert quick.json()["accepted"]
         go_on.set()
-        assert (await slow).json()["accepted"]
+        assert (await slow).json() == quick.json()
+    assert await in_thread(Update.objects.count) == 1
+
+
+async def test_what_another_writer_has_kept_is_not_written_again(http: httpx.AsyncClient, offered: Offered) -> None:
+    first_arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield offered.payload[:50]
+        first_arrived.set()
+        await go_on.wait()
+        yield offered.payload[50:60]
+
+    transport = httpx.ASGITransport(application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://platform/device/v1/") as other:
+        slow = asyncio.create_task(other.patch(offered.url, content=slowly(), headers=at(0)))
+        await first_arrived.wait()
+        quick = await http.patch(offered.url, content=offered.payload[:70], headers=at(0))
+        assert quick.json() == {"offset": 70}
+        go_on.set()
+        late = await slow
+    assert (late.status_code, late.json()["code"]) == (503, "gateway.upload_busy")
+    rest = await http.patch(offered.url, content=offered.payload[70:], headers=at(70))
+    assert rest.json()["accepted"]
 
 
 async def test_what_came_before_the_device_fell_silent_is_kept(offered: Offered, http: httpx.AsyncClient) -> None:

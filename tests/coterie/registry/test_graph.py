@@ -26,6 +26,10 @@ def test_the_graph_has_every_version_and_what_it_came_of(api: APIClient) -> None
     told = api.get(f"/api/pairs/{pair.pk}/graph/").json()
     assert {version["id"] for version in told["versions"]} == {str(cloud.pk), str(first.pk), str(second.pk)}
     assert told["edges"] == [{"from_version": str(first.pk), "to_version": str(second.pk), "origin": "merge"}]
+    assert told["count"] == 3
+    near = api.get(f"/api/pairs/{pair.pk}/graph/", {"newest": "1"}).json()
+    assert [version["id"] for version in near["versions"]] == [told["versions"][-1]["id"]]
+    assert (near["edges"], near["count"]) == ([], 3), "an edge has both of its ends"
     make_device("kitchen")
     Device.objects.update(held_version=str(first.pk), train_step_s=0.25)
     compared = api.get(f"/api/versions/{first.pk}/compare/{second.pk}/").json()

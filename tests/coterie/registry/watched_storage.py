@@ -3,7 +3,7 @@
 from django.core.files.base import File
 from django.db import connection
 
-from coterie.registry.storage import DurableFileSystemStorage
+from coterie.storage.files import DurableFileSystemStorage
 
 held: list[bool] = []
 """For each file that was written."""

@@ -150,9 +150,10 @@ class TestBootstrap:
         assert arrays["x"].tolist() == x.tolist()
         assert arrays["x"].flags.c_contiguous
         assert arrays["y"].dtype == np.int64
-        found = scripted.platform.bootstrap(READY, dataset, epochs=3)
+        strategy = {"kind": "data_parallel", "workers": 4}
+        found = scripted.platform.bootstrap(READY, dataset, strategy=strategy, epochs=3)
         assert found.device_champion == "v"
-        assert scripted.json("POST pairs/p/bootstrap/") == {"dataset": "d", "epochs": 3}
+        assert scripted.json("POST pairs/p/bootstrap/") == {"dataset": "d", "epochs": 3, "strategy": strategy}
 
     @pytest.mark.parametrize(
         ("ended", "code", "sentence"),

@@ -5,7 +5,7 @@ from torch import nn
 
 from coterie.sdk.errors import InvalidPlan, Rejected
 from coterie.sdk.plans import plan
-from coterie.sdk.simulating import simulate
+from coterie.sdk.simulating import simulate, simulate_fleet
 
 EXAMPLE = torch.zeros(2, 4)
 
@@ -49,3 +49,16 @@ def test_what_does_not_fit_is_told() -> None:
         )
     with pytest.raises(InvalidPlan, match="isolated"):
         simulate("isolatd", module(), EXAMPLE, samples(), progress=False)
+
+
+def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
+    few = plan("fedavg", pace={"target_updates": 4, "min_updates": 2, "pause_s": 1.0})
+    data = {name: values for name, values in samples().items() if name != "user"}
+    given = (few, module(), EXAMPLE, data)
+    found = simulate_fleet(*given, split="dirichlet:1", devices=9, rounds=3, progress=False)
+    assert found.rounds.column("number") == [1, 2, 3]
+    assert found.rounds.column("accuracy")[-1] == found.outcome.rounds[-1].accuracy
+    again = simulate_fleet(*given, split="dirichlet:1", devices=9, rounds=3, progress=False)
+    assert again.outcome.json() == found.outcome.json()
+    with pytest.raises(Rejected, match="no split 'users'"):
+        simulate_fleet(*given, split="users", progress=False)

@@ -51,7 +51,7 @@ from tests.coterie.world import (
     merge_round,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("idle_example")]
 Capture = Callable[..., AbstractContextManager[object]]
 WAIT_S = 10.0
 

@@ -1,0 +1,167 @@
+"""What a support engineer would ask first of a platform, asked by itself: each check says what it found."""
+
+import resource
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from coterie.accounts.models import Operator
+from coterie.child.confine import never_confined
+from coterie.config.schema import unknown_changes
+from coterie.core.errors import CoterieError
+from coterie.core.identity import verify_key
+from coterie.core.pulse import is_late
+from coterie.registry.models import Blob
+from coterie.storage.interface import store_of
+
+State = Literal["fine", "warning", "wrong"]
+FREE_BYTES = 2 << 30
+CLOCKS_APART = timedelta(seconds=5)
+DESCRIPTORS = 11_000
+"""For ten thousand sockets."""
+
+
+class Finding(NamedTuple):
+    """What one check found."""
+
+    about: str
+    state: State
+    says: str
+
+
+def examine() -> Iterator[Finding]:
+    """All checks, one after the other; one that fails keeps none of the others back."""
+    for about, check in CHECKS.items():
+        try:
+            for state, says in check():
+                yield Finding(about, state, says)
+        except (DatabaseError, InterfaceError, redis.RedisError, CoterieError, OSError, ValueError) as error:
+            yield Finding(about, "wrong", f"{type(error).__name__}: {str(error).strip() or 'no reason was given'}")
+
+
+Told = Iterator[tuple[State, str]]
+
+
+def _settings() -> Told:
+    yield "fine", f"{'embedded' if settings.EMBEDDED else 'scaled'} mode, state in {settings.STATE}"
+    if settings.DEBUG:
+        yield "wrong", "COTERIE_DEBUG is on: strangers are shown the inside of errors"
+    if not settings.PUBLIC_HTTPS:
+        yield "warning", "COTERIE_PUBLIC_URL is not https: what devices and people send can be read on the way"
+    elif not settings.TRUSTED_PROXIES:
+        yield "warning", "COTERIE_TRUSTED_PROXIES is empty: all clients behind a proxy count as one address"
+    yield "fine", f"devices pin the signing key whose public half is {verify_key().hex()[:16]}…"
+
+
+def _database() -> Told:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT CURRENT_TIMESTAMP")
+        (then,) = cursor.fetchone()
+    yield "fine", f"{connection.vendor} answers"
+    if isinstance(then, datetime) and abs(then - datetime.now(UTC)) > CLOCKS_APART:
+        yield "wrong", f"its clock and this machine's are {abs(then - datetime.now(UTC)).total_seconds():.0f} s apart"
+
+
+def _tables() -> Told:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    newer = unknown_changes(executor.loader, executor.loader.applied_migrations)
+    if newer:
+        yield "wrong", f"the database is newer than this version, which does not know {', '.join(newer)}"
+    elif plan:
+        yield "wrong", f"{len(plan)} changes are to be made: coterie migrate"
+    else:
+        yield "fine", "the tables are those of this version"
+        if not Operator.objects.exists():
+            yield "warning", "nobody can sign in: coterie createsuperuser"
+
+
+def _broker() -> Told:
+    if settings.EMBEDDED:
+        yield "fine", "embedded mode has none"
+        return
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL, socket_timeout=5, socket_connect_timeout=5) as client:
+        client.ping()
+        yield "fine", "Redis answers"
+        policy = client.config_get("maxmemory-policy").get("maxmemory-policy", "")
+        if policy not in ("noeviction", ""):
+            yield "wrong", f"Redis' maxmemory-policy is {policy}, so that it drops tasks; it must be noeviction"
+
+
+def _storage() -> Told:
+    store, name, content = store_of("default"), f"doctor/{secrets.token_hex(8)}", b"to be removed"
+    if not store.create(name, content):
+        yield "wrong", "a new name could not be created"
+        return
+    try:
+        overwrites = store.create(name, b"other")
+        with store.open(name) as file:
+            file.seek(3)
+            gives_back = file.read() == content[3:]
+    finally:
+        store.delete(name)
+    if overwrites:
+        yield "wrong", "it overwrites what must not be: it does not know If-None-Match, which uploads need"
+    elif not gives_back:
+        yield "wrong", "it does not give back what was kept"
+    else:
+        yield "fine", f"{type(store).__name__} keeps, refuses to overwrite, reads and deletes"
+
+
+def _periodic_work() -> Told:
+    late = is_late(datetime.now(UTC))
+    if late and settings.EMBEDDED:
+        yield "fine", "not to be seen from here: embedded mode keeps the sign in the server's memory"
+    elif late:
+        yield "wrong", "nobody sends periodic work: is a beat running?"
+    else:
+        yield "fine", "is being sent"
+
+
+def _files() -> Told:
+    damaged = Blob.objects.filter(removed_at=None, damaged_at__isnull=False).count()
+    kept = Blob.objects.filter(removed_at=None).count()
+    if damaged:
+        yield "wrong", f"{damaged} of {kept} are damaged and have no copy: coterie scrub"
+    else:
+        yield "fine", f"none of {kept} is known to be damaged"
+
+
+def _room() -> Told:
+    for directory in dict.fromkeys((Path(settings.STATE), Path(tempfile.gettempdir()))):
+        free = shutil.disk_usage(directory).free
+        state: State = "fine" if free >= FREE_BYTES else "warning"
+        yield state, f"{free / 1e9:.1f} GB free in {directory}"
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < DESCRIPTORS:
+        yield "warning", f"{most} open files at most; ten thousand sockets need {DESCRIPTORS} (LimitNOFILE=)"
+
+
+def _confinement() -> Told:
+    missing: Sequence[str] = never_confined()
+    for each in missing:
+        yield "warning", f"programs of others run without {each}"
+    if not missing:
+        yield "fine", "this kernel lets jobs on programs of others be confined"
+
+
+CHECKS: dict[str, Callable[[], Told]] = {
+    "settings": _settings,
+    "database": _database,
+    "tables": _tables,
+    "broker": _broker,
+    "storage": _storage,
+    "periodic work": _periodic_work,
+    "stored files": _files,
+    "room": _room,
+    "confinement": _confinement,
+}

@@ -1,0 +1,35 @@
+"""``coterie doctor``: look at everything that a platform needs, from where this runs."""
+
+import msgspec
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from coterie.config.doctor import Finding, examine
+
+MARKS = {"fine": "ok     ", "warning": "warning", "wrong": "WRONG  "}
+
+
+class Command(BaseCommand):
+    """Examines the platform."""
+
+    help = (
+        "Look at settings, database, tables, broker, storage, periodic work, stored files, room and confinement, as "
+        "this process sees them. Exits with 1 where something is wrong; a probe of the storage is all that is written."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """How to print."""
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print what was found as JSON")
+
+    def handle(self, *_args: object, as_json: bool, **_options: object) -> None:
+        """Examine it. Raises CommandError where something is wrong."""
+        found: list[Finding] = []
+        for finding in examine():
+            found.append(finding)
+            if not as_json:
+                self.stdout.write(f"{MARKS[finding.state]}  {finding.about}: {finding.says}")
+        if as_json:
+            self.stdout.write(msgspec.json.encode([finding._asdict() for finding in found]).decode())
+        wrong = sum(finding.state == "wrong" for finding in found)
+        if wrong:
+            raise CommandError(f"{wrong} found wrong; docs/runbooks says what to do", returncode=1)

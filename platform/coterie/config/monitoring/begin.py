@@ -1,0 +1,20 @@
+"""Starts what is to be seen of a process, where the settings give it a port."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from coterie.config.monitoring.endpoint import watched
+from coterie.config.monitoring.figures import show_figures
+from coterie.config.monitoring.life import LIFE, Sign
+
+
+def begin_monitoring(by: Sign, *, leads: Callable[[], bool]) -> None:
+    """Serve metrics and signs of life; the figures of the platform as a whole while it `leads`.
+
+    Nothing happens without ``COTERIE_METRICS_PORT``. Raises OSError where another process has the port.
+    """
+    if settings.METRICS_PORT:
+        LIFE.watch(by)
+        show_figures(leads)
+        watched(LIFE, host=settings.METRICS_HOST, port=settings.METRICS_PORT)

@@ -1,0 +1,93 @@
+"""Figures of the platform as a whole, from the database: shown by one process, the beat that acts."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from django.db import DatabaseError, connection
+from django.db.models import Count, Min, QuerySet, Sum
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from coterie.cloud_training.models import TrainingJob
+from coterie.core.metrics import REGISTRY
+from coterie.fleet.counting import latest_count
+from coterie.fleet.models import Device
+from coterie.gateway.outage import UNANSWERED
+from coterie.registry.models import Blob
+from coterie.rounds.models import Round
+
+KEPT_S = 15.0
+"""However often somebody asks, the database is asked no oftener."""
+
+
+class PlatformFigures(Collector):
+    """Gauges of the whole platform, where `shown` says that this process shows them."""
+
+    def __init__(self, shown: Callable[[], bool]) -> None:
+        self._shown = shown
+        self._lock = threading.Lock()
+        self._kept: list[Metric] = []
+        self._read_at = float("-inf")
+
+    def collect(self) -> Iterator[Metric]:
+        """As they were within the last `KEPT_S`; no figures while the database does not answer."""
+        shown = self._shown()
+        yield GaugeMetricFamily("coterie_leader", "Whether this process sends periodic work.", value=float(shown))
+        if not shown:
+            return
+        with self._lock:
+            if time.monotonic() - self._read_at > KEPT_S:
+                self._kept, self._read_at = _read(), time.monotonic()
+            yield from self._kept
+
+    def describe(self) -> list[Metric]:
+        """Nothing before it is asked for: the database may be away while the process starts."""
+        return []
+
+
+def show_figures(shown: Callable[[], bool]) -> None:
+    """Add them to what this process shows."""
+    REGISTRY.register(PlatformFigures(shown))
+
+
+def _read() -> list[Metric]:
+    answers = GaugeMetricFamily("coterie_database_answers", "Whether the database answers this process.", value=1)
+    try:
+        return [answers, *_figures(datetime.now(UTC))]
+    except (*UNANSWERED, DatabaseError):
+        return [GaugeMetricFamily(answers.name, answers.documentation, value=0)]
+    finally:
+        connection.close()
+
+
+def _figures(now: datetime) -> Iterator[Metric]:
+    yield _by_state("coterie_devices", "Devices by state.", Device.objects.all())
+    yield GaugeMetricFamily(
+        "coterie_devices_present", "Enrolled devices that checked in lately or hold a socket.", value=latest_count()
+    )
+    yield _by_state("coterie_rounds", "Rounds by state.", Round.objects.all())
+    oldest = Round.objects.filter(state__in=Round.ACTIVE).aggregate(at=Min("reason_at"))["at"]
+    yield GaugeMetricFamily(
+        "coterie_round_waiting_seconds",
+        "How long the active round that has waited longest has been in its state.",
+        value=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
+    )
+    yield _by_state("coterie_training_jobs", "Jobs of cloud training by state.", TrainingJob.objects.all())
+    kept = Blob.objects.filter(removed_at=None)
+    yield GaugeMetricFamily(
+        "coterie_blob_bytes", "Of stored models and data.", value=kept.aggregate(size=Sum("size_bytes"))["size"] or 0
+    )
+    yield GaugeMetricFamily(
+        "coterie_damaged_blobs",
+        "Stored files that are lost or damaged and have no copy.",
+        value=kept.filter(damaged_at__isnull=False).count(),
+    )
+
+
+def _by_state(name: str, says: str, rows: "QuerySet[Device] | QuerySet[Round] | QuerySet[TrainingJob]") -> Metric:
+    family = GaugeMetricFamily(name, says, labels=["state"])
+    for state, count in rows.order_by().values_list("state").annotate(count=Count("pk")):
+        family.add_metric([state], count)
+    return family

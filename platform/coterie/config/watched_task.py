@@ -1,0 +1,38 @@
+"""Every background task, counted and named in the log lines that it writes."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from celery import Task
+from celery.exceptions import Retry
+
+from coterie.config.monitoring.life import LIFE
+from coterie.core.log_context import logging_about
+from coterie.core.metrics import TASK_SECONDS, TASKS
+
+if TYPE_CHECKING:
+    AnyTask = Task[..., Any]
+else:
+    AnyTask = Task
+
+
+class WatchedTask(AnyTask):
+    """Celery's, with its outcome ``done``, ``retried`` or ``failed``."""
+
+    abstract = True
+
+    def __call__(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as Celery declares it
+        """Perform the task; what it is given by name (a federation, a merge) is told by its log lines."""
+        began_s, outcome = time.monotonic(), "failed"
+        try:
+            with logging_about(task=str(self.name), **{name: str(value) for name, value in named.items()}):
+                result = super().__call__(*given, **named)
+            outcome = "done"
+            return result
+        except Retry:
+            outcome = "retried"
+            raise
+        finally:
+            TASKS.labels(self.name, outcome).inc()
+            TASK_SECONDS.labels(self.name).observe(time.monotonic() - began_s)
+            LIFE.show("task")

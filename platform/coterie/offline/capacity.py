@@ -1,0 +1,89 @@
+"""What a fleet of a size takes of machines, from measured coefficients: docs/scale.md says where each is from."""
+
+import math
+from typing import NamedTuple
+
+DAY_S = 86_400
+CHECK_IN_S = 0.82e-3
+"""Processor time of the platform and its database for one, scaled, 10,000 devices."""
+ASSIGNMENT_S = 3.0e-3
+"""Processor time from a wake-up to the assignment, scaled, 5,000 at a time, check-ins that came meanwhile included."""
+SOCKET_BYTES = 28.6e3
+PROCESS_BYTES = 250e6
+"""Of a web process before it holds a socket, rounded up."""
+SOCKETS_EACH = 10_000
+"""For one web process; so many were measured."""
+MERGE_BYTES_S = 125e6
+"""Of int8 updates by one core: the slowest that was measured, 10 updates of a 100 MB model."""
+CHECK_IN_WAL_BYTES = 1.4e3
+"""Of PostgreSQL's log for one check-in that changes its row."""
+DEVICE_BYTES = 2.7e3
+"""A device's row with its indexes: 27 GB for ten million."""
+ASSIGNMENT_BYTES = 0.5e3
+UPDATES_KEPT_DAYS = 7
+"""After the end of their round."""
+LOAD = 0.5
+"""Share of a core that is planned for: the rest is for peaks and for what is being restarted."""
+
+
+class Fleet(NamedTuple):
+    """What is asked."""
+
+    devices: int
+    sockets_share: float
+    """Of devices that hold a socket at a time."""
+    check_ins_per_second: float
+    """What the platform is set to answer idle devices; it spreads them to that (COTERIE_CHECK_INS_PER_SECOND)."""
+    shortest_check_in_s: float
+    rounds_per_day: float
+    """Over all federations."""
+    asked: int
+    """Devices that a round asks."""
+    model_bytes: float
+    update_bytes: float
+
+
+class Plan(NamedTuple):
+    """What it takes."""
+
+    check_ins_per_second: float
+    check_in_every_s: float
+    """Between two of one idle device."""
+    web_processes: int
+    web_memory_bytes: float
+    """Of all web processes."""
+    worker_cores: int
+    worker_memory_bytes: float
+    """Of each that merges: two models and 200 MB."""
+    worker_disk_bytes: float
+    """Of each: copies of the updates of one merge."""
+    database_bytes: float
+    """Devices and the assignments of a year."""
+    wal_bytes_per_day: float
+    stored_update_bytes: float
+    down_bytes_per_day: float
+    up_bytes_per_day: float
+
+
+def plan(fleet: Fleet) -> Plan:
+    """Whole processes and cores; averages over a day, at `LOAD` of a core."""
+    check_ins = min(fleet.check_ins_per_second, fleet.devices / fleet.shortest_check_in_s)
+    assigned = fleet.rounds_per_day * fleet.asked
+    web_cores = (check_ins * CHECK_IN_S + assigned / DAY_S * ASSIGNMENT_S) / LOAD
+    sockets = fleet.devices * fleet.sockets_share
+    web = max(2, math.ceil(web_cores), math.ceil(sockets / SOCKETS_EACH))
+    up = assigned * fleet.update_bytes
+    return Plan(
+        check_ins_per_second=check_ins,
+        check_in_every_s=fleet.devices / check_ins if check_ins else math.inf,
+        web_processes=web,
+        web_memory_bytes=web * PROCESS_BYTES + sockets * SOCKET_BYTES,
+        worker_cores=max(2, math.ceil(up / DAY_S / MERGE_BYTES_S / LOAD)),
+        worker_memory_bytes=2 * fleet.model_bytes + 200e6,
+        worker_disk_bytes=fleet.asked * fleet.update_bytes,
+        database_bytes=fleet.devices * DEVICE_BYTES + 365 * assigned * ASSIGNMENT_BYTES,
+        wal_bytes_per_day=check_ins * DAY_S * CHECK_IN_WAL_BYTES,
+        stored_update_bytes=UPDATES_KEPT_DAYS * up,
+        down_bytes_per_day=assigned * fleet.model_bytes,
+        up_bytes_per_day=up,
+    )

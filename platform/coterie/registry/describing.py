@@ -1,0 +1,71 @@
+"""What people call pairs and versions, their notes, and which of them lists leave out."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import cast
+
+from coterie.audit.recording import audited
+from coterie.core.names import checked_name
+from coterie.registry.errors import PairStillUsed, StillInUse
+from coterie.registry.models import Alias, Description, ModelPair, ModelVersion
+
+
+@audited("registry.describe_pair", subject="pair")
+def describe_pair(*, pair: ModelPair, name: str | None = None, notes: str | None = None) -> None:
+    """Rename a pair, or write other notes about it; None: that stays. Its slug stays. Raises BadName."""
+    if name is not None:
+        pair.name = checked_name(name)
+    if notes is not None:
+        pair.notes = notes
+    pair.save(update_fields=["name", "notes"])
+
+
+@audited("registry.archive_pair", subject="pair")
+def archive_pair(*, pair: ModelPair, now: datetime) -> None:
+    """Leave a pair out of lists whose federations, if there are any, are archived. Raises PairStillUsed."""
+    ModelPair.objects.select_for_update().get(pk=pair.pk)
+    federation = pair.federations.filter(archived_at=None).first()
+    if federation is not None:
+        raise PairStillUsed(pair=pair.slug, federation=federation.slug)
+    pair.set_archived(now)
+
+
+@audited("registry.restore_pair", subject="pair")
+def restore_pair(*, pair: ModelPair) -> None:
+    """Have lists show an archived pair again."""
+    pair.set_archived(None)
+
+
+def _description(arguments: Mapping[str, object]) -> Description | None:
+    return Description.objects.filter(version=cast(ModelVersion, arguments["version"])).first()
+
+
+@audited("registry.describe_version", subject=_description)
+def describe_version(*, version: ModelVersion, name: str | None = None, notes: str | None = None) -> Description:
+    """Name a version, or write other notes about it; None: that stays. Raises BadName."""
+    description, _ = Description.objects.get_or_create(version=version)
+    if name is not None:
+        description.name = checked_name(name)
+    if notes is not None:
+        description.notes = notes
+    description.save(update_fields=["name", "notes"])
+    return description
+
+
+@audited("registry.archive_version", subject=_description)
+def archive_version(*, version: ModelVersion, now: datetime) -> Description:
+    """Leave a version that is not in use out of lists; what came of it stays. Raises StillInUse."""
+    ModelPair.objects.select_for_update().get(pk=version.pair_id)
+    if Alias.objects.filter(version=version, name=Alias.Name.CHAMPION).exists():
+        raise StillInUse(version=str(version))
+    description, _ = Description.objects.get_or_create(version=version)
+    description.set_archived(now)
+    return description
+
+
+@audited("registry.restore_version", subject=_description)
+def restore_version(*, version: ModelVersion) -> Description:
+    """Have lists show an archived version again."""
+    description, _ = Description.objects.get_or_create(version=version)
+    description.set_archived(None)
+    return description

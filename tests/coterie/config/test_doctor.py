@@ -1,0 +1,78 @@
+"""The examination finds what is broken, and one broken thing hides no other."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+import redis
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from coterie.accounts.services import create_operator
+from coterie.config.doctor import examine
+from coterie.core.pulse import record_pulse
+from coterie.registry.models import Blob
+from coterie.storage.interface import StorageUnavailable, store_of
+
+pytestmark = pytest.mark.django_db
+
+
+def states(about: str) -> list[str]:
+    return [finding.state for finding in examine() if finding.about == about]
+
+
+def test_a_sound_platform_has_nothing_wrong_and_keeps_nothing_of_it() -> None:
+    create_operator(username="ada")
+    found = list(examine())
+    assert [finding for finding in found if finding.state == "wrong"] == []
+    assert {finding.about for finding in found} >= {"settings", "database", "tables", "storage", "room"}
+    assert not store_of("default").sizes("doctor")
+    out = StringIO()
+    call_command("doctor", as_json=True, stdout=out)
+    assert {finding["about"] for finding in json.loads(out.getvalue())} == {finding.about for finding in found}
+
+
+def test_what_is_wrong_is_said_and_the_rest_is_looked_at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.EMBEDDED, settings.DEBUG, settings.PUBLIC_HTTPS = False, True, True
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
+
+    def fail(_name: str, _content: bytes) -> bool:
+        raise StorageUnavailable(problem="403 Forbidden")
+
+    monkeypatch.setattr(store_of("default"), "create", fail)
+    now = timezone.now()
+    Blob.objects.create(sha256="0" * 64, size_bytes=1, created_at=now, kept_at=now, damaged_at=now)
+    found = {(finding.about, finding.state) for finding in examine()}
+    assert {("settings", "wrong"), ("settings", "warning"), ("broker", "wrong"), ("storage", "wrong")} <= found
+    assert {("stored files", "wrong"), ("database", "fine"), ("tables", "fine")} <= found
+    with pytest.raises(CommandError, match="found wrong"):
+        call_command("doctor", stdout=StringIO())
+
+
+def test_a_store_that_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_of("default")
+    monkeypatch.setattr(store, "create", lambda name, content: bool(store.save(name, _file(content))))
+    assert "wrong" in states("storage")
+
+
+def _file(content: bytes) -> object:
+    from django.core.files.base import ContentFile
+
+    return ContentFile(content)
+
+
+def test_a_broker_that_drops_tasks_is_found(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.EMBEDDED, settings.CELERY_BROKER_URL = False, "redis://127.0.0.1:1/0"
+    monkeypatch.setattr(redis.Redis, "ping", lambda _self: True)
+    monkeypatch.setattr(redis.Redis, "config_get", lambda _self, _name: {"maxmemory-policy": "allkeys-lru"})
+    assert states("broker") == ["fine", "wrong"]
+
+
+def test_periodic_work_that_nobody_sends_is_found(settings: Settings) -> None:
+    settings.EMBEDDED, settings.CELERY_BROKER_URL = False, "redis://127.0.0.1:1/0"
+    record_pulse(timezone.now())
+    assert states("periodic work") == ["fine"]
+    record_pulse(timezone.now() - timedelta(minutes=5))
+    assert states("periodic work") == ["wrong"]

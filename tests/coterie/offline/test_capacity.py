@@ -1,0 +1,43 @@
+"""The planner's arithmetic, by hand, and its limits."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from coterie.cli.capacity import capacity
+from coterie.offline.capacity import Fleet, plan
+
+TEN_MILLION = Fleet(10_000_000, 0.02, 463, 15, 2400, 1300, 1e6, 0.25e6)
+
+
+def test_a_small_fleet_takes_the_least_that_survives_a_death() -> None:
+    found = plan(Fleet(100, 1.0, 200, 15, 24, 10, 1e6, 0.25e6))
+    assert found.check_ins_per_second == pytest.approx(100 / 15)
+    assert found.check_in_every_s == pytest.approx(15)
+    assert (found.web_processes, found.worker_cores) == (2, 2)
+    assert found.worker_disk_bytes == 2.5e6
+
+
+def test_ten_million_devices() -> None:
+    found = plan(TEN_MILLION)
+    assert found.check_in_every_s == pytest.approx(6 * 3600, rel=0.01)
+    assert found.web_processes == 20, "200,000 sockets, 10,000 each"
+    assert found.web_memory_bytes == pytest.approx(20 * 250e6 + 200_000 * 28.6e3)
+    assert found.down_bytes_per_day == pytest.approx(3.12e12)
+    assert found.wal_bytes_per_day == pytest.approx(56e9, rel=0.01)
+
+
+@pytest.mark.parametrize("field", ["devices", "sockets_share", "rounds_per_day", "asked", "update_bytes"])
+def test_more_never_takes_less(field: str) -> None:
+    before, after = plan(TEN_MILLION), plan(TEN_MILLION._replace(**{field: 2 * getattr(TEN_MILLION, field)}))
+    shrank = {name for name in before._fields if getattr(after, name) < getattr(before, name)}
+    assert shrank == set()
+
+
+def test_the_command() -> None:
+    told = CliRunner().invoke(capacity, ["--devices", "10000000", "--check-ins", "463", "--json"])
+    assert told.exit_code == 0 and json.loads(told.output)["web_processes"] == 20
+    lines = CliRunner().invoke(capacity, ["--devices", "10000"]).output.splitlines()
+    assert [line.split("  ")[0] for line in lines][1:3] == ["web processes", "worker cores"]
+    assert CliRunner().invoke(capacity, ["--devices", "0"]).exit_code == 2
