@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { Assignment, Reason } from "../wire/messages";
+import { decide, type Facts } from "./decide";
+
+const SIGNED = { manifest: "", signature: "" };
+const assignment = (name: string): Assignment => ({
+  assignment: name,
+  federation: "f",
+  round: 1,
+  plan: {},
+  manifest: SIGNED,
+  seed: 1,
+  remaining_s: 60,
+});
+const [MINE, OTHER] = [assignment("a"), assignment("b")];
+const because = (code: string): Reason[] => [{ code, sentence: "" }];
+const NOTHING: Facts = { inHand: null, spooled: false, answered: true, assigned: null, champion: null, blockers: [] };
+const done = (facts: Partial<Facts>): string => decide({ ...NOTHING, ...facts }).do;
+
+test("what is in hand comes first, and is dropped only once the platform has said so", () => {
+  expect(done({ inHand: MINE, assigned: MINE })).toBe("train");
+  expect(done({ inHand: MINE, answered: false })).toBe("train");
+  expect(done({ inHand: MINE })).toBe("drop");
+  expect(done({ inHand: MINE, assigned: OTHER })).toBe("drop");
+  expect(done({ assigned: MINE, champion: SIGNED })).toBe("accept");
+});
+
+test("an update is offered whatever the platform names, on a battery too, and not without a network", () => {
+  expect(done({ inHand: MINE, spooled: true })).toBe("upload");
+  expect(done({ inHand: MINE, spooled: true, blockers: because("conditions.on_battery") })).toBe("upload");
+  expect(done({ inHand: MINE, spooled: true, blockers: because("conditions.offline") })).toBe("rest");
+});
+
+test("nothing trains while a condition is lost, and nothing is fetched without a network", () => {
+  expect(done({ inHand: MINE, assigned: MINE, blockers: because("owner.paused") })).toBe("rest");
+  expect(done({ champion: SIGNED, blockers: because("conditions.on_battery") })).toBe("fetch");
+  expect(done({ champion: SIGNED, blockers: because("conditions.metered") })).toBe("rest");
+  expect(done({})).toBe("rest");
+});

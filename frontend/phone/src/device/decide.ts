@@ -1,0 +1,38 @@
+/** What the device does next, a pure function of what is known: a mirror of `coterie_agent.decide`. */
+import type { Assignment, Reason, SignedManifest } from "../wire/messages";
+import { blocksNetwork } from "./policy";
+
+export interface Facts {
+  /** The assignment that the device has accepted and not finished. */
+  readonly inHand: Assignment | null;
+  /** Its update is ready to be uploaded. */
+  readonly spooled: boolean;
+  /** The platform has answered since the page was opened; before, the device keeps its assignment. */
+  readonly answered: boolean;
+  /** The assignment that the platform says is the device's, unless the device has finished it. */
+  readonly assigned: Assignment | null;
+  /** A version that the device should hold and does not. */
+  readonly champion: SignedManifest | null;
+  readonly blockers: readonly Reason[];
+}
+
+export type Action =
+  | { readonly do: "rest" }
+  | { readonly do: "accept" | "train" | "upload" | "drop"; readonly assignment: Assignment }
+  | { readonly do: "fetch"; readonly champion: SignedManifest };
+
+/**
+ * A spooled update is offered even when its assignment is no longer named: the platform stops naming it once it has
+ * accepted the update, so only the answer to the offer tells whether it was accepted.
+ */
+export function decide({ inHand, spooled, answered, assigned, champion, blockers }: Facts): Action {
+  const offline = blocksNetwork(blockers);
+  if (inHand !== null) {
+    if (spooled) return offline ? { do: "rest" } : { do: "upload", assignment: inHand };
+    if (answered && assigned?.assignment !== inHand.assignment) return { do: "drop", assignment: inHand };
+    return blockers.length > 0 ? { do: "rest" } : { do: "train", assignment: inHand };
+  }
+  if (assigned !== null) return { do: "accept", assignment: assigned };
+  if (champion !== null && !offline) return { do: "fetch", champion };
+  return { do: "rest" };
+}

@@ -1,0 +1,410 @@
+/** The running device: it checks in, and does the work. It decides by the situation and the store, so a tab can be
+ * killed at any moment. A mirror of `coterie_agent.contact` and `coterie_agent.worker`. */
+import { OWN_KINDS, requirementsOf } from "../learning/plan";
+import { type Manifest, partsOf, verifyManifest } from "../wire/bundle";
+import { fromBase64 } from "../wire/bytes";
+import { CodedError } from "../wire/errors";
+import {
+  type Assignment,
+  type Capabilities,
+  type CheckIn,
+  type Conditions,
+  Directive,
+  PROTOCOL,
+  type Progress,
+  type Reason,
+  type SignedManifest,
+} from "../wire/messages";
+import { type Action, decide } from "./decide";
+import { delayS, isRetryable, Refused, reasonOf } from "./failure";
+import { deliver, Link, NOTHING } from "./link";
+import { blocksNetwork, judge, judgeData, judgeSpace } from "./policy";
+import { type Now, nowS, Situation } from "./situation";
+import type { Finished, Identity, Store } from "./store";
+import { type Halt, train } from "./training";
+
+const CHUNK_BYTES = 256 << 10;
+const SHORTEST_S = 0.1;
+const LONGEST_MARGIN_S = 2;
+const PROGRESS_S = 0.5;
+const PAUSED: Reason = { code: "owner.paused", sentence: "its owner has paused training" };
+
+/** What this browser is, as reported to the platform. */
+export function capabilitiesOf(agent: string): Capabilities {
+  const { hardwareConcurrency } = navigator;
+  // Chromium rounds it and stops at 8; others do not tell.
+  const gibibytes = (navigator as { deviceMemory?: number }).deviceMemory ?? 0;
+  return {
+    cores: Math.max(1, hardwareConcurrency ?? 1),
+    memory_bytes: gibibytes * 2 ** 30,
+    machine: "WebAssembly in a browser",
+    agent,
+    kinds: OWN_KINDS,
+  };
+}
+
+export class Device {
+  readonly situation = new Situation();
+  private readonly link: Link;
+  private readonly platformKey: Uint8Array;
+  private conditions: Conditions | null = null;
+  private refused: string | null = null;
+  private reportedAt = 0;
+  private failures = 0;
+  private checkInS = 15;
+
+  constructor(
+    identity: Identity,
+    private readonly store: Store,
+    private readonly capabilities: Capabilities,
+  ) {
+    this.link = new Link(identity.credential, (what, bytes, body) => store.recordSent(what, bytes, body));
+    this.platformKey = fromBase64(identity.platformKey);
+  }
+
+  /** Run until the credential ends; the situation then says why. */
+  async run(): Promise<void> {
+    await this.holdModel();
+    await this.look();
+    await Promise.all([this.contact(), this.work()]);
+  }
+
+  /** What the page sees of the conditions. */
+  async observe(conditions: Conditions): Promise<void> {
+    this.conditions = conditions;
+    await this.look();
+  }
+
+  /** Judge the conditions, the samples and the owner's choices anew. */
+  async look(): Promise<void> {
+    const { conditions, store } = this;
+    if (conditions === null) return;
+    const owner = await store.get("owner");
+    const [held, inHand] = await Promise.all([this.held(), store.get("assignment")]);
+    const directive = this.situation.now.directive;
+    const plan = inHand === null ? (directive?.requirements ?? null) : requirementsOf(inHand.plan);
+    const paused = owner !== null && Date.now() < owner.pausedUntil ? [PAUSED] : [];
+    this.situation.replace({
+      conditions,
+      blockers: [
+        ...paused,
+        ...judge(plan, owner?.policy ?? OWNER_DEFAULT, conditions, new Date().getHours()),
+        ...judgeData(held, this.situation.now.model),
+        ...judgeSpace(await freeBytes()),
+      ],
+    });
+  }
+
+  /** The owner's samples changed. */
+  async samplesChanged(): Promise<void> {
+    this.heldOnce = null;
+    await this.look();
+  }
+
+  /** End the credential. Throws Unreachable or Refused. */
+  async leave(): Promise<void> {
+    await this.link.call("leave", {}, NOTHING);
+    this.situation.replace({ ending: { code: "fleet.left", sentence: "this device has left the fleet" } });
+  }
+
+  private heldOnce: ReturnType<Store["held"]> | null = null;
+
+  /** What is known of the samples; read once, until they change. */
+  held(): ReturnType<Store["held"]> {
+    this.heldOnce ??= this.store.held();
+    return this.heldOnce;
+  }
+
+  /** A version that has lost a part is not held, so that the platform sends it again. */
+  private async holdModel(): Promise<void> {
+    const signed = await this.store.get("model");
+    if (signed === null) return;
+    try {
+      const manifest = verifyManifest(signed, this.platformKey);
+      for (const { sha256 } of partsOf(manifest)) if ((await this.store.blob(sha256)) === null) return;
+      this.situation.replace({ version: manifest.version, model: manifest.model });
+    } catch (error) {
+      console.warn(`the model's manifest is damaged and is fetched again: ${(error as Error).message}`);
+    }
+  }
+
+  private async contact(): Promise<void> {
+    let reported: string | null = null;
+    let [failures, notBefore, dueAt] = [0, 0, 0];
+    while (this.situation.now.ending === null) {
+      const { now } = this.situation;
+      const at = nowS();
+      const report = reportOf(now);
+      const nextAt = report === reported ? Math.max(dueAt, notBefore) : notBefore;
+      if (at < nextAt) {
+        await this.situation.wait(now.edition, nextAt - at);
+        continue;
+      }
+      if (now.conditions.network === "none") {
+        this.situation.replace({ isOnline: false });
+        await this.situation.wait(this.situation.now.edition, this.checkInS);
+        continue;
+      }
+      try {
+        const directive = await this.link.call("check-in", await this.message(now), Directive);
+        this.checkInS = Math.max(directive.check_in_s, SHORTEST_S);
+        dueAt = nowS() + (0.8 + 0.2 * Math.random()) * this.checkInS;
+        [failures, notBefore, reported] = [0, 0, report];
+        this.situation.replace({ isOnline: true, linkProblem: null });
+        this.situation.direct(directive);
+        await this.look();
+      } catch (error) {
+        if (error instanceof Refused && error.isRevoked) {
+          this.situation.replace({ ending: reasonOf(error) });
+        } else {
+          failures += 1;
+          notBefore = nowS() + delayS(failures, this.checkInS);
+          this.situation.replace({ isOnline: false, linkProblem: reasonOf(error) });
+        }
+      }
+    }
+  }
+
+  private async message(now: Now): Promise<CheckIn> {
+    const [held, trainStepS] = await Promise.all([this.held(), this.store.get("train_step_s")]);
+    return {
+      protocol: PROTOCOL,
+      conditions: now.conditions,
+      blockers: now.blockers.slice(0, 16),
+      ...(now.progress === null ? {} : { progress: now.progress }),
+      ...(now.version === null ? {} : { version: now.version }),
+      metadata: { samples: held.samples, class_counts: held.counts.slice(0, 10_000) },
+      capabilities: { ...this.capabilities, ...(trainStepS === null ? {} : { train_step_s: trainStepS }) },
+    };
+  }
+
+  private async work(): Promise<void> {
+    while (this.situation.now.ending === null) {
+      const { now } = this.situation;
+      const action = await this.next(now);
+      if (action.do === "rest") {
+        await this.reportWaiting();
+        await this.situation.wait(now.edition, null);
+        continue;
+      }
+      try {
+        await this.perform(action);
+        this.failures = 0;
+      } catch (error) {
+        await this.failed(action, error);
+      }
+    }
+  }
+
+  private async next(now: Now): Promise<Action> {
+    const [inHand, spooled] = await Promise.all([this.store.get("assignment"), this.store.spooled()]);
+    let assigned = now.directive?.assignment ?? null;
+    if (assigned !== null && (await this.store.isFinished(assigned.assignment))) assigned = null;
+    let champion = now.directive?.manifest ?? null;
+    const held = await this.store.get("model");
+    const isHeld = now.version !== null && champion?.manifest === held?.manifest;
+    if (champion?.manifest === this.refused || isHeld) champion = null;
+    return decide({
+      inHand,
+      spooled: spooled !== null,
+      answered: now.directive !== null,
+      assigned,
+      champion,
+      blockers: now.blockers,
+    });
+  }
+
+  private async reportWaiting(): Promise<void> {
+    const [inHand, spooled] = await Promise.all([this.store.get("assignment"), this.store.get("spooled")]);
+    if (inHand !== null) this.report(inHand, spooled === null ? "waiting" : "uploading");
+  }
+
+  private async perform(action: Exclude<Action, { do: "rest" }>): Promise<void> {
+    switch (action.do) {
+      case "accept":
+        await this.store.accept(action.assignment);
+        this.report(action.assignment, "accepted");
+        await this.look();
+        break;
+      case "train":
+        await this.train(action.assignment);
+        break;
+      case "upload":
+        await this.upload(action.assignment);
+        break;
+      case "drop":
+        await this.finish(action.assignment, "dropped", "the platform has taken the assignment back");
+        break;
+      case "fetch":
+        await this.fetch(action.champion);
+    }
+  }
+
+  private async train(assignment: Assignment): Promise<void> {
+    const manifest = await this.fetch(assignment.manifest, () => this.mustPause(assignment));
+    if (manifest === null) return;
+    this.report(assignment, "training");
+    const uploadS = (await this.store.get("upload_s")) ?? 0;
+    const isDone = await train(assignment, manifest, {
+      store: this.store,
+      part: (sha256) => this.part(sha256),
+      halt: (finishingS) => this.halt(assignment, finishingS, uploadS),
+      report: (done, total) => this.reportSteps(assignment, done, total),
+    });
+    this.report(assignment, isDone ? "uploading" : "waiting");
+  }
+
+  private async upload(assignment: Assignment): Promise<void> {
+    const spooled = await this.store.spooled();
+    if (spooled === null) return; // the disk has damaged it since `next` saw it
+    this.report(assignment, "uploading");
+    const started = nowS();
+    const stop = (): boolean => blocksNetwork(this.situation.now.blockers);
+    try {
+      const outcome = await deliver(this.link, spooled.offer, spooled.payload, { chunkBytes: CHUNK_BYTES, stop });
+      if (outcome === "stopped") return;
+    } catch (error) {
+      if (error instanceof Refused && !error.isRevoked && !isRetryable(error)) {
+        await this.finish(assignment, "dropped", error.message);
+        return;
+      }
+      throw error;
+    }
+    await this.store.put("upload_s", nowS() - started);
+    await this.finish(assignment, "accepted", `update of ${spooled.offer.size_bytes} bytes accepted`);
+  }
+
+  /** Hold the version: its parts are downloaded and verified; null where `stop` said so before. */
+  private async fetch(signed: SignedManifest, stop: () => boolean = () => this.isOffline()): Promise<Manifest | null> {
+    const manifest = verifyManifest(signed, this.platformKey);
+    const parts = partsOf(manifest);
+    const needed = new Set(parts.map(({ sha256 }) => sha256));
+    for (const part of parts) {
+      if (stop()) return null;
+      if ((await this.store.blob(part.sha256)) === null) {
+        await this.store.keepBlob(part.sha256, await this.link.download(part), needed);
+      }
+    }
+    await this.store.put("model", signed);
+    this.situation.replace({ version: manifest.version, model: manifest.model });
+    await this.look();
+    return manifest;
+  }
+
+  private async part(sha256: string): Promise<Uint8Array> {
+    const found = await this.store.blob(sha256);
+    if (found === null)
+      throw new CodedError("bundle.missing", "a part of the version was removed; it is fetched again");
+    return found;
+  }
+
+  private async failed(action: Exclude<Action, { do: "rest" }>, error: unknown): Promise<void> {
+    if (error instanceof Refused && error.isRevoked) {
+      this.situation.replace({ ending: reasonOf(error) });
+    } else if (isRetryable(error) || isFetchedAnew(error)) {
+      await this.waitOut();
+    } else if (action.do === "fetch") {
+      console.warn(`the platform's newest version is not usable: ${(error as Error).message}`);
+      this.refused = action.champion.manifest;
+    } else {
+      await this.release(action.assignment, error);
+    }
+  }
+
+  /** Give the assignment back, so that the platform need not wait for it. */
+  private async release(assignment: Assignment, error: unknown): Promise<void> {
+    const reason = reasonOf(error);
+    console.warn(`the assignment is given back: ${reason.sentence} [${reason.code}]`);
+    try {
+      await this.link.call("release-assignment", { assignment: assignment.assignment, reason }, NOTHING);
+    } catch (failure) {
+      if (failure instanceof Refused && failure.isRevoked) {
+        this.situation.replace({ ending: reasonOf(failure) });
+        return;
+      }
+      if (isRetryable(failure)) {
+        await this.waitOut();
+        return;
+      }
+    }
+    await this.finish(assignment, "released", reason.sentence);
+  }
+
+  private async finish(assignment: Assignment, outcome: Finished["outcome"], sentence: string): Promise<void> {
+    await this.store.finish({
+      assignment: assignment.assignment,
+      federation: assignment.federation,
+      round: assignment.round,
+      at: Date.now(),
+      outcome,
+      sentence,
+    });
+    this.situation.replace({ progress: null });
+    await this.look();
+  }
+
+  private async waitOut(): Promise<void> {
+    this.failures += 1;
+    const until = nowS() + delayS(this.failures, Math.max(1, this.checkInS));
+    for (let left = until - nowS(); left > 0 && this.situation.now.ending === null; left = until - nowS()) {
+      await this.situation.wait(this.situation.now.edition, left);
+    }
+  }
+
+  private halt(assignment: Assignment, finishingS: number, uploadS: number): Halt {
+    if (this.mustPause(assignment)) return "pause";
+    const { closesAt } = this.situation.now;
+    if (closesAt === null) return null;
+    const marginS = Math.min(LONGEST_MARGIN_S, 0.1 * assignment.remaining_s) + 2 * (finishingS + uploadS);
+    return closesAt - nowS() < marginS ? "enough" : null;
+  }
+
+  private mustPause({ assignment }: Assignment): boolean {
+    const { blockers, directive, ending } = this.situation.now;
+    const isTaken = directive !== null && directive.assignment?.assignment !== assignment;
+    return ending !== null || blockers.length > 0 || isTaken;
+  }
+
+  private isOffline(): boolean {
+    const { blockers, ending } = this.situation.now;
+    return ending !== null || blocksNetwork(blockers);
+  }
+
+  private report({ assignment }: Assignment, stage: Progress["stage"]): void {
+    const { progress: last } = this.situation.now;
+    const [done, total] = [last?.steps_done ?? 0, last?.steps_total ?? 0];
+    this.reportedAt = nowS();
+    this.situation.replace({ progress: { assignment, stage, steps_done: done, steps_total: total } });
+  }
+
+  /** Not every step of hundreds a second. */
+  private reportSteps({ assignment }: Assignment, done: number, total: number): void {
+    if (done < total && nowS() - this.reportedAt < PROGRESS_S) return;
+    this.reportedAt = nowS();
+    this.situation.replace({ progress: { assignment, stage: "training", steps_done: done, steps_total: total } });
+  }
+}
+
+/** What the owner asks where nothing else is said: as the agent's settings. */
+export const OWNER_DEFAULT = {
+  charging: true,
+  unmetered: true,
+  idle: false,
+  max_temperature_c: null,
+  hours: null,
+  unknown: "refuse",
+} as const;
+
+/** What is told to the platform at once when it changes; counts wait for the next check-in. */
+function reportOf({ conditions, blockers, progress, version }: Now): string {
+  return JSON.stringify([conditions, blockers.map(({ code }) => code), progress?.assignment, progress?.stage, version]);
+}
+
+const isFetchedAnew = (error: unknown): boolean =>
+  error instanceof CodedError && (error.code === "bundle.wrong_hash" || error.code === "bundle.missing");
+
+/** What the browser lets this site still store; null where it does not tell. */
+async function freeBytes(): Promise<number | null> {
+  const estimate = await navigator.storage?.estimate?.();
+  return estimate?.quota === undefined ? null : estimate.quota - (estimate.usage ?? 0);
+}

@@ -1,0 +1,49 @@
+/** What can go wrong between device and platform, and the one rule for whether a retry can succeed. */
+import { CodedError } from "../wire/errors";
+import type { Problem, Reason } from "../wire/messages";
+
+/** HTTP statuses that do not depend on the request itself. */
+const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
+const CREDENTIAL_ENDED = new Set(["fleet.revoked", "fleet.left", "fleet.credential_unknown"]);
+
+/** No answer, or none that is the platform's. */
+export class Unreachable extends CodedError {
+  constructor(detail: string) {
+    super("link.unreachable", detail);
+  }
+}
+
+/** The platform refused the request; code and sentence are those of its answer. */
+export class Refused extends CodedError {
+  readonly status: number;
+
+  constructor(problem: Problem) {
+    super(problem.code, problem.detail);
+    this.status = problem.status;
+  }
+
+  /** Whether this device's credential has ended, for good. */
+  get isRevoked(): boolean {
+    return CREDENTIAL_ENDED.has(this.code);
+  }
+}
+
+/** Whether the same request can succeed later. */
+export function isRetryable(error: unknown): boolean {
+  return error instanceof Refused ? PASSING.has(error.status) : error instanceof Unreachable;
+}
+
+/** The text of `error` for the platform and the owner, cut to the longest that a message may hold. */
+export function reasonOf(error: unknown): Reason {
+  const code = error instanceof CodedError ? error.code : "agent.failed";
+  const sentence = error instanceof Error ? error.message : String(error);
+  return { code: code.slice(0, 64), sentence: sentence.slice(0, 400) };
+}
+
+/**
+ * Seconds to wait after so many `failures` in succession: full jitter below a limit that doubles up to `longestS`
+ * (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+ */
+export function delayS(failures: number, longestS: number): number {
+  return failures === 0 ? 0 : Math.random() * Math.min(longestS, 0.5 * 2 ** Math.min(failures - 1, 30));
+}

@@ -1,0 +1,67 @@
+/** An ONNX graph in onnxruntime-web's processor build, one thread. */
+import "./clamp";
+import * as ort from "onnxruntime-web/wasm";
+import { CodedError } from "../wire/errors";
+import type { AnyTensor, Numbers } from "../wire/tensors";
+
+ort.env.wasm.numThreads = 1; // two were slower where it was measured, and are not there where a page is not isolated
+ort.env.logLevel = "fatal"; // errors reach us as exceptions
+
+/** Where the runtime's WebAssembly is fetched from; without it beside the script. */
+export function useRuntime(wasm: string): void {
+  ort.env.wasm.wasmPaths = { wasm };
+}
+
+export class Graph {
+  private constructor(
+    private readonly session: ort.InferenceSession,
+    private readonly outputs: readonly string[],
+  ) {}
+
+  /** Throws CodedError `model.contract` where the graph takes or gives other names, or `model.broken`. */
+  static async open(content: Uint8Array, inputs: ReadonlySet<string>, outputs: Iterable<string>): Promise<Graph> {
+    const given = [...outputs];
+    let session: ort.InferenceSession;
+    try {
+      session = await ort.InferenceSession.create(content, { executionProviders: ["wasm"] });
+    } catch (error) {
+      throw new CodedError("model.broken", `onnxruntime-web does not load the graph: ${(error as Error).message}`);
+    }
+    for (const [what, expected, found] of [
+      ["inputs", inputs, new Set(session.inputNames)],
+      ["outputs", new Set(given), new Set(session.outputNames)],
+    ] as const) {
+      const wrong = [...expected]
+        .filter((name) => !found.has(name))
+        .concat([...found].filter((name) => !expected.has(name)));
+      if (wrong.length > 0) {
+        const detail = `the graph's ${what} are not those that the manifest announces: ${wrong.slice(0, 5).join(", ")}`;
+        throw new CodedError("model.contract", detail);
+      }
+    }
+    return new Graph(session, given);
+  }
+
+  /** All outputs by name. Throws CodedError `model.broken`. */
+  async run(feeds: ReadonlyMap<string, AnyTensor>): Promise<Map<string, AnyTensor>> {
+    try {
+      const given = Object.fromEntries([...feeds].map(([name, tensor]) => [name, passed(tensor)]));
+      const found = await this.session.run(given, this.outputs);
+      return new Map(this.outputs.map((name) => [name, taken(found[name] as ort.Tensor)]));
+    } catch (error) {
+      throw new CodedError("model.broken", `the graph failed: ${(error as Error).message}`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.session.release();
+  }
+}
+
+const passed = ({ dtype, data, shape }: AnyTensor): ort.Tensor => new ort.Tensor(dtype, data, shape);
+
+const taken = ({ type, data, dims }: ort.Tensor): AnyTensor => ({
+  dtype: type as AnyTensor["dtype"],
+  data: data as Numbers,
+  shape: dims,
+});

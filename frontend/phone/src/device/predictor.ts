@@ -1,0 +1,85 @@
+/** Prediction, and the loss and accuracy on samples: a mirror of `coterie_agent.training.predictor`. */
+import { makeBatch, type Sample } from "../learning/batches";
+import { isMeasured, predictInputs, predictOutputs, versionNames } from "../learning/contract";
+import { measure } from "../learning/metrics";
+import type { ModelSpec } from "../wire/bundle";
+import { CodedError } from "../wire/errors";
+import type { AnyTensor, Tensors } from "../wire/tensors";
+import { Graph } from "./graph";
+
+const ROWS = 32;
+
+export interface Measure {
+  /** Mean of the samples' losses. */
+  readonly loss: number;
+  /** Share that is right; null where the task has no right and wrong. */
+  readonly accuracy: number | null;
+}
+
+export type LoadSamples = (ids: readonly number[]) => Promise<readonly Sample[]>;
+
+export class Predictor {
+  private constructor(
+    private readonly graph: Graph,
+    private readonly model: ModelSpec,
+    private readonly frozen: ReadonlyMap<string, AnyTensor>,
+  ) {}
+
+  /** Throws CodedError `model.contract` or `model.broken`. */
+  static async open(content: Uint8Array, model: ModelSpec, frozen: ReadonlyMap<string, AnyTensor>): Promise<Predictor> {
+    const graph = await Graph.open(content, predictInputs(model), predictOutputs(model));
+    return new Predictor(graph, model, frozen);
+  }
+
+  /**
+   * Mean loss of `version` over the samples `lossOf`, and accuracy over their part `accuracyOf`; null if `stop` said so.
+   * Throws CodedError `agent.diverged`, `data.does_not_fit` or `model.broken`.
+   */
+  async measure(
+    version: Tensors,
+    load: LoadSamples,
+    given: { lossOf: readonly number[]; accuracyOf: readonly number[]; stop: () => boolean },
+  ): Promise<Measure | null> {
+    const counted = new Set(given.accuracyOf);
+    let [loss, right, seen, judged] = [0, 0, 0, 0];
+    for (let start = 0; start < given.lossOf.length; start += ROWS) {
+      if (given.stop()) return null;
+      const rows = await load(given.lossOf.slice(start, start + ROWS));
+      const found = await this.measured(version, rows);
+      seen += rows.length;
+      for (const [at, { id }] of rows.entries()) {
+        loss += found.losses[at] as number;
+        if (found.right !== null && counted.has(id)) {
+          judged += 1;
+          right += found.right[at] as number;
+        }
+      }
+    }
+    if (!Number.isFinite(loss)) {
+      const detail = "the model's loss on the device's samples is not finite; the plan's learning rate may be too high";
+      throw new CodedError("agent.diverged", detail);
+    }
+    return {
+      loss: loss / Math.max(seen, 1),
+      accuracy: isMeasured(this.model) ? right / Math.max(judged, 1) : null,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.graph.close();
+  }
+
+  private async measured(version: Tensors, rows: readonly Sample[]): Promise<ReturnType<typeof measure>> {
+    const { model } = this;
+    const batch = makeBatch(rows, model, rows.length);
+    const feeds = new Map<string, AnyTensor>([
+      ...batch.inputs,
+      ...(model.own_loss ? ([[model.target.name, batch.target]] as const) : []),
+      ...[...versionNames(model)].map(([name, role]): [string, AnyTensor] => [role, version.get(name) as AnyTensor]),
+      ...this.frozen,
+    ]);
+    const outputs = await this.graph.run(feeds);
+    const [output, own] = [...outputs.values()].map(({ data }) => data as Float32Array);
+    return measure(model, rows.length, output as Float32Array, batch.target.data, own ?? null);
+  }
+}

@@ -1,0 +1,100 @@
+/** Reads samples from a CSV or JSON lines file, as `coterie-agent ingest` does: all of them, or none and the first fault. */
+import * as v from "valibot";
+import type { Sample } from "../learning/batches";
+import { CodedError } from "../wire/errors";
+
+const MAX_FILE_BYTES = 64 << 20;
+const MAX_CLASSES = 1_000_000;
+type Row = Omit<Sample, "id">;
+
+const JsonRow = v.strictObject({
+  x: v.pipe(v.array(v.number()), v.minLength(1)),
+  y: v.union([v.number(), v.array(v.number())]),
+});
+
+/**
+ * The samples of the file `name`, by its ending: .csv, .jsonl or .ndjson. `features` are those of samples that are
+ * there already; null: the first row tells. Throws CodedError `ingest.*`.
+ */
+export async function readSamples(name: string, file: Blob, features: number | null): Promise<Row[]> {
+  if (file.size > MAX_FILE_BYTES) throw fault("ingest.too_large", `${name} has more than ${MAX_FILE_BYTES >> 20} MiB`);
+  const ending = name.toLowerCase().split(".").at(-1);
+  const text = (await file.text()).replace(/^\uFEFF/, "");
+  const check = new Widths(features);
+  if (ending === "csv") return readCsv(name, text, check);
+  if (ending === "jsonl" || ending === "ndjson") return readJsonLines(name, text, check);
+  throw fault("ingest.unknown_format", `${name}: the ending must be one of .csv, .jsonl, .ndjson`);
+}
+
+/** A header, then one sample a line: the column "label", or those that begin with "target", and the features. */
+function readCsv(name: string, text: string, check: Widths): Row[] {
+  const lines = text.split(/\r?\n/);
+  const header = (lines[0] ?? "").split(",").map((column) => column.trim().replace(/^"(.*)"$/, "$1"));
+  const label = header.indexOf("label");
+  const targets = label >= 0 ? [] : header.flatMap((column, at) => (column.startsWith("target") ? [at] : []));
+  if (label < 0 && targets.length === 0) {
+    const detail = "the first line must name the columns, one of them label, or some that begin with target";
+    throw fault("ingest.no_label", `${name}: ${detail}`);
+  }
+  const features = header.flatMap((_, at) => (at === label || targets.includes(at) ? [] : [at]));
+  return lines.slice(1).flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const where = `${name}, line ${index + 2}`;
+    const fields = line.split(",");
+    if (fields.length !== header.length) {
+      throw fault("ingest.wrong_width", `${where}: ${fields.length} columns, the header has ${header.length}`);
+    }
+    const at = (place: number): number => numberOf(where, fields[place] as string);
+    return [check.row(where, features.map(at), label >= 0 ? at(label) : targets.map(at))];
+  });
+}
+
+/** One object a line: `{"x": [0.1, ...], "y": 3}`; blank lines are skipped. */
+function readJsonLines(name: string, text: string, check: Widths): Row[] {
+  return text.split("\n").flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const where = `${name}, line ${index + 1}`;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch (error) {
+      throw fault("ingest.malformed", `${where}: ${(error as Error).message}`);
+    }
+    const row = v.safeParse(JsonRow, value);
+    if (!row.success) throw fault("ingest.malformed", `${where}: ${row.issues[0].message}`);
+    return [check.row(where, row.output.x, row.output.y)];
+  });
+}
+
+class Widths {
+  private targets: number | null = null;
+
+  constructor(private features: number | null) {}
+
+  row(where: string, x: readonly number[], y: number | readonly number[]): Row {
+    this.features ??= x.length;
+    if (x.length !== this.features) {
+      throw fault("ingest.wrong_width", `${where}: ${x.length} features, expected ${this.features}`);
+    }
+    const features = Float32Array.from(x);
+    if (!features.every(Number.isFinite)) throw fault("ingest.not_a_number", `${where}: a number is not finite`);
+    const target = typeof y === "number" ? new Float32Array() : Float32Array.from(y);
+    this.targets ??= target.length;
+    if (target.length !== this.targets) {
+      throw fault("ingest.bad_label", `${where}: a target of ${target.length} numbers, expected ${this.targets}`);
+    }
+    if (typeof y !== "number") return { x: features, label: -1, target };
+    if (!Number.isInteger(y) || y < 0 || y >= MAX_CLASSES) {
+      throw fault("ingest.bad_label", `${where}: the label is ${y}, expected a class, 0 or more`);
+    }
+    return { x: features, label: y, target };
+  }
+}
+
+function numberOf(where: string, text: string): number {
+  const number = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isNaN(number)) throw fault("ingest.not_a_number", `${where}: ${JSON.stringify(text)} is not a number`);
+  return number;
+}
+
+const fault = (code: string, detail: string): CodedError => new CodedError(code, detail);

@@ -1,0 +1,72 @@
+/** The state that check-ins and work share: one immutable value, replaced, and a wait for the next. */
+import type { ModelSpec } from "../wire/bundle";
+import type { Conditions, Directive, Progress, Reason } from "../wire/messages";
+
+export interface Now {
+  /** Grows with every change. */
+  readonly edition: number;
+  readonly conditions: Conditions;
+  readonly blockers: readonly Reason[];
+  /** The platform's last answer. */
+  readonly directive: Directive | null;
+  /** When the round of the directive's assignment closes, on `performance.now`'s clock in seconds. */
+  readonly closesAt: number | null;
+  readonly isOnline: boolean;
+  readonly linkProblem: Reason | null;
+  readonly progress: Progress | null;
+  /** Model version that the device holds. */
+  readonly version: string | null;
+  readonly model: ModelSpec | null;
+  /** Why the device must end, if that does not pass by waiting. */
+  readonly ending: Reason | null;
+}
+
+const STARTING: Reason = {
+  code: "agent.starting",
+  sentence: "the agent has just started and has not looked at its conditions yet",
+};
+
+export const nowS = (): number => performance.now() / 1000;
+
+export class Situation {
+  now: Now = {
+    edition: 0,
+    conditions: { charging: "unknown", network: "unknown", idle: "unknown", temperature_c: null },
+    blockers: [STARTING],
+    directive: null,
+    closesAt: null,
+    isOnline: false,
+    linkProblem: null,
+    progress: null,
+    version: null,
+    model: null,
+    ending: null,
+  };
+  private waiting: (() => void)[] = [];
+
+  replace(changes: Partial<Omit<Now, "edition">>): void {
+    const changed = { ...this.now, ...changes };
+    if (JSON.stringify(changed) === JSON.stringify(this.now)) return;
+    this.now = { ...changed, edition: this.now.edition + 1 };
+    const woken = this.waiting;
+    this.waiting = [];
+    for (const wake of woken) wake();
+  }
+
+  direct(directive: Directive): void {
+    const { assignment } = directive;
+    this.replace({ directive, closesAt: assignment === null ? null : nowS() + assignment.remaining_s });
+  }
+
+  /** Returns when the situation is newer than `edition`, or after `timeoutS`. */
+  async wait(edition: number, timeoutS: number | null): Promise<void> {
+    if (this.now.edition > edition) return;
+    await new Promise<void>((resolve) => {
+      const timer = timeoutS === null ? undefined : setTimeout(resolve, timeoutS * 1000);
+      this.waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

@@ -1,0 +1,207 @@
+/** One assignment, from the received parameters to the spooled update: a mirror of `coterie_agent.training.assignment`. */
+import { makeBatch } from "../learning/batches";
+import { ClientRound, readVersion } from "../learning/client_round";
+import { trainInputs, trainOutputs } from "../learning/contract";
+import { decodeState, encodeState } from "../learning/device_state";
+import { type DevicePlan, parseDevicePlan } from "../learning/plan";
+import type { Manifest } from "../wire/bundle";
+import { sha256Hex } from "../wire/bytes";
+import { CodedError } from "../wire/errors";
+import type { Assignment } from "../wire/messages";
+import { type AnyTensor, decodeTensors, type Tensors } from "../wire/tensors";
+import { Graph } from "./graph";
+import { Predictor } from "./predictor";
+import { nowS } from "./situation";
+import type { Saved, Store } from "./store";
+
+const CHECKPOINT_S = 5;
+const TIMED_STEPS = 100;
+
+/** Why training should stop: conditions are lost, or no more than the time to finish is left. */
+export type Halt = "pause" | "enough" | null;
+
+export interface Surroundings {
+  readonly store: Store;
+  /** The bytes of a part of the version, which the device holds. */
+  readonly part: (sha256: string) => Promise<Uint8Array>;
+  /** Called between steps with the seconds that finishing takes. */
+  readonly halt: (finishingS: number) => Halt;
+  /** Called with the steps done and in total. */
+  readonly report: (done: number, total: number) => void;
+}
+
+/**
+ * Whether the update is spooled; if not, training was paused and a checkpoint is kept.
+ * Throws CodedError `plan.*`, `data.*`, `model.*`, `agent.*`, `tensors.*` or `update.*`.
+ */
+export async function train(assignment: Assignment, manifest: Manifest, around: Surroundings): Promise<boolean> {
+  const { store, part, halt } = around;
+  const { model } = manifest;
+  const plan = parseDevicePlan(assignment.plan);
+  const before = await store.get("saved");
+  const ids = await store.sampleIds(before?.newest);
+  if (ids.length === 0) {
+    throw new CodedError("data.no_samples", "no samples are left on the device that the plan would learn from");
+  }
+  const frozen: ReadonlyMap<string, AnyTensor> =
+    manifest.frozen === null ? new Map() : decodeTensors(await part(manifest.frozen.sha256), model.frozen);
+  const received = readVersion(await part(manifest.parameters.sha256), model);
+  const graph = await Graph.open(await part(manifest.train_step.sha256), trainInputs(model), trainOutputs(model));
+  try {
+    const predictor = await Predictor.open(await part(manifest.predict.sha256), model, frozen);
+    try {
+      const lost = await lostOf(store, assignment.federation);
+      const given = { plan, model, received, frozen, ids, seed: assignment.seed, lost };
+      const client = new ClientRound(given, (feeds) => graph.run(feeds), before?.client ?? null);
+      const start = before ?? (await measured(predictor, received, client, ids, around));
+      if (start === null) return false;
+      return await new Run(assignment, plan, client, predictor, around, start).finish(ids);
+    } finally {
+      await predictor.close();
+    }
+  } finally {
+    await graph.close();
+  }
+
+  async function measured(
+    predictor: Predictor,
+    version: Tensors,
+    client: ClientRound,
+    numbers: readonly number[],
+    { store: samples }: Surroundings,
+  ): Promise<Saved | null> {
+    const started = nowS();
+    const found = await predictor.measure(version, (some) => samples.load(some), {
+      lossOf: numbers,
+      accuracyOf: client.parts.heldOut,
+      stop: () => halt(0) === "pause",
+    });
+    if (found === null) return null;
+    return {
+      newest: numbers.at(-1) as number,
+      lossBefore: found.loss,
+      accuracyBefore: found.accuracy,
+      measureS: nowS() - started,
+      trainS: 0,
+      client: null,
+    };
+  }
+}
+
+/** What the codec lost of the last accepted update; a damaged state is forgotten. */
+async function lostOf(store: Store, federation: string): Promise<Tensors | null> {
+  const blob = await store.state(federation);
+  if (blob === null) return null;
+  try {
+    return decodeState(blob);
+  } catch (error) {
+    console.warn(`the state of ${federation} is forgotten: ${(error as Error).message}`);
+    return null;
+  }
+}
+
+class Run {
+  private trainS: number;
+  private readonly stepS: number[] = [];
+
+  constructor(
+    private readonly assignment: Assignment,
+    private readonly plan: DevicePlan,
+    private readonly client: ClientRound,
+    private readonly predictor: Predictor,
+    private readonly around: Surroundings,
+    private readonly start: Saved,
+  ) {
+    this.trainS = start.trainS;
+  }
+
+  async finish(ids: readonly number[]): Promise<boolean> {
+    const { client, around } = this;
+    const isDone = await this.steps();
+    const median = [...this.stepS].sort((a, b) => a - b)[Math.floor(this.stepS.length / 2)];
+    if (median !== undefined) await around.store.put("train_step_s", median);
+    if (!isDone) return false;
+    if (client.stepsDone === 0) {
+      throw new CodedError("agent.too_late", "the round closes before a first step could be finished");
+    }
+    const after = await this.predictor.measure(client.parameters(), (some) => around.store.load(some), {
+      lossOf: ids,
+      accuracyOf: [],
+      stop: () => around.halt(0) === "pause",
+    });
+    if (after === null) {
+      await this.save();
+      return false;
+    }
+    const { update, samples } = client.finish();
+    await around.store.spool({
+      offer: {
+        assignment: this.assignment.assignment,
+        sha256: sha256Hex(update.payload),
+        size_bytes: update.payload.length,
+        samples,
+        steps_done: client.stepsDone,
+        steps_total: client.stepsTotal,
+        loss_before: this.start.lossBefore,
+        loss_after: after.loss,
+        accuracy_before: this.start.accuracyBefore,
+        train_s: this.trainS,
+      },
+      payload: update.payload,
+      state: encodeState(update.residual),
+      privacy: this.plan.privacy.sentence,
+    });
+    return true;
+  }
+
+  /** Whether the steps are done, all or enough; if not, a checkpoint is kept. */
+  private async steps(): Promise<boolean> {
+    const { client, around } = this;
+    let savedAt = nowS();
+    for (let ids = client.wanted(); ids !== null; ids = client.wanted()) {
+      const halt = around.halt(this.start.measureS);
+      if (halt === "enough") {
+        client.enough();
+        continue;
+      }
+      if (halt === "pause") {
+        await this.save();
+        return false;
+      }
+      const started = nowS();
+      const { model } = this;
+      await client.learn(makeBatch(await around.store.load(ids), model, model.batch_size));
+      const elapsed = nowS() - started;
+      this.trainS += elapsed;
+      this.stepS.push(elapsed);
+      if (this.stepS.length > TIMED_STEPS) this.stepS.shift();
+      around.report(client.stepsDone, client.stepsTotal);
+      if (nowS() - savedAt >= CHECKPOINT_S) {
+        await this.save();
+        savedAt = nowS();
+      }
+      await otherTasks();
+    }
+    return true;
+  }
+
+  private get model() {
+    return this.client.model;
+  }
+
+  private async save(): Promise<void> {
+    await this.around.store.put("saved", { ...this.start, trainS: this.trainS, client: this.client.checkpoint() });
+  }
+}
+
+/** Lets messages and timers have their turn: a step's promise alone would not. */
+function otherTasks(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}

@@ -1,0 +1,15 @@
+/** The update as it is, four bytes a parameter. */
+import { checkFinite, encodeTensors, float32 } from "../../wire/tensors";
+import { kind } from "../kinds";
+import type { Codec } from ".";
+
+export const float32Codec = kind("codec", "float32", {}, (): Codec => {
+  const metadata = new Map([["codec", '{"kind":"float32"}']]);
+  return {
+    encode(update) {
+      checkFinite(update, "update.not_finite");
+      const nothing = new Map([...update].map(([name, { shape }]) => [name, float32(shape)]));
+      return { payload: encodeTensors(update, metadata), residual: nothing };
+    },
+  };
+});

@@ -1,0 +1,54 @@
+/** The device's part of a plan: a mirror of `coterie_learning.device_plan`, with the kinds that a phone has. */
+import * as v from "valibot";
+import { checked, Requirements } from "../wire/messages";
+import { CODEC, type Codec } from "./codec";
+import { kind, Registry } from "./kinds";
+import { LOCAL, type Local } from "./local";
+import { PRIVACY, type Privacy } from "./privacy";
+
+export interface DevicePlan {
+  readonly local: Local;
+  readonly codec: Codec;
+  readonly privacy: Privacy;
+  readonly requirements: Requirements;
+}
+
+const NOTHING = null;
+const HELP = new Registry("help", [kind("help", "none", {}, () => NOTHING)]);
+const PERSONAL = new Registry("personal", [kind("personal", "none", {}, () => NOTHING)]);
+/** By slot, what the phone tells the platform that it has, so that it is invited to nothing else. */
+export const OWN_KINDS: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries([LOCAL, CODEC, PRIVACY, HELP, PERSONAL].map(({ slot, names }) => [slot, names])),
+  // Of help between devices alone; an empty list says that it has none, a missing one that it has those of 0.1.
+  drift: [],
+};
+
+const Slots = v.strictObject({
+  local: v.unknown(),
+  codec: v.unknown(),
+  privacy: v.unknown(),
+  requirements: Requirements,
+  help: v.unknown(),
+  alone_every_s: v.optional(v.nullable(v.number()), null),
+  spares_newest: v.optional(v.boolean(), false),
+  personal: v.optional(v.unknown(), { kind: "none" }),
+});
+
+/** The plan that JSON stands for. Throws CodedError `plan.invalid` or `plan.unknown_kind`. */
+export function parseDevicePlan(raw: unknown): DevicePlan {
+  const slots = checked(Slots, raw, "plan.invalid", "device plan");
+  HELP.parse(slots.help);
+  PERSONAL.parse(slots.personal);
+  return {
+    local: LOCAL.parse(slots.local),
+    codec: CODEC.parse(slots.codec),
+    privacy: PRIVACY.parse(slots.privacy),
+    requirements: slots.requirements,
+  };
+}
+
+/** What the plan asks of conditions, whatever else it is; null where it cannot be read. */
+export function requirementsOf(raw: unknown): Requirements | null {
+  const found = v.safeParse(v.looseObject({ requirements: Requirements }), raw);
+  return found.success ? found.output.requirements : null;
+}

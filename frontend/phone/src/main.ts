@@ -1,0 +1,140 @@
+/** The page: starts the worker that trains, passes on the conditions that only a page sees, and shows what it says. */
+import runtime from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
+import "./page/styles.css";
+import { Probes } from "./page/conditions";
+import { el } from "./page/dom";
+import { takeToken } from "./page/invitation";
+import { joiningPage } from "./page/joining";
+import { ownerPage, type Part } from "./page/owner";
+import { CHANNEL, type Command, type News, type Shown } from "./protocol";
+
+const LOOK_MS = 1000;
+const VERSION = "phone 0.1.0";
+
+const main = document.getElementById("main") as HTMLElement;
+const host = document.getElementById("host") as HTMLElement;
+host.textContent = location.host;
+let token = takeToken();
+let shown: Shown | null = null;
+let note = "";
+/** As the own worker says, once it has the lock. */
+let isJoined: boolean | null = null;
+const spoken = el("p", { role: "status" });
+const drawn = new Map<string, Drawn>();
+const stateOf = ({ state }: Part): string => JSON.stringify(state);
+
+interface Drawn {
+  readonly state: string;
+  readonly element: HTMLElement;
+}
+
+const worker = new Worker(new URL("./trainer.worker.ts", import.meta.url), { type: "module" });
+const tell = (command: Command): void => worker.postMessage(command);
+const probes = new Probes(() => {
+  tell({ do: "observe", conditions: probes.conditions() });
+  draw();
+});
+
+function show(...content: HTMLElement[]): void {
+  spoken.textContent = note;
+  main.replaceChildren(spoken, ...content);
+  main.ariaBusy = "false";
+  drawn.clear();
+}
+
+function draw(): void {
+  if (shown === null) return;
+  const confirmed = probes.confirmed();
+  const toConfirm = probes.unknown().filter((what) => !confirmed.includes(what));
+  const parts = ownerPage(shown, { toConfirm, confirmed, confirm: (what) => probes.confirm(what), tell });
+  if (parts.map(({ key }) => key).join() !== [...drawn.keys()].join()) {
+    const made = parts.map((part): [string, Drawn] => [part.key, { state: stateOf(part), element: part.make() }]);
+    show(...made.map(([, { element }]) => element));
+    for (const [key, one] of made) drawn.set(key, one);
+    return;
+  }
+  spoken.textContent = note;
+  for (const part of parts) {
+    const before = drawn.get(part.key);
+    if (before === undefined || before.state === stateOf(part)) continue;
+    const element = part.make();
+    keepOpen(before.element, element);
+    before.element.replaceWith(element);
+    drawn.set(part.key, { state: stateOf(part), element });
+  }
+}
+
+/** What the owner has opened to read stays open. */
+function keepOpen(before: HTMLElement, after: HTMLElement): void {
+  const open = new Set([...before.querySelectorAll("details[open] summary")].map((summary) => summary.textContent));
+  for (const details of after.querySelectorAll("details")) {
+    details.open = open.has(details.querySelector("summary")?.textContent ?? "");
+  }
+}
+
+async function standing(joined: boolean): Promise<void> {
+  if (isJoined === null) note = ""; // whatever another tab was doing, this one is the device now
+  isJoined = joined;
+  if (joined) {
+    token = null;
+    void keepOffline();
+    void stayAwake();
+    return;
+  }
+  shown = null;
+  show(...(await joiningPage(token, (secret, name) => tell({ do: "join", token: secret, name }))));
+}
+
+function heard({ data }: MessageEvent<News>): void {
+  switch (data.news) {
+    case "standing":
+      void standing(data.joined);
+      break;
+    case "elsewhere":
+      note = "Another tab of this browser runs the device; this one shows it and takes over when that is closed.";
+      show();
+      break;
+    case "outcome": {
+      const { problem, sentence, of } = data.outcome;
+      note = problem === null ? sentence : `${sentence} [${problem.code}]`;
+      spoken.textContent = note;
+      if (of === "join" && problem !== null) void standing(false);
+      draw();
+      break;
+    }
+    case "shown":
+      if (isJoined === false) break; // said before the device left
+      shown = data.shown;
+      draw();
+  }
+}
+
+/** Keep the page for when there is no network. A browser that cannot works while it has one. */
+async function keepOffline(): Promise<void> {
+  if (import.meta.env.DEV || !("serviceWorker" in navigator)) return;
+  try {
+    await navigator.serviceWorker.register("/phone/sw.js", { scope: "/phone/", updateViaCache: "none" });
+  } catch (error) {
+    console.warn(`the page is not kept for use without a network: ${(error as Error).message}`);
+  }
+}
+
+/** While the page is seen the screen stays on: phones stop what they do not show. */
+async function stayAwake(): Promise<void> {
+  if (!("wakeLock" in navigator) || document.hidden) return;
+  try {
+    await navigator.wakeLock.request("screen");
+  } catch {
+    // the battery is low, or a setting forbids it: the owner keeps the screen on
+  }
+}
+
+worker.addEventListener("message", heard);
+new BroadcastChannel(CHANNEL).addEventListener("message", heard);
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && shown !== null) void stayAwake();
+});
+tell({ do: "start", runtime, agent: VERSION });
+void probes.start();
+// The owner's word runs out, hours pass, and a browser may change its mind without saying so.
+setInterval(() => tell({ do: "observe", conditions: probes.conditions() }), LOOK_MS);

@@ -1,0 +1,90 @@
+/** The page of a device that has not joined: who asks, what is learned, what leaves, how to stop. */
+import { Refused, reasonOf } from "../device/failure";
+import { el, list, section } from "./dom";
+import { conditionsOf, type Invitation, privacyOf, readInvitation } from "./invitation";
+
+type Join = (token: string, name: string) => void;
+
+export async function joiningPage(token: string | null, join: Join): Promise<HTMLElement[]> {
+  if (token === null) {
+    return [
+      el("h1", {}, "This device has not joined"),
+      el("p", {}, "Open the link, or scan the code, that you got from whoever runs this platform."),
+    ];
+  }
+  let invitation: Invitation;
+  try {
+    invitation = await readInvitation(token);
+  } catch (error) {
+    const { sentence, code } = reasonOf(error);
+    const title = error instanceof Refused ? "This link lets nobody join" : "The platform does not answer";
+    return [
+      el("h1", {}, title),
+      el("p", { role: "alert", className: "bad" }, sentence),
+      el("p", { className: "quiet" }, code),
+    ];
+  }
+  return [
+    el("h1", {}, `${location.host} asks your device to learn with others`),
+    ...asked(invitation),
+    form(token, join),
+  ];
+}
+
+function asked({ learned }: Invitation): HTMLElement[] {
+  const what =
+    learned.length === 0
+      ? [el("p", {}, "Nothing yet: whoever runs the platform has not started anything for devices like yours.")]
+      : learned.map(({ name, labels, requirements, privacy }) =>
+          el(
+            "div",
+            {},
+            el("p", {}, el("strong", {}, name), labels.length > 0 ? `: to tell apart ${labels.join(", ")}.` : "."),
+            el("p", {}, `It trains ${conditionsOf(requirements)}.`),
+            el("p", {}, privacyOf(privacy)),
+          ),
+        );
+  return [
+    section("What is learned", ...what),
+    section(
+      "What leaves your device",
+      list([
+        "how a model's numbers changed when your device trained it on your samples",
+        "how many samples of each class you have, and how well the model does on them",
+        "whether the device is charging and its kind of network, the number of its processor cores, and the name below",
+      ]),
+      el(
+        "p",
+        {},
+        "Your samples never leave: they stay in this browser. You can read later what was sent, word by word.",
+      ),
+    ),
+    section(
+      "How to stop",
+      el(
+        "p",
+        {},
+        "Close this page and it stops at once. “Pause” and “Leave” are on the page that you see after joining.",
+      ),
+    ),
+  ];
+}
+
+function form(token: string, join: Join): HTMLElement {
+  const name = el("input", { type: "text", id: "name", maxLength: 100, required: true, value: "my phone" });
+  const button = el("button", { type: "submit", className: "main" }, "Join");
+  const made = el(
+    "form",
+    {},
+    el("label", { htmlFor: "name" }, "What your device is called there"),
+    name,
+    el("p"),
+    button,
+  );
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    join(token, name.value.trim());
+  });
+  return made;
+}

@@ -1,0 +1,164 @@
+/** The page of a device that has joined: what it does and why not, its samples, what left it, and what its owner decides. */
+import type { Receipt } from "../device/store";
+import type { Command, Shown } from "../protocol";
+import { el, list, section } from "./dom";
+
+const DAY_MS = 24 * 3600 * 1000;
+
+export interface Asked {
+  /** What the browser does not tell, and the owner has not said. */
+  readonly toConfirm: readonly ("charging" | "network")[];
+  readonly confirmed: readonly ("charging" | "network")[];
+  readonly confirm: (what: "charging" | "network") => void;
+  readonly tell: (command: Command) => void;
+}
+
+const QUESTIONS = {
+  charging: { ask: "It is on the charger", said: "You said that it is on the charger." },
+  network: { ask: "It is on Wi-Fi", said: "You said that it is on Wi-Fi." },
+} as const;
+
+/** A part of the page; it is drawn anew only when its `state` changes, so that no tap and no focus is lost. */
+export interface Part {
+  readonly key: string;
+  readonly state: unknown;
+  readonly make: () => HTMLElement;
+}
+
+export function ownerPage(shown: Shown, asked: Asked): Part[] {
+  const { name, ending, samples: count, counts, finished, receipts, choices } = shown;
+  const title: Part = { key: "name", state: name, make: () => el("h1", {}, name) };
+  if (ending !== null) return [title, { key: "ended", state: ending, make: () => ended(shown, asked) }];
+  const { progress, blockers, wait, linkProblem, isOnline } = shown;
+  const moment = [progress, blockers, wait, linkProblem, isOnline, asked.toConfirm, asked.confirmed];
+  return [
+    title,
+    { key: "now", state: moment, make: () => now(shown, asked) },
+    { key: "samples", state: [count, counts], make: () => samples(shown, asked) },
+    { key: "rounds", state: finished, make: () => taken(shown) },
+    { key: "receipts", state: receipts, make: () => left(receipts) },
+    { key: "decide", state: choices, make: () => decide(shown, asked) },
+  ];
+}
+
+function now(shown: Shown, { toConfirm, confirmed, confirm }: Asked): HTMLElement {
+  const { progress, blockers, wait, linkProblem, isOnline } = shown;
+  const questions = toConfirm.map((what) =>
+    el("button", { type: "button", className: "main", onclick: () => confirm(what) }, QUESTIONS[what].ask),
+  );
+  const said = confirmed.map((what) => QUESTIONS[what].said);
+  const bar =
+    progress?.stage === "training"
+      ? el("progress", {
+          max: progress.steps_total || 1,
+          value: progress.steps_done ?? 0,
+          ariaLabel: "Steps of training",
+        })
+      : null;
+  const made = section(
+    stateOf(shown),
+    bar,
+    blockers.length > 0 ? list(blockers.map(({ sentence }) => sentence)) : null,
+    blockers.length === 0 && progress === null && wait !== null ? el("p", {}, wait.sentence) : null,
+    isOnline || linkProblem === null ? null : el("p", { className: "bad" }, linkProblem.sentence),
+    questions.length > 0
+      ? el("p", {}, "This browser does not tell. Your word counts until you leave this page, for four hours at most:")
+      : null,
+    ...questions,
+    said.length > 0 ? el("p", { className: "quiet" }, said.join(" ")) : null,
+    el(
+      "p",
+      { className: "quiet" },
+      "Leave this page open on the charger: browsers stop pages that are closed or hidden.",
+    ),
+  );
+  made.id = "now";
+  return made;
+}
+
+function stateOf({ progress, blockers }: Shown): string {
+  if (progress?.stage === "training") return `Training: step ${progress.steps_done} of ${progress.steps_total}`;
+  if (progress?.stage === "uploading") return "Sending what it learned";
+  if (blockers.length > 0) return "It does not train now, because";
+  return progress === null ? "Ready, and waiting for a round" : "Getting ready to train";
+}
+
+function samples(shown: Shown, { tell }: Asked): HTMLElement {
+  const file = el("input", { type: "file", id: "file", accept: ".csv,.jsonl,.ndjson", className: "file" });
+  file.addEventListener("change", () => {
+    const [chosen] = file.files ?? [];
+    if (chosen !== undefined) tell({ do: "add", name: chosen.name, file: chosen });
+    file.value = "";
+  });
+  const counts = shown.counts.flatMap((count, label) =>
+    count > 0 ? [`class ${label}: ${count.toLocaleString()}`] : [],
+  );
+  const erase = el("button", { type: "button", onclick: () => tell({ do: "delete-samples" }) }, "Delete all samples");
+  return section(
+    `Samples in this browser: ${shown.samples.toLocaleString()}`,
+    counts.length > 0 ? el("p", { className: "quiet" }, counts.join(", ")) : null,
+    el("label", { htmlFor: "file" }, "Add samples from a CSV file with a column “label”, or from JSON lines"),
+    file,
+    shown.samples > 0 ? erase : null,
+  );
+}
+
+const OUTCOMES = { accepted: "counted", dropped: "not used", released: "given back" } as const;
+
+function taken({ finished }: Shown): HTMLElement {
+  const rounds = finished.map(
+    ({ round, federation, outcome, at, sentence }) =>
+      `${new Date(at).toLocaleString()}: round ${round} of ${federation}, ${OUTCOMES[outcome]}: ${sentence}`,
+  );
+  return section("Rounds", rounds.length === 0 ? el("p", { className: "quiet" }, "None yet.") : list(rounds));
+}
+
+function left(receipts: readonly Receipt[]): HTMLElement {
+  const items = receipts.map(({ at, what, bytes, body }) => {
+    const line = `${new Date(at).toLocaleString()}: ${what}, ${bytes.toLocaleString()} bytes`;
+    return body === null ? el("span", {}, line) : el("details", {}, el("summary", {}, line), el("pre", {}, body));
+  });
+  const made = section(
+    "What left this device",
+    el("p", { className: "quiet" }, `The latest ${receipts.length}, newest first; open one to read it word by word.`),
+    list(items),
+  );
+  made.id = "receipts";
+  return made;
+}
+
+function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
+  const pausedUntil = choices.pausedUntil;
+  const pause = (until: number) => () => tell({ do: "choose", choices: { ...choices, pausedUntil: until } });
+  const buttons =
+    pausedUntil > Date.now()
+      ? [el("button", { type: "button", className: "main", onclick: pause(0) }, "Go on")]
+      : [
+          el("button", { type: "button", onclick: pause(Date.now() + DAY_MS) }, "Pause for a day"),
+          el("button", { type: "button", onclick: pause(Number.MAX_SAFE_INTEGER) }, "Pause until I say so"),
+        ];
+  const hours = el(
+    "button",
+    { type: "button" },
+    choices.policy.hours === null ? "Train at night only (22:00 to 7:00)" : "Train at any hour",
+  );
+  hours.onclick = () => {
+    const policy = { ...choices.policy, hours: choices.policy.hours === null ? ([22, 7] as [number, number]) : null };
+    tell({ do: "choose", choices: { ...choices, policy } });
+  };
+  const leave = el("button", { type: "button" }, "Leave");
+  leave.onclick = () => {
+    if (confirm(`${name} leaves the platform. Its samples stay in this browser. Go on?`)) tell({ do: "leave" });
+  };
+  return section("What you decide", ...buttons, hours, leave);
+}
+
+function ended({ ending, name }: Shown, { tell }: Asked): HTMLElement {
+  const again = el("button", { type: "button", onclick: () => tell({ do: "forget" }) }, "Forget the platform");
+  return section(
+    `${name} does not take part any more`,
+    el("p", { role: "alert" }, ending?.sentence ?? ""),
+    el("p", {}, "Its samples are still in this browser."),
+    again,
+  );
+}

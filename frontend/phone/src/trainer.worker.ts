@@ -1,0 +1,184 @@
+/** The worker that is the device: one in the whole browser, by a Web Lock; a tab that is closed hands over to another. */
+import { capabilitiesOf, Device, OWNER_DEFAULT } from "./device/device";
+import { reasonOf } from "./device/failure";
+import { useRuntime } from "./device/graph";
+import { Link } from "./device/link";
+import { readSamples } from "./device/samples";
+import { type OwnerChoices, Store } from "./device/store";
+import { CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
+import { type Conditions, Enrolled, PROTOCOL } from "./wire/messages";
+
+const RECEIPTS_SHOWN = 100;
+const FINISHED_SHOWN = 20;
+const SHOWN_EVERY_S = 0.25;
+const CHOICES: OwnerChoices = { policy: OWNER_DEFAULT, pausedUntil: 0 };
+
+const channel = new BroadcastChannel(CHANNEL);
+const tell = (news: News): void => postMessage(news);
+
+class Trainer {
+  private device: Device | null = null;
+  private conditions: Conditions | null = null;
+
+  constructor(
+    private readonly store: Store,
+    private readonly agent: string,
+  ) {}
+
+  async start(): Promise<void> {
+    const identity = await this.store.get("identity");
+    tell({ news: "standing", joined: identity !== null });
+    if (identity === null) return;
+    const device = new Device(identity, this.store, capabilitiesOf(this.agent));
+    this.device = device;
+    if (this.conditions !== null) await device.observe(this.conditions);
+    void this.show(device);
+    device.run().catch((error) => device.situation.replace({ ending: reasonOf(error) }));
+  }
+
+  /** Returns what to tell the owner. Throws CodedError. */
+  async obey(command: Command): Promise<string> {
+    switch (command.do) {
+      case "start":
+        return "";
+      case "observe":
+        this.conditions = command.conditions;
+        await this.device?.observe(command.conditions);
+        return "";
+      case "join":
+        await this.join(command.token, command.name);
+        return "This device has joined.";
+      case "add":
+        return await this.add(command.name, command.file);
+      case "choose":
+        await this.store.put("owner", command.choices);
+        await this.device?.look();
+        return "Saved.";
+      case "delete-samples":
+        await this.store.deleteSamples();
+        await this.device?.samplesChanged();
+        return "All samples are deleted.";
+      case "leave":
+        await this.device?.leave();
+        return await this.forget("This device has left; its samples are still here.");
+      case "forget":
+        return await this.forget("The platform is forgotten; the samples are still here.");
+    }
+  }
+
+  private async forget(sentence: string): Promise<string> {
+    await this.store.forgetDevice();
+    this.device = null;
+    tell({ news: "standing", joined: false });
+    return sentence;
+  }
+
+  private async join(token: string, name: string): Promise<void> {
+    const link = new Link(null, (what, bytes, body) => this.store.recordSent(what, bytes, body));
+    const capabilities = capabilitiesOf(this.agent);
+    const enrolled = await link.call("enrol", { protocol: PROTOCOL, token, name, capabilities }, Enrolled);
+    await this.store.put("identity", {
+      device: enrolled.device,
+      name,
+      credential: enrolled.credential,
+      platformKey: enrolled.platform_key,
+      joinedAt: Date.now(),
+    });
+    await this.start();
+  }
+
+  private async add(name: string, file: Blob): Promise<string> {
+    const held = await this.store.held();
+    const samples = await readSamples(name, file, held.samples === 0 ? null : held.features);
+    await this.store.addSamples(samples);
+    await this.device?.samplesChanged();
+    return `${samples.length} samples were added.`;
+  }
+
+  /** Tell all pages of the device whenever it changes. */
+  private async show(device: Device): Promise<void> {
+    const { situation } = device;
+    while (this.device === device) {
+      const { edition } = situation.now;
+      const shown = await this.shown(device);
+      if (shown !== null) channel.postMessage({ news: "shown", shown } satisfies News);
+      await new Promise((resolve) => setTimeout(resolve, SHOWN_EVERY_S * 1000));
+      await situation.wait(edition, 5);
+    }
+  }
+
+  private async shown(device: Device): Promise<Shown | null> {
+    const { store } = this;
+    const { now } = device.situation;
+    const [identity, choices, held, finished, receipts, spooled, inHand] = await Promise.all([
+      store.get("identity"),
+      store.get("owner"),
+      device.held(),
+      store.finished(),
+      store.receipts(RECEIPTS_SHOWN),
+      store.get("spooled"),
+      store.get("assignment"),
+    ]);
+    if (identity === null) return null;
+    return {
+      name: identity.name,
+      joinedAt: identity.joinedAt,
+      isOnline: now.isOnline,
+      linkProblem: now.linkProblem,
+      conditions: now.conditions,
+      blockers: now.blockers,
+      wait: now.directive?.wait ?? null,
+      progress: now.progress,
+      federation: inHand?.federation ?? finished[0]?.federation ?? null,
+      asked: now.directive?.requirements ?? null,
+      choices: choices ?? CHOICES,
+      samples: held.samples,
+      counts: held.counts,
+      finished: finished.slice(0, FINISHED_SHOWN),
+      receipts,
+      privacy: spooled?.privacy ?? null,
+      ending: now.ending,
+    };
+  }
+}
+
+let trainer: Trainer | null = null;
+const early: Command[] = [];
+
+async function obey(command: Command): Promise<void> {
+  if (trainer === null) {
+    early.push(command);
+    return;
+  }
+  try {
+    const sentence = await trainer.obey(command);
+    if (sentence !== "") tell({ news: "outcome", outcome: { of: command.do, problem: null, sentence } });
+  } catch (error) {
+    const problem = reasonOf(error);
+    tell({ news: "outcome", outcome: { of: command.do, problem, sentence: problem.sentence } });
+  }
+}
+
+async function begin(agent: string): Promise<void> {
+  const hold = async (lock: Lock | null): Promise<unknown> => {
+    if (lock === null) return null;
+    const begun = new Trainer(await Store.open(), agent);
+    await begun.start();
+    trainer = begun;
+    for (const command of early.splice(0)) await obey(command);
+    return new Promise(() => {}); // for as long as the tab lives
+  };
+  if ((await navigator.locks.request(LOCK, { ifAvailable: true }, hold)) === null) {
+    tell({ news: "elsewhere" });
+    await navigator.locks.request(LOCK, hold);
+  }
+}
+
+addEventListener("message", ({ data }: MessageEvent<Command>) => {
+  if (data.do === "start") {
+    useRuntime(data.runtime);
+    void begin(data.agent);
+  } else {
+    void obey(data);
+  }
+});

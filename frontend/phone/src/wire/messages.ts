@@ -1,0 +1,172 @@
+/**
+ * The control messages that a phone sends and reads: a mirror of `coterie_wire.messages`, and like it the one check of
+ * what comes from outside. Fields of messages that are not known are passed over; of plans, requirements and manifests
+ * they are refused.
+ */
+import * as v from "valibot";
+import { CodedError } from "./errors";
+
+export const PROTOCOL = 1;
+export const MAX_MESSAGE_BYTES = 1 << 20;
+
+export const Count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(2 ** 53));
+const Seconds = v.pipe(v.number(), v.minValue(0), v.maxValue(1e9));
+const Identifier = v.pipe(v.string(), v.maxLength(64));
+export const Sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+const Bytes = v.pipe(v.string(), v.base64());
+
+export const Reason = v.object({
+  code: v.pipe(v.string(), v.maxLength(64)),
+  sentence: v.pipe(v.string(), v.maxLength(400)),
+});
+export type Reason = v.InferOutput<typeof Reason>;
+
+export const Conditions = v.object({
+  charging: v.picklist(["yes", "no", "unknown"]),
+  network: v.picklist(["wifi", "ethernet", "metered", "none", "unknown"]),
+  idle: v.picklist(["yes", "no", "unknown"]),
+  temperature_c: v.nullable(v.number()),
+  /** Those that the browser does not tell and the owner has said. */
+  confirmed: v.optional(v.array(v.picklist(["charging", "network"]))),
+});
+export type Conditions = v.InferOutput<typeof Conditions>;
+
+const Hour = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(23));
+export const Requirements = v.strictObject({
+  charging: v.optional(v.boolean(), true),
+  unmetered: v.optional(v.boolean(), true),
+  idle: v.optional(v.boolean(), false),
+  max_temperature_c: v.optional(v.nullable(v.pipe(v.number(), v.minValue(0), v.maxValue(120))), null),
+  hours: v.optional(v.nullable(v.tuple([Hour, Hour])), null),
+  unknown: v.optional(v.picklist(["refuse", "allow"]), "refuse"),
+});
+export type Requirements = v.InferOutput<typeof Requirements>;
+
+export const SignedManifest = v.strictObject({ manifest: Bytes, signature: Bytes });
+export type SignedManifest = v.InferOutput<typeof SignedManifest>;
+
+export const Enrolled = v.object({
+  device: Identifier,
+  credential: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,500}$/)),
+  platform_key: Bytes,
+  check_in_s: Seconds,
+});
+export type Enrolled = v.InferOutput<typeof Enrolled>;
+
+export const Assignment = v.object({
+  assignment: Identifier,
+  federation: v.string(),
+  round: Count,
+  plan: v.unknown(),
+  manifest: SignedManifest,
+  seed: Count,
+  remaining_s: Seconds,
+});
+export type Assignment = v.InferOutput<typeof Assignment>;
+
+export const Trial = v.object({ rollout: Identifier, candidate: Identifier, champion: SignedManifest });
+export type Trial = v.InferOutput<typeof Trial>;
+
+export const Directive = v.object({
+  check_in_s: Seconds,
+  assignment: v.optional(v.nullable(Assignment), null),
+  manifest: v.optional(v.nullable(SignedManifest), null),
+  requirements: v.optional(v.nullable(Requirements), null),
+  wait: v.optional(v.nullable(Reason), null),
+  trial: v.optional(v.nullable(Trial), null),
+  ignores_unknown: v.optional(v.boolean(), false),
+});
+export type Directive = v.InferOutput<typeof Directive>;
+
+export const UploadState = v.object({ offset: Count, accepted: v.optional(v.boolean(), false) });
+export type UploadState = v.InferOutput<typeof UploadState>;
+
+export const Done = v.object({});
+
+export const Problem = v.object({
+  code: v.string(),
+  title: v.string(),
+  status: v.number(),
+  detail: v.string(),
+});
+export type Problem = v.InferOutput<typeof Problem>;
+
+export interface Capabilities {
+  cores: number;
+  memory_bytes: number;
+  machine: string;
+  agent: string;
+  train_step_s?: number;
+  kinds: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface Enrol {
+  protocol: number;
+  token: string;
+  name: string;
+  capabilities: Capabilities;
+}
+
+export interface Progress {
+  assignment: string;
+  stage: "accepted" | "training" | "waiting" | "uploading";
+  steps_done?: number;
+  steps_total?: number;
+}
+
+export interface CheckIn {
+  protocol: number;
+  conditions: Conditions;
+  blockers?: readonly Reason[];
+  progress?: Progress;
+  version?: string;
+  metadata?: { samples: number; class_counts: readonly number[] };
+  capabilities?: Capabilities;
+}
+
+export interface OfferUpdate {
+  assignment: string;
+  sha256: string;
+  size_bytes: number;
+  samples: number;
+  steps_done: number;
+  steps_total: number;
+  loss_before: number;
+  loss_after: number;
+  accuracy_before: number | null;
+  train_s: number;
+}
+
+/** The value of `schema` that the JSON `text` stands for. Throws CodedError `wire.too_large` or `wire.malformed`. */
+export function decode<S extends v.GenericSchema>(schema: S, text: string, what = "message"): v.InferOutput<S> {
+  if (text.length > MAX_MESSAGE_BYTES) {
+    throw new CodedError(
+      "wire.too_large",
+      `a message of ${text.length} characters; at most ${MAX_MESSAGE_BYTES} are read`,
+    );
+  }
+  return checked(schema, parsed(text, "wire.malformed"), "wire.malformed", what);
+}
+
+/** JSON, without a shape yet. Throws CodedError `code`. */
+export function parsed(text: string, code: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CodedError(code, `not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** `value`, checked against `schema`. Throws CodedError `code`. */
+export function checked<S extends v.GenericSchema>(
+  schema: S,
+  value: unknown,
+  code: string,
+  what: string,
+): v.InferOutput<S> {
+  const found = v.safeParse(schema, value);
+  if (found.success) return found.output;
+  const [issue] = found.issues;
+  const place = v.getDotPath(issue);
+  throw new CodedError(code, `${what}: ${issue.message}${place === null ? "" : ` at ${place}`}`);
+}

@@ -1,0 +1,155 @@
+"""A browser joins by the link, trains, and its updates count once, whatever happens to its tabs."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.phone.conftest import NewPhone, World
+from tests.system.eventually import eventually
+from tests.system.model import samples
+from tests.system.operator_client import Json
+from tests.system.real_agent import RealAgent
+
+pytestmark = pytest.mark.phone
+SAMPLES = 80
+PLAN: Json = {
+    "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.05},
+    "pace": {"kind": "sync", "target_updates": 2, "min_updates": 2, "over_selection": 1, "deadline_s": 120},
+}
+OF_ONE: Json = {**PLAN, "pace": {**PLAN["pace"], "target_updates": 1, "min_updates": 1}}
+LONG: Json = {
+    "local": {"kind": "sgd", "epochs": 900, "learning_rate": 0.001},
+    "pace": {**OF_ONE["pace"], "deadline_s": 300},
+}
+"""Half a minute of training, or some on a busy machine."""
+
+
+def delivered(round_: Json) -> list[str]:
+    return sorted(part["device"] for part in round_["assignments"] if part["delivered"])
+
+
+def device_named(world: World, name: str) -> Json:
+    (found,) = [device for device in world.operator.list("/devices/") if device["name"] == name]
+    return world.operator.get(f"/devices/{found['id']}/")
+
+
+def test_a_phone_and_an_agent_publish_versions(
+    world: World, phones: NewPhone, agents: Callable[[str, str], RealAgent], tmp_path: Path
+) -> None:
+    operator = world.operator
+    federation = operator.start_federation("both", pair=next(world.pairs), plan=PLAN, rounds_wanted=2)
+    agent = agents("pi", operator.enrolment_token(tag="both"))
+    phone = phones("phone")
+    token = operator.enrolment_token(tag="both")
+    page = phone.open(f"/phone/#join={token}")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("asks your device to learn with others")
+    assert page.url.endswith("/phone/"), "the secret does not stay in the address"
+    for told in ("both", "class 3", "it is charging, and it is on Wi-Fi", "Your samples never leave"):
+        expect(page.get_by_role("main")).to_contain_text(told)
+    phone.kill()
+    page = phone.join(token)
+    assert page.evaluate("crossOriginIsolated")
+    expect(page.locator("#now")).to_contain_text("no samples on the device yet")
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=5))
+    rounds = [operator.ended_round(federation, number, within_s=120) for number in (1, 2)]
+    assert [(round_["state"], round_["reason_sentence"]) for round_ in rounds] == [("published", "")] * 2
+    its = device_named(world, "phone")
+    assert [delivered(round_) for round_ in rounds] == [sorted([agent.id, its["id"]])] * 2
+    expect(page.get_by_role("main")).to_contain_text("round 2 of both, counted")
+    offered = page.locator("#receipts details", has_text="offer-update").first
+    offered.locator("summary").click()
+    expect(offered.locator("pre")).to_contain_text('"samples":')
+    assert its["capabilities"]["kinds"]["local"] == ["prox", "sgd"]
+
+
+def test_a_tab_that_is_killed_and_opened_again_counts_once(world: World, phones: NewPhone, tmp_path: Path) -> None:
+    operator = world.operator
+    federation = operator.start_federation("killed", pair=next(world.pairs), plan=LONG, rounds_wanted=1)
+    phone = phones("fragile")
+    phone.join(operator.enrolment_token(tag="killed"))
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=6))
+    steps: list[int] = []
+    for _ in range(2):
+        assert phone.page is not None
+        heading = phone.page.get_by_role("heading", name=re.compile(r"^Training: step [1-9]"))
+        expect(heading).to_be_visible(timeout=60_000)
+        phone.page.wait_for_timeout(6000)  # longer than from one checkpoint to the next
+        found = re.search(r"step (\d+)", heading.inner_text())
+        assert found is not None
+        steps.append(int(found[1]))
+        phone.kill()
+        phone.open()
+    assert steps == sorted(steps), "training goes on where it was saved"
+    round_ = operator.ended_round(federation, 1, within_s=300)
+    assert round_["state"] == "published"
+    assert delivered(round_) == [device_named(world, "fragile")["id"]]
+    assert phone.page is not None
+    expect(phone.page.get_by_role("main")).to_contain_text("round 1 of killed, counted")
+
+
+def test_training_stops_while_a_condition_is_lost(world: World, phones: NewPhone, tmp_path: Path) -> None:
+    operator = world.operator
+    federation = operator.start_federation("unplugged", pair=next(world.pairs), plan=LONG, rounds_wanted=1)
+    phone = phones("unplugged")
+    page = phone.join(operator.enrolment_token(tag="unplugged"))
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=8))
+    training = page.get_by_role("heading", name=re.compile(r"^Training: step [1-9]"))
+    expect(training).to_be_visible(timeout=60_000)
+    phone.set_charging(False)
+    expect(page.locator("#now")).to_contain_text("on battery; the plan asks for charging")
+    expect(training).to_be_hidden()
+    assert "conditions.on_battery" in eventually(
+        lambda: [reason["code"] for reason in device_named(world, "unplugged")["reasons"]]
+    )
+    phone.set_charging(True)
+    expect(training).to_be_visible()
+    phone.set_network("cellular4g")
+    expect(page.locator("#now")).to_contain_text("on a metered network; the plan asks for Wi-Fi or Ethernet")
+    phone.set_network("wifi")
+    expect(training).to_be_visible()
+    other = phone.open()
+    expect(other.get_by_role("status")).to_contain_text("Another tab of this browser runs the device")
+    other.close()
+    assert operator.ended_round(federation, 1, within_s=300)["state"] == "published"
+
+
+def test_where_the_browser_tells_nothing_the_owner_does(world: World, phones: NewPhone, tmp_path: Path) -> None:
+    operator = world.operator
+    federation = operator.start_federation("silent", pair=next(world.pairs), plan=OF_ONE, rounds_wanted=1)
+    phone = phones("silent", tells=False)
+    page = phone.join(operator.enrolment_token(tag="silent"))
+    phone.add_samples(tmp_path, *samples(SAMPLES, seed=9))
+    now = page.locator("#now")
+    for reason in ("cannot tell whether it is charging", "cannot tell which network"):
+        expect(now).to_contain_text(reason)
+    page.get_by_role("button", name="It is on the charger").click()
+    expect(now).not_to_contain_text("cannot tell whether it is charging")
+    expect(now).to_contain_text("cannot tell which network")
+    page.get_by_role("button", name="It is on Wi-Fi").click()
+    round_ = operator.ended_round(federation, 1, within_s=120)
+    its = device_named(world, "silent")
+    assert delivered(round_) == [its["id"]]
+    assert its["conditions"]["confirmed"] == ["charging", "network"]
+    page.get_by_role("button", name="Pause for a day").click()
+    expect(now).to_contain_text("its owner has paused training")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Leave", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("This device has not joined")
+    assert device_named(world, "silent")["state"] == "left"
+
+
+def test_a_link_that_is_used_or_wrong_says_so(world: World, phones: NewPhone) -> None:
+    token = world.operator.enrolment_token()
+    first, second = phones("first"), phones("second")
+    first.join(token)
+    for phone, secret, said in (
+        (second, token, "allowed 1 devices and all have joined"),
+        (second, "coe_guessed", "No enrolment token"),
+    ):
+        page = phone.open(f"/phone/#join={secret}")
+        expect(page.get_by_role("alert")).to_contain_text(said)
+        phone.kill()
+    second.complaints.clear()  # Chromium writes each refusal of the platform to the console
