@@ -34,6 +34,8 @@ class ConsolePage(NamedTuple):
     """With the names of `Keys` in braces."""
     empty: str | None
     """What it says where there is nothing yet; None: there always is something."""
+    asks: bool = True
+    """Whether it shows anything of the platform."""
 
     def at(self, keys: Keys) -> str:
         """Its address on this platform."""
@@ -65,6 +67,10 @@ PAGES: Mapping[str, ConsolePage] = {
     "webhooks": ConsolePage("/settings?tab=webhooks", "No webhook yet"),
     "deliveries": ConsolePage("/settings?tab=deliveries", "Nothing was told"),
     "glossary": ConsolePage("/glossary", None),
+    "writing": ConsolePage("/settings?tab=writing", None, asks=False),
+    "start": ConsolePage("/start", None),
+    "new-pair": ConsolePage("/models/new", None),
+    "datasets": ConsolePage("/models/datasets", "No data set yet"),
 }
 
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.console
 OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts")
 """Pages about one row, which is there before their parts are."""
 every_page = pytest.mark.parametrize("name", PAGES)
+every_page_that_asks = pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.asks])
 every_page_of_one_row = pytest.mark.parametrize("name", OF_ONE_ROW)
 
 
@@ -37,7 +38,7 @@ def page(signed_in: BrowserContext) -> Iterator[Page]:
     tab.close()
 
 
-@every_page
+@every_page_that_asks
 def test_it_says_that_it_waits(page: Page, seeded: SeededFleet, name: str) -> None:
     stall(page)
     page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
@@ -52,7 +53,7 @@ def test_its_parts_say_that_they_wait(page: Page, seeded: SeededFleet, name: str
     expect(waiting(page).first).to_be_visible()
 
 
-@every_page
+@every_page_that_asks
 def test_it_says_that_it_failed_and_is_right_when_asked_again(page: Page, seeded: SeededFleet, name: str) -> None:
     refuse(page)
     page.goto(PAGES[name].at(seeded.keys), wait_until="commit")

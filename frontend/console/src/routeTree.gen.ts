@@ -17,12 +17,15 @@ import { Route as HelpRouteImport } from './routes/help'
 import { Route as JobsRouteImport } from './routes/jobs'
 import { Route as PartsRouteImport } from './routes/parts'
 import { Route as SettingsRouteImport } from './routes/settings'
+import { Route as StartRouteImport } from './routes/start'
 import { Route as DevicesIndexRouteImport } from './routes/devices.index'
 import { Route as DevicesIdRouteImport } from './routes/devices.$id'
 import { Route as FederationsIndexRouteImport } from './routes/federations.index'
 import { Route as FederationsNewRouteImport } from './routes/federations.new'
 import { Route as ModelsIndexRouteImport } from './routes/models.index'
 import { Route as ModelsIdRouteImport } from './routes/models.$id'
+import { Route as ModelsDatasetsRouteImport } from './routes/models.datasets'
+import { Route as ModelsNewRouteImport } from './routes/models.new'
 import { Route as FederationsIdIndexRouteImport } from './routes/federations.$id.index'
 import { Route as ModelsVersionsIdRouteImport } from './routes/models.versions.$id'
 import { Route as FederationsIdRoundsRoundRouteImport } from './routes/federations.$id.rounds.$round'
@@ -67,6 +70,11 @@ const SettingsRoute = SettingsRouteImport.update({
   path: '/settings',
   getParentRoute: () => rootRouteImport,
 } as any)
+const StartRoute = StartRouteImport.update({
+  id: '/start',
+  path: '/start',
+  getParentRoute: () => rootRouteImport,
+} as any)
 const DevicesIndexRoute = DevicesIndexRouteImport.update({
   id: '/devices/',
   path: '/devices/',
@@ -97,6 +105,16 @@ const ModelsIdRoute = ModelsIdRouteImport.update({
   path: '/models/$id',
   getParentRoute: () => rootRouteImport,
 } as any)
+const ModelsDatasetsRoute = ModelsDatasetsRouteImport.update({
+  id: '/models/datasets',
+  path: '/models/datasets',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const ModelsNewRoute = ModelsNewRouteImport.update({
+  id: '/models/new',
+  path: '/models/new',
+  getParentRoute: () => rootRouteImport,
+} as any)
 const FederationsIdIndexRoute = FederationsIdIndexRouteImport.update({
   id: '/federations/$id/',
   path: '/federations/$id/',
@@ -123,9 +141,12 @@ export interface FileRoutesByFullPath {
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
+  '/start': typeof StartRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
+  '/models/datasets': typeof ModelsDatasetsRoute
+  '/models/new': typeof ModelsNewRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
@@ -142,9 +163,12 @@ export interface FileRoutesByTo {
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
+  '/start': typeof StartRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
+  '/models/datasets': typeof ModelsDatasetsRoute
+  '/models/new': typeof ModelsNewRoute
   '/devices': typeof DevicesIndexRoute
   '/federations': typeof FederationsIndexRoute
   '/models': typeof ModelsIndexRoute
@@ -162,9 +186,12 @@ export interface FileRoutesById {
   '/jobs': typeof JobsRoute
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
+  '/start': typeof StartRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
+  '/models/datasets': typeof ModelsDatasetsRoute
+  '/models/new': typeof ModelsNewRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
@@ -183,9 +210,12 @@ export interface FileRouteTypes {
     | '/jobs'
     | '/parts'
     | '/settings'
+    | '/start'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
+    | '/models/datasets'
+    | '/models/new'
     | '/devices/'
     | '/federations/'
     | '/models/'
@@ -202,9 +232,12 @@ export interface FileRouteTypes {
     | '/jobs'
     | '/parts'
     | '/settings'
+    | '/start'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
+    | '/models/datasets'
+    | '/models/new'
     | '/devices'
     | '/federations'
     | '/models'
@@ -221,9 +254,12 @@ export interface FileRouteTypes {
     | '/jobs'
     | '/parts'
     | '/settings'
+    | '/start'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
+    | '/models/datasets'
+    | '/models/new'
     | '/devices/'
     | '/federations/'
     | '/models/'
@@ -241,9 +277,12 @@ export interface RootRouteChildren {
   JobsRoute: typeof JobsRoute
   PartsRoute: typeof PartsRoute
   SettingsRoute: typeof SettingsRoute
+  StartRoute: typeof StartRoute
   DevicesIdRoute: typeof DevicesIdRoute
   FederationsNewRoute: typeof FederationsNewRoute
   ModelsIdRoute: typeof ModelsIdRoute
+  ModelsDatasetsRoute: typeof ModelsDatasetsRoute
+  ModelsNewRoute: typeof ModelsNewRoute
   DevicesIndexRoute: typeof DevicesIndexRoute
   FederationsIndexRoute: typeof FederationsIndexRoute
   ModelsIndexRoute: typeof ModelsIndexRoute
@@ -310,6 +349,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof SettingsRouteImport
       parentRoute: typeof rootRouteImport
     }
+    '/start': {
+      id: '/start'
+      path: '/start'
+      fullPath: '/start'
+      preLoaderRoute: typeof StartRouteImport
+      parentRoute: typeof rootRouteImport
+    }
     '/devices/': {
       id: '/devices/'
       path: '/devices'
@@ -352,6 +398,20 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof ModelsIdRouteImport
       parentRoute: typeof rootRouteImport
     }
+    '/models/datasets': {
+      id: '/models/datasets'
+      path: '/models/datasets'
+      fullPath: '/models/datasets'
+      preLoaderRoute: typeof ModelsDatasetsRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/models/new': {
+      id: '/models/new'
+      path: '/models/new'
+      fullPath: '/models/new'
+      preLoaderRoute: typeof ModelsNewRouteImport
+      parentRoute: typeof rootRouteImport
+    }
     '/federations/$id/': {
       id: '/federations/$id/'
       path: '/federations/$id'
@@ -385,9 +445,12 @@ const rootRouteChildren: RootRouteChildren = {
   JobsRoute: JobsRoute,
   PartsRoute: PartsRoute,
   SettingsRoute: SettingsRoute,
+  StartRoute: StartRoute,
   DevicesIdRoute: DevicesIdRoute,
   FederationsNewRoute: FederationsNewRoute,
   ModelsIdRoute: ModelsIdRoute,
+  ModelsDatasetsRoute: ModelsDatasetsRoute,
+  ModelsNewRoute: ModelsNewRoute,
   DevicesIndexRoute: DevicesIndexRoute,
   FederationsIndexRoute: FederationsIndexRoute,
   ModelsIndexRoute: ModelsIndexRoute,

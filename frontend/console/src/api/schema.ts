@@ -203,8 +203,25 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Rename the device, tag it anew, or both. */
+        /** @description Rename the device, tag it anew, or write other notes about it. */
         patch: operations["devices_partial_update"];
+        trace?: never;
+    };
+    "/api/devices/{id}/archive/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Leave a device that was revoked or has left out of lists. */
+        post: operations["devices_archive_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/devices/{id}/departures/": {
@@ -287,6 +304,23 @@ export interface paths {
         /** @description Another budget, from the next release on. */
         put: operations["devices_privacy_change"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/devices/{id}/restore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Have lists show an archived device again. */
+        post: operations["devices_restore_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -413,6 +447,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/example/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether it can run, whether it does, and how far it is. */
+        get: operations["example"];
+        put?: never;
+        /** @description Start it. It acts with an API token of its own, `digits example`, and ends when that is revoked. */
+        post: operations["example_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/federations/": {
         parameters: {
             query?: never;
@@ -445,7 +497,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Give it another plan, from the next round on, or other terms to judge candidates by. */
+        /** @description Another plan, from the next round on, other terms to judge candidates by, another name, other notes. */
         patch: operations["federations_partial_update"];
         trace?: never;
     };
@@ -460,6 +512,23 @@ export interface paths {
         put?: never;
         /** @description Make its own versions the pair's, as those of the winner of an A/B trial. */
         post: operations["federations_adopt_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federations/{id}/archive/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Leave it out of lists; only a draft, or one that has finished. */
+        post: operations["federations_archive_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -569,6 +638,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/federations/{id}/restore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Have lists show it again. */
+        post: operations["federations_restore_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/federations/{id}/start/": {
         parameters: {
             query?: never;
@@ -671,6 +757,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/identities/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["identities_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/identities/{position}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Which key each device signs with in secure sums, youngest first. Nothing changes an entry. */
+        get: operations["identities_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/": {
         parameters: {
             query?: never;
@@ -695,7 +815,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Pre-flights, bootstraps and distillations. */
+        /** @description Pre-flights, bootstraps, distillations and quantisations. */
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
@@ -716,6 +836,23 @@ export interface paths {
         put?: never;
         /** @description Stop it. */
         post: operations["jobs_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/curve/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The epochs of the cloud model's training so far, at most 400 of them. */
+        get: operations["jobs_curve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -928,6 +1065,24 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
+        /** @description Rename it, or write other notes about it. */
+        patch: operations["pairs_partial_update"];
+        trace?: never;
+    };
+    "/api/pairs/{id}/archive/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Leave it out of lists, where its federations are archived. */
+        post: operations["pairs_archive_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -993,6 +1148,23 @@ export interface paths {
         get: operations["pairs_graph_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pairs/{id}/restore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Have lists show it again. */
+        post: operations["pairs_restore_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1289,6 +1461,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rounds/{id}/routes/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The way of every device's update in a round with the reason for it, and the sums of supernodes. */
+        get: operations["rounds_routes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rounds/{id}/timeline/": {
         parameters: {
             query?: never;
@@ -1412,6 +1601,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/strategy-schema/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description JSON schema of every strategy by its name. */
+        get: operations["strategy_schema_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tokens/": {
         parameters: {
             query?: never;
@@ -1523,14 +1729,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Versions of models; they never change. */
+        /** @description Versions of models; they never change, but for what people call them. */
         get: operations["versions_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Name it, or write notes about it. */
+        patch: operations["versions_partial_update"];
         trace?: never;
     };
     "/api/versions/{id}/archive/": {
@@ -1543,7 +1750,8 @@ export interface paths {
         /** @description The version as a ZIP file: parameters and server state; of a device model also graphs and manifest. */
         get: operations["versions_archive_retrieve"];
         put?: never;
-        post?: never;
+        /** @description Archive it: leave it out of lists, where it is not in use. */
+        post: operations["versions_archive_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1559,6 +1767,57 @@ export interface paths {
         };
         /** @description The version and its ancestors, youngest first. */
         get: operations["versions_lineage_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/versions/{id}/quantise/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Make an int8 form of a version of a device model and measure it; its variants tell what came of it. */
+        post: operations["versions_quantise_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/versions/{id}/restore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Have lists show it again. */
+        post: operations["versions_restore_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/versions/{id}/variants/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Its smaller forms as they were measured, or why there are none; `quantise` makes them. */
+        get: operations["versions_variants_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1768,13 +2027,14 @@ export interface components {
         /**
          * @description * `offered` - Offered
          *     * `accepted` - Accepted
+         *     * `joined` - Joined
          *     * `delivered` - Delivered
          *     * `released` - Released
          *     * `dropped` - Dropped
          *     * `rejected` - Rejected
          * @enum {string}
          */
-        AssignmentState: "offered" | "accepted" | "delivered" | "released" | "dropped" | "rejected";
+        AssignmentState: "offered" | "accepted" | "joined" | "delivered" | "released" | "dropped" | "rejected";
         /** @description A stored file, without its bytes. */
         Blob: {
             /** Format: date-time */
@@ -1839,6 +2099,19 @@ export interface components {
              * @example 0
              */
             seed: number;
+            /**
+             * @description how the cloud model's training is spread over processes, as JSON; see strategy-schema
+             * @default {
+             *       "kind": "one_process"
+             *     }
+             * @example {
+             *       "kind": "local_sgd",
+             *       "workers": 4,
+             *       "period": 20,
+             *       "adaptive": true
+             *     }
+             */
+            strategy: unknown;
         };
         /** @description A privacy budget; the unit of privacy is the device. */
         BudgetRequest: {
@@ -2081,6 +2354,8 @@ export interface components {
         DepartureKindEnum: "update" | "portion" | "profile";
         /** @description A device, with what it last reported. */
         Device: {
+            /** Format: date-time */
+            readonly archived_at: string | null;
             /**
              * @example {
              *       "cores": 4,
@@ -2127,6 +2402,11 @@ export interface components {
             readonly metadata: unknown;
             /** @example kiosk-0017 */
             name: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
             /** Format: date-time */
             readonly paused_at: string | null;
             /** @example 5c932b6e-a4fe-46f7-b297-a5f5bb3ea035 */
@@ -2389,6 +2669,28 @@ export interface components {
             /** @example nightly export */
             readonly token: string;
         };
+        /** @description An epoch of the cloud model's training. */
+        EpochPoint: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description from 1
+             * @example 1
+             */
+            epoch: number;
+            /**
+             * @description losses, accuracy, samples_per_second, communication_share (0 to 1), sent_bytes and workers
+             * @example {
+             *       "loss": 0.25,
+             *       "validation_loss": 0.31,
+             *       "samples_per_second": 5400,
+             *       "communication_share": 0.12
+             *     }
+             */
+            values: {
+                [key: string]: number;
+            };
+        };
         /**
          * @description * `round.published` - Round Published
          *     * `rollout.ended` - Rollout Ended
@@ -2398,8 +2700,35 @@ export interface components {
          * @enum {string}
          */
         EventsEnum: "round.published" | "rollout.ended" | "device.drifted" | "transfer.judged" | "job.failed";
+        /** @description How the example stands. */
+        Example: {
+            /**
+             * @description what it does, or why it failed; blank: nothing yet
+             * @example preflight: training 3 of 12 (25%)
+             */
+            says: string;
+            state: components["schemas"]["ExampleStateEnum"];
+            /**
+             * @description why it cannot run on this platform; blank: it can
+             * @example its digits come with scikit-learn; pip install 'coterie[demo]'
+             */
+            unavailable: string;
+        };
+        /**
+         * @description * `none` - none
+         *     * `running` - running
+         *     * `ended` - ended
+         *     * `failed` - failed
+         * @enum {string}
+         */
+        ExampleStateEnum: "none" | "running" | "ended" | "failed";
         /** @description What a plan makes devices send and fetch, in bytes. */
         ExpectedTraffic: {
+            /**
+             * @description that a device fetches, usually, which holds the version before
+             * @example 6058
+             */
+            difference_bytes: number;
             /** @example 3120 */
             least_update_bytes: number;
             /**
@@ -2436,13 +2765,15 @@ export interface components {
              */
             update_bytes: number;
             /**
-             * @description that a device fetches before a round
+             * @description of a version, that a device fetches whole
              * @example 153784
              */
             version_bytes: number;
         };
         /** @description A federation. */
         Federation: {
+            /** Format: date-time */
+            readonly archived_at: string | null;
             /**
              * @description candidates in a row that may be kept back before it pauses itself
              * @default 5
@@ -2473,6 +2804,11 @@ export interface components {
             readonly members: number;
             /** @example kiosk-0017 */
             name: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
             /**
              * @description versions of its own, which begin with the pair's: several such federations of a pair hold rounds at once
              * @default false
@@ -2548,7 +2884,7 @@ export interface components {
              */
             kind: string;
             /**
-             * @description that budgets pay if devices take turns; null: the plan spends nothing
+             * @description that budgets, and correlated noise, allow if devices take turns; null: the plan spends nothing
              * @example 160
              */
             rounds_left: number | null;
@@ -2569,6 +2905,11 @@ export interface components {
             held_out?: string | null;
             /** @example kiosk-0017 */
             name: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
             /**
              * @description versions of its own, which begin with the pair's: several such federations of a pair hold rounds at once
              * @default false
@@ -2642,8 +2983,43 @@ export interface components {
              */
             second: number | null;
         };
+        /** @description A sum that a supernode was asked for. */
+        Fold: {
+            /** Format: date-time */
+            readonly asked_at: string;
+            /** Format: uuid */
+            readonly id: string;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @example 15312 */
+            readonly size_bytes: number;
+            readonly state: components["schemas"]["FoldStateEnum"];
+            /** Format: uuid */
+            readonly supernode: string;
+            /** @example hall-3-gateway */
+            readonly supernode_name: string;
+            /**
+             * @description in the sum, or left out of it
+             * @example 10
+             */
+            readonly updates: number;
+        };
+        /**
+         * @description * `asked` - Asked
+         *     * `accepted` - Accepted
+         *     * `void` - Void
+         * @enum {string}
+         */
+        FoldStateEnum: "asked" | "accepted" | "void";
         /** @description Versions of both models of a pair, oldest first, and what they came of. */
         Graph: {
+            /**
+             * @description how many versions the pair has
+             * @example 1
+             */
+            count: number;
             edges: components["schemas"]["Edge"][];
             versions: components["schemas"]["Version"][];
         };
@@ -2722,6 +3098,25 @@ export interface components {
          * @enum {string}
          */
         HelpRequestState: "asked" | "matched" | "requested" | "delivered" | "merged" | "judged" | "unmatched" | "abandoned";
+        /** @description An entry of the log. */
+        Identity: {
+            /** Format: uuid */
+            readonly device: string;
+            /**
+             * @description hash of the log up to this entry, in hexadecimal; a device that has read as much shows the same
+             * @example 9c1e5a7b3d2f4e6081a2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e6f7081
+             */
+            readonly head: string;
+            /**
+             * @description Ed25519 public key of the device's own, in hexadecimal
+             * @example 5f0c7a3e9d1b4f6a8c2e0d7b9a1c3e5f7081a2b3c4d5e6f708192a3b4c5d6e7f
+             */
+            readonly identity: string;
+            /** @example 17 */
+            readonly position: number;
+            /** Format: date-time */
+            readonly since: string;
+        };
         /** @description Devices that were asked equally long ago. */
         Idle: {
             /** @example 13 */
@@ -2842,6 +3237,41 @@ export interface components {
             /** @example Revoke a device */
             title: string;
         };
+        /** @description A form of a model, measured at the platform on one thread. */
+        Measured: {
+            /**
+             * Format: double
+             * @description on held-out samples; null: the task has none
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /**
+             * Format: double
+             * @example 0.31
+             */
+            loss: number;
+            /**
+             * Format: double
+             * @description of one run on one sample, in microseconds
+             * @example 310
+             */
+            p50_us: number;
+            /**
+             * Format: double
+             * @example 420
+             */
+            p90_us: number;
+            /**
+             * Format: double
+             * @example 780
+             */
+            p99_us: number;
+            /**
+             * @description of what a device needs of it to predict
+             * @example 15312
+             */
+            size_bytes: number;
+        };
         /** @description A device's time in a group. */
         Membership: {
             /** Format: uuid */
@@ -2924,6 +3354,11 @@ export interface components {
              */
             until?: string | null;
         };
+        /**
+         * @description * `int8` - Int8
+         * @enum {string}
+         */
+        NameEnum: "int8";
         /** @description A device among those of one federation whose data are most like its own. */
         Neighbourhood: {
             /** Format: uuid */
@@ -3254,6 +3689,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["HelpRequest"][];
         };
+        PaginatedIdentityList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Identity"][];
+        };
         PaginatedJobLineList: {
             /** @example 123 */
             count: number;
@@ -3496,6 +3946,8 @@ export interface components {
         };
         /** @description A pair, and which of its versions are in use. */
         Pair: {
+            /** Format: date-time */
+            readonly archived_at: string | null;
             /** @example 32 */
             readonly batch_size: number;
             /**
@@ -3522,6 +3974,8 @@ export interface components {
             readonly labels: string[];
             /** @example kiosk-0017 */
             readonly name: string;
+            /** @example Beside the entrance; its power is off at night. */
+            readonly notes: string;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
             /**
@@ -3639,13 +4093,20 @@ export interface components {
              */
             round_number: number;
         };
-        /** @description Another plan, other terms, or both; what is left out stays. */
+        /** @description Another plan, other terms, another name, other notes; what is left out stays. */
         PatchedChangedFederationRequest: {
             /**
              * @description candidates in a row that may be kept back before it pauses itself
              * @example 2
              */
             attempts?: number;
+            /** @example kiosk-0017 */
+            name?: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
             /**
              * @description candidates in a row that may be kept back as worse; one more is published all the same; null: none is
              * @example 3
@@ -3683,10 +4144,35 @@ export interface components {
              */
             url?: string;
         };
+        /** @description Another name, other notes; what is left out stays. */
+        PatchedDescribedRequest: {
+            /** @example kiosk-0017 */
+            name?: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
+        };
+        /** @description Another name, which may be blank, and other notes; what is left out stays. */
+        PatchedDescribedVersionRequest: {
+            /** @example kiosk-0017 */
+            name?: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
+        };
         /** @description A device, with what it last reported. */
         PatchedDeviceRequest: {
             /** @example kiosk-0017 */
             name?: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            notes?: string;
             /**
              * @example [
              *       "kiosk",
@@ -3879,6 +4365,21 @@ export interface components {
             day: string;
             /** @example 3 */
             rounds: number;
+        };
+        /** @description What to measure an int8 form with, and what it may cost. */
+        QuantiseRequest: {
+            /**
+             * Format: uuid
+             * @description held-out samples; a quarter calibrates, the rest measures
+             */
+            dataset: string;
+            /**
+             * Format: double
+             * @description percentage points of accuracy that it may lose; percent of the loss where there is no accuracy
+             * @default 1
+             * @example 1
+             */
+            max_loss_points: number;
         };
         /** @description Why something waits. */
         Reason: {
@@ -4206,6 +4707,7 @@ export interface components {
          *     * `training` - Training
          *     * `waiting` - Waiting
          *     * `uploading` - Uploading
+         *     * `joined` - Joined
          *     * `delivered` - Delivered
          *     * `released` - Released
          *     * `dropped` - Dropped
@@ -4213,7 +4715,7 @@ export interface components {
          *     * `rejected` - Rejected
          * @enum {string}
          */
-        RoundEventKindEnum: "planned" | "waits" | "open" | "closing" | "merging" | "published" | "abandoned" | "asked" | "accepted" | "training" | "waiting" | "uploading" | "delivered" | "released" | "dropped" | "back" | "rejected";
+        RoundEventKindEnum: "planned" | "waits" | "open" | "closing" | "merging" | "published" | "abandoned" | "asked" | "accepted" | "training" | "waiting" | "uploading" | "joined" | "delivered" | "released" | "dropped" | "back" | "rejected";
         /** @description A published round, as a point of the charts. */
         RoundPoint: {
             /**
@@ -4253,6 +4755,32 @@ export interface components {
          * @enum {string}
          */
         RoundState: "planned" | "open" | "closing" | "merging" | "published" | "abandoned";
+        /** @description By what way one update comes. */
+        Route: {
+            /** Format: uuid */
+            readonly device: string;
+            /** @example kiosk-0017 */
+            readonly device_name: string;
+            /** @example 1 */
+            readonly epoch: number;
+            /** Format: date-time */
+            readonly held_at: string | null;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** Format: uuid */
+            readonly supernode: string | null;
+            /** @example hall-3-gateway */
+            readonly supernode_name: string | null;
+        };
+        /** @description The ways of a round's updates. */
+        Routes: {
+            /** @description the newest first */
+            folds: components["schemas"]["Fold"][];
+            /** @description empty where every device sends to the platform */
+            routes: components["schemas"]["Route"][];
+        };
         /** @description A query of a table under a name. */
         SavedFilter: {
             /** @example 42 */
@@ -4571,14 +5099,20 @@ export interface components {
             readonly started_at: string | null;
             /** @default queued */
             readonly state: components["schemas"]["TrainingJobState"];
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
+            readonly version: string | null;
         };
         /**
          * @description * `preflight` - Preflight
          *     * `bootstrap` - Bootstrap
          *     * `distill` - Distill
+         *     * `quantise` - Quantise
          * @enum {string}
          */
-        TrainingJobKindEnum: "preflight" | "bootstrap" | "distill";
+        TrainingJobKindEnum: "preflight" | "bootstrap" | "distill" | "quantise";
         /**
          * @description * `queued` - Queued
          *     * `running` - Running
@@ -4702,6 +5236,23 @@ export interface components {
             /** @example 120 */
             readonly samples: number | null;
         };
+        /** @description A way to quantise, and what became of it. */
+        Tried: {
+            /**
+             * Format: double
+             * @example 0.17
+             */
+            loss_points: number | null;
+            /** @description null: it does not run */
+            measured: components["schemas"]["Measured"] | null;
+            /**
+             * @description static_minmax, static_percentile, static_convolutions or dynamic
+             * @example static_minmax
+             */
+            method: string;
+            /** @description null: it could be offered */
+            refused: components["schemas"]["VariantReason"] | null;
+        };
         /** @description A plan as it is typed, and whom it is for. */
         TypedPlanRequest: {
             /**
@@ -4808,8 +5359,59 @@ export interface components {
              */
             models: components["schemas"]["ModelRole"][];
         };
+        /** @description A smaller form of a version, or why there is none. */
+        Variant: {
+            /**
+             * @description other samples that it was calibrated with
+             * @example 200
+             */
+            readonly calibration: number;
+            /** @description the version itself */
+            readonly float32: components["schemas"]["Measured"];
+            /** @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 */
+            readonly graph: string | null;
+            /**
+             * @description null: none is offered
+             * @example 300369
+             */
+            readonly graph_bytes: number | null;
+            /** @example 42 */
+            readonly id: number;
+            /** Format: date-time */
+            readonly made_at: string;
+            readonly name: components["schemas"]["NameEnum"];
+            /**
+             * @description how it was made
+             * @example static_minmax
+             */
+            readonly offered: string | null;
+            /** @example rounds.needs_devices */
+            readonly reason_code: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @example 120 */
+            readonly samples: number;
+            readonly tried: components["schemas"]["Tried"][];
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
+            readonly version: string;
+        };
+        /** @description Why something is not offered. */
+        VariantReason: {
+            /** @example conditions.on_battery */
+            code: string;
+            /** @example on battery; the federation asks for charging */
+            sentence: string;
+        };
         /** @description One version of a model. */
         Version: {
+            /**
+             * Format: date-time
+             * @description since when it is archived, which leaves it out of lists; null: it is not
+             */
+            readonly archived_at: string | null;
             /** @description whether it is the one in use */
             readonly champion: boolean;
             /** Format: date-time */
@@ -4829,6 +5431,16 @@ export interface components {
              *     }
              */
             readonly metrics: unknown;
+            /**
+             * @description what people call it; blank: its number only
+             * @example kiosk-0017
+             */
+            readonly name: string;
+            /**
+             * @description what people want to remember of it; plain text
+             * @example Beside the entrance; its power is off at night.
+             */
+            readonly notes: string;
             /** @example 12 */
             readonly number: number;
             readonly origin: components["schemas"]["OriginEnum"];
@@ -5014,12 +5626,13 @@ export interface operations {
                 /**
                  * @description * `offered` - Offered
                  *     * `accepted` - Accepted
+                 *     * `joined` - Joined
                  *     * `delivered` - Delivered
                  *     * `released` - Released
                  *     * `dropped` - Dropped
                  *     * `rejected` - Rejected
                  */
-                state?: "offered" | "accepted" | "delivered" | "released" | "dropped" | "rejected";
+                state?: "offered" | "accepted" | "joined" | "delivered" | "released" | "dropped" | "rejected";
             };
             header?: never;
             path?: never;
@@ -5100,26 +5713,38 @@ export interface operations {
                  *     * `cloud_training.bootstrap_pair` - cloud_training.bootstrap_pair
                  *     * `cloud_training.cancel_job` - cloud_training.cancel_job
                  *     * `cloud_training.distill_pair` - cloud_training.distill_pair
+                 *     * `cloud_training.quantise_version` - cloud_training.quantise_version
                  *     * `cloud_training.retry_job` - cloud_training.retry_job
                  *     * `federations.adopt_versions` - federations.adopt_versions
+                 *     * `federations.archive_federation` - federations.archive_federation
                  *     * `federations.change_plan` - federations.change_plan
                  *     * `federations.change_terms` - federations.change_terms
                  *     * `federations.create_federation` - federations.create_federation
+                 *     * `federations.describe_federation` - federations.describe_federation
                  *     * `federations.finish_federation` - federations.finish_federation
                  *     * `federations.pause_federation` - federations.pause_federation
+                 *     * `federations.restore_federation` - federations.restore_federation
                  *     * `federations.start_federation` - federations.start_federation
+                 *     * `fleet.archive_device` - fleet.archive_device
                  *     * `fleet.change_device` - fleet.change_device
                  *     * `fleet.create_enrolment_token` - fleet.create_enrolment_token
                  *     * `fleet.pause_device` - fleet.pause_device
                  *     * `fleet.pin_device` - fleet.pin_device
                  *     * `fleet.quarantine_device` - fleet.quarantine_device
+                 *     * `fleet.restore_device` - fleet.restore_device
                  *     * `fleet.resume_device` - fleet.resume_device
                  *     * `fleet.revoke_device` - fleet.revoke_device
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
                  *     * `privacy.change_device_budget` - privacy.change_device_budget
                  *     * `privacy.change_federation_budget` - privacy.change_federation_budget
                  *     * `registry.add_dataset` - registry.add_dataset
+                 *     * `registry.archive_pair` - registry.archive_pair
+                 *     * `registry.archive_version` - registry.archive_version
+                 *     * `registry.describe_pair` - registry.describe_pair
+                 *     * `registry.describe_version` - registry.describe_version
                  *     * `registry.repair_blob` - registry.repair_blob
+                 *     * `registry.restore_pair` - registry.restore_pair
+                 *     * `registry.restore_version` - registry.restore_version
                  *     * `registry.roll_back` - registry.roll_back
                  *     * `registry.submit_pair` - registry.submit_pair
                  *     * `registry.use_uploaded_weights` - registry.use_uploaded_weights
@@ -5135,7 +5760,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.start_federation" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.repair_blob" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.sign_in" | "accounts.sign_out" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -5471,6 +6096,8 @@ export interface operations {
     devices_list: {
         parameters: {
             query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
                 /** @description id of an enrolment token */
                 enrolled_with?: number;
                 /** @description A page number within the paginated result set. */
@@ -5584,6 +6211,39 @@ export interface operations {
                 "application/json": components["schemas"]["PatchedDeviceRequest"];
             };
         };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_archive_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this device. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             200: {
                 headers: {
@@ -5791,6 +6451,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DevicePrivacy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this device. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -6083,9 +6776,71 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    example: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Example"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    example_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Example"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_list: {
         parameters: {
             query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -6236,6 +6991,39 @@ export interface operations {
         };
     };
     federations_adopt_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this federation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Federation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federations_archive_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -6502,6 +7290,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    federations_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this federation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Federation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     federations_start_create: {
         parameters: {
             query?: never;
@@ -6722,6 +7543,77 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    identities_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description with -: backwards */
+                sort?: "-position" | "position";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedIdentityList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    identities_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique value identifying this identity. */
+                position: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Identity"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     jobs_list: {
         parameters: {
             query?: {
@@ -6729,8 +7621,9 @@ export interface operations {
                  * @description * `preflight` - Preflight
                  *     * `bootstrap` - Bootstrap
                  *     * `distill` - Distill
+                 *     * `quantise` - Quantise
                  */
-                kind?: "preflight" | "bootstrap" | "distill";
+                kind?: "preflight" | "bootstrap" | "distill" | "quantise";
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -6828,6 +7721,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrainingJob"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    jobs_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this training job. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EpochPoint"][];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -7344,6 +8270,8 @@ export interface operations {
     pairs_list: {
         parameters: {
             query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -7422,6 +8350,77 @@ export interface operations {
         };
     };
     pairs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model pair. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pair"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model pair. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedDescribedRequest"];
+                "multipart/form-data": components["schemas"]["PatchedDescribedRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pair"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_archive_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -7566,7 +8565,10 @@ export interface operations {
     };
     pairs_graph_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description so many of the newest versions; none: all */
+                newest?: number;
+            };
             header?: never;
             path: {
                 /** @description A UUID string identifying this model pair. */
@@ -7582,6 +8584,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pairs_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model pair. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pair"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -8120,6 +9155,7 @@ export interface operations {
                 /** @description planned or under way */
                 active?: boolean | null;
                 federation?: string;
+                number?: number;
                 /** @description A page number within the paginated result set. */
                 page?: number;
                 /** @description Number of results to return per page. */
@@ -8217,6 +9253,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Round"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rounds_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Routes"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -8604,6 +9672,38 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    strategy_schema_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     tokens_list: {
         parameters: {
             query?: {
@@ -8836,6 +9936,8 @@ export interface operations {
     versions_list: {
         parameters: {
             query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
                 lineage?: string;
                 /**
                  * @description * `bootstrap` - Bootstrap
@@ -8856,6 +9958,8 @@ export interface operations {
                  *     * `cloud` - Cloud
                  */
                 role?: "device" | "cloud";
+                /** @description words that all must occur */
+                search?: string;
                 /** @description with -: backwards */
                 sort?: "-created_at" | "-number" | "-size_bytes" | "created_at" | "number" | "size_bytes";
             };
@@ -8953,6 +10057,43 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    versions_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model version. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedDescribedVersionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     versions_archive_retrieve: {
         parameters: {
             query?: never;
@@ -8986,6 +10127,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    versions_archive_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model version. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     versions_lineage_list: {
         parameters: {
             query?: never;
@@ -9004,6 +10178,109 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Version"][];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    versions_quantise_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuantiseRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingJob"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    versions_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model version. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    versions_variants_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this model version. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Variant"][];
                     "text/csv": string;
                 };
             };

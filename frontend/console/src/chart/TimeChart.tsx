@@ -1,5 +1,6 @@
 import { useCallback } from "react";
 import uPlot from "uplot";
+import { ZONE } from "../components/locale";
 import { csvOf } from "../table/csv";
 import { hueOf } from "./hues";
 import { Saveable } from "./Saveable";
@@ -34,6 +35,7 @@ export const SHARE: readonly [number, number] = [0, 1];
 /** Share of the values' range that is left free above and below them. */
 const ROOM = 0.1;
 const NONE: readonly Mark[] = [];
+const IN_ZONE = ZONE === undefined ? {} : { tzDate: (at: number) => uPlot.tzDate(new Date(1000 * at), ZONE as string) };
 
 /** Values over time; stays quick with tens of thousands of points. */
 export function TimeChart({
@@ -50,6 +52,7 @@ export function TimeChart({
     ({ colour, axis }: Ink): Drawing => ({
       options: {
         legend: { show: series.length > 1 },
+        ...IN_ZONE,
         cursor: { points: { size: 6 } },
         scales: { y: { range: (_plot, least, most) => rangeOf(least, most, bounds) } },
         axes: [

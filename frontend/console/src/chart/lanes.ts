@@ -1,3 +1,4 @@
+import { dates } from "../components/locale";
 export interface Span {
   /** Seconds since 1970. */
   readonly from: number;
@@ -18,8 +19,8 @@ const BAR = 14;
 const AXIS = 22;
 /** Pixels that the name of a moment takes, with room beside it. */
 const TICK = 105;
-const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const HOUR = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
+const DAY = dates({ month: "short", day: "numeric" });
+const HOUR = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
 
 /** Pixels that so many lanes and their axis take. */
 export function heightOf(lanes: number): number {

@@ -1,9 +1,11 @@
+import { dates } from "../components/locale";
+
 /** Formats of moments on an axis, in the person's own language and time zone. */
-const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const YEAR = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
-const MINUTE = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const SECOND = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const DAY = dates({ month: "short", day: "numeric" });
+const YEAR = dates({ year: "numeric", month: "short", day: "numeric" });
+const MINUTE = dates({ hour: "2-digit", minute: "2-digit" });
+const SECOND = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const MOMENT = dates({ dateStyle: "medium", timeStyle: "medium" });
 
 /** Pixels that the longest label of an axis takes, with room beside it. */
 export const TICK_PX = 90;

@@ -55,7 +55,7 @@ it.each([
     () => refuses("post", PAUSE, 409, "fleet.left", "It has left the fleet."),
     /It has left the fleet\. \[fleet\.left\]/,
   ],
-  ["a platform that does not answer", () => fallsSilent("post", PAUSE), /does not answer; nothing was changed/],
+  ["a platform that does not answer", () => fallsSilent("post", PAUSE), /Whether it was done is not known/],
 ])("tells %s", async (_name, happens, sentence) => {
   signedIn("fleet.pause_device");
   happens();

@@ -18,6 +18,10 @@ interface Props {
   readonly call: Call;
   /** What is asked before it is done; for what cannot be undone. */
   readonly confirm?: ReactNode;
+  /** What the button says that does it, once it was asked; without, the same. */
+  readonly confirmLabel?: string;
+  /** Why what was asked cannot be done yet, such as a field that is empty. */
+  readonly unready?: string | undefined;
   /** What is said when it is done. */
   readonly done?: string;
   /** Queries whose answers it changes. */
@@ -32,19 +36,22 @@ interface Props {
 
 /** A button that changes something: says why where it cannot, asks first where it must, and can be had as a command. */
 export function Action(props: Props) {
-  const { action, label, call, confirm, done, changes = [], onDone, blocked, primary, danger, icon } = props;
+  const { action, label, call, confirm, confirmLabel = label, unready, done } = props;
+  const { changes = [], onDone, blocked, primary, danger, icon } = props;
   const may = useMay(action);
   const why = may.allowed ? blocked : may.why;
   const [asking, ask] = useDisclosure();
   const queries = useQueryClient();
-  const { mutate, isPending } = useMutation({
+  const { mutate, isPending, error, reset } = useMutation({
     mutationFn: () => call({}),
     onSuccess: (answer) => {
       ask.close();
       if (done !== undefined) tell(done);
       onDone?.(answer);
     },
-    onError: (error) => tell(sentence(error), `${label} did not work`),
+    onError: (error) => {
+      if (!asking) tell(sentence(error), `${label} did not work`);
+    },
     onSettled: () => Promise.all(changes.map((queryKey) => queries.invalidateQueries({ queryKey }))),
   });
   const copy = async () => {
@@ -86,10 +93,16 @@ export function Action(props: Props) {
         <Suspense>
           <Confirm
             asking={asking}
-            label={label}
+            title={label}
+            label={confirmLabel}
+            unready={unready}
+            failed={error === null ? undefined : sentence(error)}
             danger={danger === true}
             pending={isPending}
-            onLeave={ask.close}
+            onLeave={() => {
+              reset();
+              ask.close();
+            }}
             onDo={mutate}
           >
             {confirm}
@@ -101,5 +114,7 @@ export function Action(props: Props) {
 }
 
 function sentence(error: unknown): string {
-  return isProblem(error) ? `${error.detail} [${error.code}]` : "The platform does not answer; nothing was changed.";
+  return isProblem(error)
+    ? `${error.detail} [${error.code}]`
+    : "The platform does not answer. Whether it was done is not known: look before you try again.";
 }

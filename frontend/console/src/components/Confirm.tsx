@@ -1,9 +1,14 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
+import { Alert, Button, Group, Modal, Text, Tooltip } from "@mantine/core";
 import type { ReactNode } from "react";
 
 interface Props {
   readonly asking: boolean;
+  readonly title: string;
   readonly label: string;
+  /** Why it cannot be done yet. */
+  readonly unready: string | undefined;
+  /** Why it was not done. */
+  readonly failed: string | undefined;
   readonly danger: boolean;
   readonly pending: boolean;
   readonly onLeave: () => void;
@@ -12,19 +17,33 @@ interface Props {
 }
 
 /** What is asked before something is done that cannot be undone. */
-export default function Confirm({ asking, label, danger, pending, onLeave, onDo, children }: Props) {
+export default function Confirm(props: Props) {
+  const { asking, title, label, unready, failed, danger, pending, onLeave, onDo, children } = props;
   return (
-    <Modal opened={asking} onClose={onLeave} title={label} centered>
+    <Modal opened={asking} onClose={onLeave} title={title} centered>
       <Text component="div" size="sm">
         {children}
       </Text>
+      {failed !== undefined && (
+        <Alert color="red" variant="light" mt="md" role="alert" title="It did not work">
+          {failed}
+        </Alert>
+      )}
       <Group justify="flex-end" mt="lg" gap="xs">
         <Button variant="default" onClick={onLeave} data-autofocus>
           Leave it
         </Button>
-        <Button color={danger ? "red" : "teal"} loading={pending} onClick={onDo}>
-          {label}
-        </Button>
+        <Tooltip label={unready} disabled={unready === undefined} multiline maw={320}>
+          <Button
+            color={danger ? "red" : "teal"}
+            loading={pending}
+            {...(unready !== undefined && { "data-disabled": true })}
+            aria-disabled={unready !== undefined}
+            onClick={() => (unready === undefined ? onDo() : undefined)}
+          >
+            {label}
+          </Button>
+        </Tooltip>
       </Group>
     </Modal>
   );

@@ -9,11 +9,11 @@ import {
   useComputedColorScheme,
   useMantineColorScheme,
 } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { IconChevronDown, IconMoon, IconSun } from "@tabler/icons-react";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { IconChevronDown, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { useRef } from "react";
+import { lazy, Suspense, useRef } from "react";
 import { api } from "../api/client";
 import { Live } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
@@ -21,6 +21,8 @@ import { sessionQuery } from "../session/session";
 import classes from "./Frame.module.css";
 import { Mark } from "./Mark";
 import { PLACES } from "./places";
+
+const Palette = lazy(() => import("../search/Palette"));
 
 /** The sidebar, the bar above, and the page that the address names. */
 export function Frame() {
@@ -42,6 +44,7 @@ export function Frame() {
         </a>
         <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Pages" />
         <Group gap="sm" ml="auto">
+          <Search />
           <ColourScheme />
           <Person />
         </Group>
@@ -77,6 +80,31 @@ export function Frame() {
           </Live>
         </div>
       </main>
+    </>
+  );
+}
+
+/** Finds anything; Ctrl-K or ⌘K, from wherever one is. */
+function Search() {
+  const [asking, { open, close }] = useDisclosure();
+  useHotkeys([["mod+K", open]], []); // also from within a field
+  return (
+    <>
+      <Button
+        variant="default"
+        size="sm"
+        c="var(--quiet)"
+        leftSection={<IconSearch size={15} aria-hidden />}
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={open}
+      >
+        Search
+      </Button>
+      {asking && (
+        <Suspense>
+          <Palette onClose={close} />
+        </Suspense>
+      )}
     </>
   );
 }
@@ -118,6 +146,9 @@ function Person() {
         <Menu.Label>{session.operator.role}</Menu.Label>
         <Menu.Item component="a" href="/api/docs/">
           REST API
+        </Menu.Item>
+        <Menu.Item component={Link} to="/start">
+          First steps
         </Menu.Item>
         <Menu.Item component={Link} to="/glossary">
           Glossary

@@ -4,9 +4,8 @@ import classes from "./Notices.module.css";
 import { forget, type Notice, notices } from "./notice";
 
 const SHOWN_MS = 4_000;
-const FAILED_SHOWN_MS = 10_000;
 
-/** What was told lately, in the corner; it stays as long as the pointer or the keyboard is on it. */
+/** What was told lately, in the corner, as long as the pointer or the keyboard is on it; what failed stays until it is closed. */
 export function Notices() {
   const shown = useSyncExternalStore(notices.subscribe, notices.now);
   const [held, hold] = useState(false);
@@ -31,8 +30,8 @@ export function Notices() {
 
 function Shown({ notice: { id, title, message, failed }, held }: { notice: Notice; held: boolean }) {
   useEffect(() => {
-    if (held) return;
-    const timer = setTimeout(() => forget(id), failed ? FAILED_SHOWN_MS : SHOWN_MS);
+    if (held || failed) return;
+    const timer = setTimeout(() => forget(id), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [id, failed, held]);
   return (

@@ -6,6 +6,7 @@ type Tone = "good" | "wait" | "bad" | "quiet";
 const TONES: Readonly<Record<string, Tone>> = {
   delivered: "good",
   done: "good",
+  fits: "good",
   kept: "good",
   promoted: "good",
   published: "good",
@@ -19,6 +20,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   checking: "wait",
   closing: "wait",
   invited: "wait",
+  joined: "wait",
   matched: "wait",
   measuring: "wait",
   merging: "wait",
@@ -34,6 +36,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   failed: "bad",
   quarantined: "bad",
   rejected: "bad",
+  too_large: "bad",
   revoked: "bad",
   rolled_back: "bad",
 };

@@ -1,4 +1,5 @@
 import { Text, Tooltip } from "@mantine/core";
+import { EXACT, moment } from "./locale";
 import { useTick } from "./tick";
 
 const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
@@ -10,7 +11,6 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["month", 12],
   ["year", Number.POSITIVE_INFINITY],
 ];
-const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
 const WORDS = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** How long ago or ahead of `now` a moment is: "3 minutes ago". */
@@ -24,15 +24,14 @@ export function ago(at: Date, now: Date): string {
   return "";
 }
 
-/** A moment as a distance from now, with the exact time on hover. */
+/** A moment as a distance from now with the exact time on hover; the other way round for who chose exact times. */
 export function When({ at }: { at: string | null | undefined }) {
   useTick();
   if (at === null || at === undefined) return <Text component="span">–</Text>;
-  const moment = new Date(at);
   return (
-    <Tooltip label={EXACT.format(moment)} openDelay={300}>
+    <Tooltip label={EXACT ? ago(new Date(at), new Date()) : moment(at)} openDelay={300}>
       <time dateTime={at} style={{ whiteSpace: "nowrap" }}>
-        {ago(moment, new Date())}
+        {EXACT ? moment(at) : ago(new Date(at), new Date())}
       </time>
     </Tooltip>
   );

@@ -3,7 +3,7 @@ export interface Notice {
   readonly id: number;
   readonly title?: string;
   readonly message: string;
-  /** What the platform refused stays longer. */
+  /** What did not work stays until somebody closes it. */
   readonly failed: boolean;
 }
 

@@ -7,7 +7,7 @@ it.each([
   [1000, "1.00 kB"],
   [39_812, "39.8 kB"],
   [999_999, "1.00 MB"],
-  [5e15, "5.00e+3 TB"],
+  [5e15, "5,000 TB"],
 ])("%d bytes are %s", (count, words) => expect(bytes(count)).toBe(words));
 
 it.each([

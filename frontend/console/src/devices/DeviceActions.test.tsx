@@ -15,9 +15,11 @@ const DEVICE = {
   quarantine: "",
   pinned_version: "",
   held_version: "",
+  notes: "",
+  archived_at: null,
 } as unknown as Device;
 
-it("tags a device", async () => {
+it("renames, tags and notes in one go", async () => {
   signedIn("fleet.change_device");
   const sent: unknown[] = [];
   answers("patch", "/api/devices/{id}/", async (request) => {
@@ -25,13 +27,32 @@ it("tags a device", async () => {
     return DEVICE;
   });
   await show(<DeviceActions device={DEVICE} />);
-  const tag = screen.getByRole("button", { name: "Tag" });
-  await waitFor(() => expect(tag.getAttribute("aria-disabled")).toBe("false"));
-  await userEvent.click(tag);
-  const dialog = await screen.findByRole("dialog");
-  await userEvent.type(dialog.querySelector("input") as Element, "lobby");
-  await userEvent.click([...dialog.querySelectorAll("button")].at(-1) as Element);
-  await waitFor(() => expect(sent).toEqual([{ tags: ["kiosk", "lobby"] }]));
+  const edit = screen.getByRole("button", { name: "Edit" });
+  await waitFor(() => expect(edit.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(edit);
+  await userEvent.clear(await screen.findByLabelText(/Name of the device/));
+  const save = screen.getByRole("button", { name: "Save" });
+  expect(save.getAttribute("aria-disabled")).toBe("true"); // without a name it cannot be saved
+  await userEvent.type(screen.getByLabelText(/Name of the device/), "Hall 3");
+  await userEvent.type(screen.getByRole("combobox", { name: "Tags" }), "lobby{Enter}");
+  await userEvent.type(screen.getByLabelText("Notes"), "Off at night.");
+  await userEvent.click(save);
+  await waitFor(() => expect(sent).toEqual([{ name: "Hall 3", notes: "Off at night.", tags: ["kiosk", "lobby"] }]));
+});
+
+it("archives a device that was revoked, and one of the fleet not", async () => {
+  signedIn("fleet.archive_device");
+  let archived = 0;
+  answers("post", "/api/devices/{id}/archive/", () => {
+    archived += 1;
+    return DEVICE;
+  });
+  await show(<DeviceActions device={{ ...DEVICE, state: "revoked" }} />);
+  expect(screen.queryByRole("button", { name: "Revoke" })).toBeNull();
+  const archive = screen.getByRole("button", { name: "Archive" });
+  await waitFor(() => expect(archive.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(archive);
+  await waitFor(() => expect(archived).toBe(1));
 });
 
 it("releases a device from quarantine, when that was meant", async () => {

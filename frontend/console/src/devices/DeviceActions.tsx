@@ -2,6 +2,8 @@ import { TagsInput } from "@mantine/core";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Archive } from "../components/Archive";
+import { Describe } from "../components/Describe";
 import { DEVICES, type Device } from "./queries";
 
 /** What can be done to one device. */
@@ -55,45 +57,55 @@ export function DeviceActions({ device }: { device: Device }) {
           call={(via) => api.POST("/api/devices/{id}/pin/", { params: { path }, body: { version: null }, ...via })}
         />
       )}
-      <Tag key={device.tags.join(" ")} device={device} blocked={gone} />
-      <Action
-        action="fleet.revoke_device"
-        label="Revoke"
-        danger
-        blocked={gone}
-        confirm={`${device.name} loses its credential at once and must be enrolled again to come back.`}
-        done={`${device.name} is revoked.`}
-        changes={changes}
-        call={(via) => api.POST("/api/devices/{id}/revoke/", { params: { path }, ...via })}
-      />
+      <Edit key={device.tags.join(" ")} device={device} />
+      {gone === undefined ? (
+        <Action
+          action="fleet.revoke_device"
+          label="Revoke"
+          danger
+          confirm={`${device.name} loses its credential at once and must be enrolled again to come back.`}
+          done={`${device.name} is revoked.`}
+          changes={changes}
+          call={(via) => api.POST("/api/devices/{id}/revoke/", { params: { path }, ...via })}
+        />
+      ) : (
+        <Archive
+          app="fleet"
+          kind="device"
+          archivedAt={device.archived_at}
+          changes={changes}
+          archive={(via) => api.POST("/api/devices/{id}/archive/", { params: { path }, ...via })}
+          restore={(via) => api.POST("/api/devices/{id}/restore/", { params: { path }, ...via })}
+        />
+      )}
     </>
   );
 }
 
-/** Its tags, as a form that begins with those it has. */
-function Tag({ device, blocked }: { device: Device; blocked: string | undefined }) {
+/** Its name, its tags and the notes about it. */
+function Edit({ device }: { device: Device }) {
   const [tags, setTags] = useState<string[]>([...device.tags]);
   return (
-    <Action
+    <Describe
       action="fleet.change_device"
-      label="Tag"
-      blocked={blocked}
-      confirm={
-        <TagsInput
-          label={`Tags of ${device.name}`}
-          description="federations pick their devices by tag; press Enter after each"
-          value={tags}
-          onChange={setTags}
-        />
-      }
+      what="device"
+      name={device.name}
+      notes={device.notes ?? ""}
       changes={[DEVICES]}
-      call={(via) =>
+      call={(described, via) =>
         api.PATCH("/api/devices/{id}/", {
           params: { path: { id: device.id } },
-          body: { tags },
+          body: { ...described, tags },
           ...via,
         })
       }
-    />
+    >
+      <TagsInput
+        label="Tags"
+        description="federations pick their devices by tag; press Enter after each"
+        value={tags}
+        onChange={setTags}
+      />
+    </Describe>
   );
 }

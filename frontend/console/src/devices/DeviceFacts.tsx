@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
-import { bytes, duration } from "../components/units";
+import { bytes, counted, duration } from "../components/units";
 import { When } from "../components/When";
 import { groupsOfQuery } from "../federations/division";
 import { networkOf } from "./network";
@@ -27,7 +27,7 @@ export function DeviceFacts({ device }: { device: Device }) {
           ["Network", networkOf(reported(conditions, "network"))],
           ["Idle", String(reported(conditions, "idle") ?? "unknown")],
           ["Temperature", typeof heat === "number" ? `${heat.toFixed(0)} °C` : "unknown"],
-          ["Samples it keeps", typeof samples === "number" ? samples.toLocaleString() : "–"],
+          ["Samples it keeps", typeof samples === "number" ? counted(samples) : "–"],
           ["Train step", device.train_step_s == null ? "–" : duration(device.train_step_s)],
           ["Machine", String(reported(capabilities, "machine") ?? "–")],
           ["Cores", String(reported(capabilities, "cores") ?? "–")],

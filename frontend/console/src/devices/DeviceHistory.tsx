@@ -6,7 +6,7 @@ import { SHARE, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
-import { bytes, duration, percent } from "../components/units";
+import { bytes, counted, duration, percent } from "../components/units";
 import { When } from "../components/When";
 import { federationQuery } from "../federations/queries";
 import { requestsOfQuery } from "../help/queries";
@@ -160,7 +160,7 @@ const COLUMNS: readonly SmallColumn<Part>[] = [
     align: "end",
     cell: ({ delivered }) => (delivered === null ? "–" : bytes(delivered.size_bytes)),
   },
-  { header: "Samples", align: "end", cell: ({ delivered }) => delivered?.samples.toLocaleString() ?? "–" },
+  { header: "Samples", align: "end", cell: ({ delivered }) => (delivered == null ? "–" : counted(delivered.samples)) },
   {
     header: "Trained for",
     align: "end",

@@ -21,6 +21,8 @@ it("shows the devices that join with the token, as they do", async () => {
   const { queries } = await show(<Ticket token={TOKEN} />);
   expect(await screen.findByText(/Nobody has joined with it yet/)).toBeDefined();
   expect(screen.getByText(/coterie-agent join \S+ coe_x/)).toBeDefined();
+  const link = screen.getByRole("link", { name: /On a phone/ }).getAttribute("href");
+  expect(link).toBe(`${window.location.origin}/phone/#join=coe_x`);
   names = ["hall-1"];
   await queries.invalidateQueries({ queryKey: ["devices"] });
   expect(await screen.findByText("1 device has joined")).toBeDefined();

@@ -6,6 +6,7 @@ import type { components } from "../api/schema";
 import { Command } from "../components/Command";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { joinedQuery } from "../devices/queries";
 
@@ -13,6 +14,9 @@ export type Issued = components["schemas"]["IssuedEnrolmentToken"];
 
 /** Where only this machine itself is. */
 const HERE = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Opens the phone's page, which asks its owner; a fragment is sent to nobody and reaches no log. */
+const phoneLink = (platform: string, secret: string) => `${platform}/phone/#join=${secret}`;
 
 /** A new enrolment token: its secret is shown this once, as commands and as a picture for a phone's camera. */
 export function Ticket({ token: { id, secret, label } }: { token: Issued }) {
@@ -44,10 +48,15 @@ export function Ticket({ token: { id, secret, label } }: { token: Issued }) {
             <Joined token={id} />
           </Stack>
           <Stack gap="xs" align="center">
-            <QrCode text={`coterie:join?platform=${encodeURIComponent(platform)}&token=${secret}`} />
-            <Text size="sm" c="var(--quiet)">
-              The same for a camera
-            </Text>
+            <QrCode text={phoneLink(platform, secret)} />
+            <Anchor href={phoneLink(platform, secret)} target="_blank" rel="noreferrer" size="sm">
+              On a phone: scan this, or open the link
+            </Anchor>
+            {!window.isSecureContext && (
+              <Text size="sm" c="var(--quiet)" maw="16rem">
+                Browsers train only over https, and this platform is reached without it: the code opens on no phone yet.
+              </Text>
+            )}
           </Stack>
         </Group>
       </Stack>
@@ -70,7 +79,7 @@ function Joined({ token }: { token: number }) {
   return (
     <div role="status">
       <Text size="sm" fw={550}>
-        {data.count === 1 ? "1 device has joined" : `${data.count.toLocaleString()} devices have joined`}
+        {data.count === 1 ? "1 device has joined" : `${counted(data.count)} devices have joined`}
       </Text>
       {data.results.map((device) => (
         <Group key={device.id} gap="sm">

@@ -7,7 +7,7 @@ import { State, toneOf } from "../components/State";
 import { When } from "../components/When";
 import { type Round, roundQuery } from "./queries";
 
-const ORDER = ["delivered", "accepted", "offered", "released", "dropped", "rejected"];
+const ORDER = ["delivered", "joined", "accepted", "offered", "released", "dropped", "rejected"];
 
 /** The round that is under way: what it waits for, and how far its devices are. */
 export function ActiveRound({ round }: { round: Round }) {

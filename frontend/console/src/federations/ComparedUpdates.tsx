@@ -1,5 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
+import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
@@ -8,7 +9,7 @@ import { comparedOf, type Delivered, fateOf, isLeftOut } from "./compared";
 import type { RoundDetail } from "./queries";
 
 const SHOWN = 50;
-const DISTANCE = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const DISTANCE = numbers({ maximumSignificantDigits: 3 });
 
 /** Which updates the merge left out and why, and how much each of the others counts; nothing where all count alike. */
 export function ComparedUpdates({ of: round }: { of: RoundDetail }) {

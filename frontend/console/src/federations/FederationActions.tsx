@@ -1,5 +1,7 @@
 import { api } from "../api/client";
 import { Action } from "../components/Action";
+import { Archive } from "../components/Archive";
+import { Describe } from "../components/Describe";
 import { PAIRS, VERSIONS } from "../models/queries";
 import { FEDERATIONS, type Federation, ROUNDS } from "./queries";
 
@@ -23,7 +25,13 @@ export function FederationActions({ federation }: { federation: Federation }) {
           action="federations.start_federation"
           label="Start"
           primary
-          blocked={state === "finished" ? "It is finished; make another federation." : undefined}
+          blocked={
+            state === "finished"
+              ? "It is finished; make another federation."
+              : federation.archived_at === null
+                ? undefined
+                : "It is archived; restore it first."
+          }
           done="It holds rounds from now on."
           changes={changes}
           call={(via) => api.POST("/api/federations/{id}/start/", { params: { path }, ...via })}
@@ -40,14 +48,32 @@ export function FederationActions({ federation }: { federation: Federation }) {
           call={(via) => api.POST("/api/federations/{id}/adopt/", { params: { path }, ...via })}
         />
       )}
-      <Action
-        action="federations.finish_federation"
-        label="Finish"
-        danger
-        blocked={state === "finished" ? "It is finished." : undefined}
-        confirm="It opens no further round, for good. Its model pair is free for another federation."
+      <Describe
+        action="federations.describe_federation"
+        what="federation"
+        name={federation.name}
+        notes={federation.notes ?? ""}
         changes={changes}
-        call={(via) => api.POST("/api/federations/{id}/finish/", { params: { path }, ...via })}
+        call={(described, via) => api.PATCH("/api/federations/{id}/", { params: { path }, body: described, ...via })}
+      />
+      {state !== "finished" && (
+        <Action
+          action="federations.finish_federation"
+          label="Finish"
+          danger
+          confirm="It opens no further round, for good. Its model pair is free for another federation."
+          changes={changes}
+          call={(via) => api.POST("/api/federations/{id}/finish/", { params: { path }, ...via })}
+        />
+      )}
+      <Archive
+        app="federations"
+        kind="federation"
+        archivedAt={federation.archived_at}
+        blocked={state === "running" || state === "paused" ? `It is ${state}; finish it first.` : undefined}
+        changes={changes}
+        archive={(via) => api.POST("/api/federations/{id}/archive/", { params: { path }, ...via })}
+        restore={(via) => api.POST("/api/federations/{id}/restore/", { params: { path }, ...via })}
       />
     </>
   );

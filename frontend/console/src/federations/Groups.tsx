@@ -5,6 +5,7 @@ import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { graphQuery, nameOf, type Version } from "../models/queries";
 import { type Column, DataTable } from "../table/DataTable";
@@ -125,7 +126,7 @@ function Card({ group, versions, onMembers }: { group: Group; versions: readonly
           [
             "Members",
             <Anchor key="members" component="button" size="sm" onClick={onMembers}>
-              {group.members === 1 ? "1 device" : `${group.members.toLocaleString()} devices`}
+              {group.members === 1 ? "1 device" : `${counted(group.members)} devices`}
             </Anchor>,
           ],
           ["Since", <When key="since" at={group.since} />],

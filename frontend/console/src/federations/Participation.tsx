@@ -5,6 +5,7 @@ import type { components } from "../api/schema";
 import { BarChart } from "../chart/BarChart";
 import { Answer } from "../components/Answer";
 import { Panel } from "../components/Panel";
+import { counted } from "../components/units";
 import { participationQuery } from "./queries";
 
 type Figures = components["schemas"]["Participation"];
@@ -43,7 +44,7 @@ function Shown({ participation }: { participation: Figures }) {
 
 /** The same in words. */
 export function sentenceOf({ longest, median, never }: Pick<Figures, "longest" | "median" | "never">): string {
-  const others = never === 0 ? "" : ` ${never.toLocaleString()} that are ready have not been asked in 200 rounds.`;
+  const others = never === 0 ? "" : ` ${counted(never)} that are ready have not been asked in 200 rounds.`;
   if (longest === null || median === null) return `No device that is ready has been asked yet.${others}`;
   return `Of the devices that are ready, half were asked ${ago(median)} or later, and all ${ago(longest)} or later.${others}`;
 }

@@ -5,7 +5,7 @@ import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
-import { percent } from "../components/units";
+import { counted, percent } from "../components/units";
 import { type Federation, type PersonalModels as Found, personalModelsQuery } from "./queries";
 
 const TENTHS = Array.from({ length: 10 }, (_tenth, index) => `${index * 10}–${index * 10 + 10}%`);
@@ -33,7 +33,7 @@ function Untold({ federation }: { federation: Federation }) {
 
 function Compared({ found }: { found: Found }) {
   const { answers, version } = found;
-  const share = `${found.answering.toLocaleString()} of ${found.count.toLocaleString()}`;
+  const share = `${counted(found.answering)} of ${counted(found.count)}`;
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>

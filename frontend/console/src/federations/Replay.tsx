@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { drawLanes, heightOf, rowsOf } from "../chart/lanes";
 import { Saveable } from "../chart/Saveable";
+import { dates } from "../components/locale";
 import { State } from "../components/State";
 import { csvOf } from "../table/csv";
 import { drawn, type Lane, lookOf, type Replayed, replayOf } from "./lanes";
@@ -12,7 +13,7 @@ import classes from "./Replay.module.css";
 const TITLE = "What each device did";
 /** Pixels of the picture, and of the names in it. */
 const PICTURE = { width: 960, names: 200 };
-const TIME = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+const TIME = dates({ timeStyle: "medium", hourCycle: "h23" });
 
 /** A round as a timeline: a line for each device, from being asked to its end. */
 export function Replay({ events }: { events: readonly RoundEvent[] }) {

@@ -85,6 +85,14 @@ export function participationQuery(federation: string) {
   });
 }
 
+export function routesQuery(id: number) {
+  return queryOptions({
+    queryKey: [...ROUNDS, id, "routes"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/rounds/{id}/routes/", { params: { path: { id } }, signal })).data,
+  });
+}
+
 const EVENTS_AT_ONCE = 500;
 
 export function eventsQuery(id: number) {

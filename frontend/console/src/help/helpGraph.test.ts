@@ -6,6 +6,15 @@ function transfer(helper: string, target: string, state: Transfer["state"]): Tra
   return { helper, helper_name: helper, target, target_name: target, state } as Transfer;
 }
 
+it("draws the pairs with most transfers, and says how many it leaves out", () => {
+  const { members, bonds, more } = helpGraphOf(
+    [transfer("a", "b", "kept"), transfer("c", "d", "kept"), transfer("c", "d", "undone")],
+    1,
+  );
+  expect(members.map(({ name }) => name)).toEqual(["c", "d"]);
+  expect([bonds.length, more]).toEqual([1, 1]);
+});
+
 it("has each device once, and counts how the transfers of each pair ended", () => {
   const { members, bonds } = helpGraphOf([
     transfer("a", "b", "kept"),

@@ -19,8 +19,18 @@ const SPACING = 80;
 /** Pages are wider than high, and so are names. */
 const WIDER = 2.2;
 
-/** Who helped whom: each device once, on an ellipse; each pair once, with how its transfers ended. */
-export function helpGraphOf(transfers: readonly Transfer[]): { members: readonly Member[]; bonds: readonly Bond[] } {
+/** Pairs that a picture can show; the strongest are drawn. */
+const MOST_BONDS = 60;
+
+interface HelpGraph {
+  readonly members: readonly Member[];
+  readonly bonds: readonly Bond[];
+  /** Pairs that are not drawn. */
+  readonly more: number;
+}
+
+/** Who helped whom: each device once, on an ellipse; each pair once, those with most transfers, with how these ended. */
+export function helpGraphOf(transfers: readonly Transfer[], most = MOST_BONDS): HelpGraph {
   const names = new Map<string, string>();
   const bonds = new Map<string, Bond>();
   for (const { helper, helper_name, target, target_name, state } of transfers) {
@@ -31,13 +41,19 @@ export function helpGraphOf(transfers: readonly Transfer[]): { members: readonly
     const outcome = state === "kept" ? "kept" : state === "undone" ? "undone" : "open";
     bonds.set(key, { ...known, [outcome]: known[outcome] + 1 });
   }
-  const devices = [...names].sort(([, one], [, other]) => one.localeCompare(other));
+  const total = ({ kept, undone, open }: Bond) => kept + undone + open;
+  const drawn = [...bonds.values()].sort((one, other) => total(other) - total(one)).slice(0, most);
+  const shown = new Set(drawn.flatMap(({ helper, target }) => [helper, target]));
+  const devices = [...names]
+    .filter(([device]) => shown.has(device))
+    .sort(([, one], [, other]) => one.localeCompare(other));
   const radius = Math.max(120, (devices.length * SPACING) / (2 * Math.PI));
   return {
     members: devices.map(([device, name], index) => {
       const angle = (2 * Math.PI * index) / devices.length - Math.PI / 2;
       return { device, name, x: WIDER * radius * Math.cos(angle), y: radius * Math.sin(angle) };
     }),
-    bonds: [...bonds.values()],
+    bonds: drawn,
+    more: bonds.size - drawn.length,
   };
 }

@@ -4,39 +4,21 @@ import { Answer } from "../components/Answer";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
-import classes from "./JobLog.module.css";
-import { type Job, jobQuery, logQuery } from "./queries";
-
-const TIME = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+import { Curve } from "./Curve";
+import { Lines } from "./Lines";
+import { type Job, jobQuery } from "./queries";
 
 /** A job beside the list: how it stands, and what it has told of itself, line by line as it does. */
 export function JobLog({ id, onClose }: { id: string; onClose: () => void }) {
   const job = useQuery(jobQuery(id));
-  const log = useQuery(logQuery(id));
   return (
     <Drawer opened onClose={onClose} title={titleOf(job.data)} position="right" size="lg">
       <Answer of={job} height={60}>
         {(found) => (
           <Stack gap="md">
             <Standing job={found} />
-            <Answer of={log} height={160}>
-              {(lines) =>
-                lines.length === 0 ? (
-                  <Text size="sm" c="var(--quiet)">
-                    It has told nothing yet.
-                  </Text>
-                ) : (
-                  <ol className={classes.lines} aria-label="Log">
-                    {lines.map(({ id: line, at, text }) => (
-                      <li key={line}>
-                        <time dateTime={at}>{TIME.format(new Date(at))}</time>
-                        <span>{text}</span>
-                      </li>
-                    ))}
-                  </ol>
-                )
-              }
-            </Answer>
+            {found.kind === "bootstrap" && <Curve id={id} />}
+            <Lines job={id} />
           </Stack>
         )}
       </Answer>

@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import type { Schema } from "../plan/schema";
 import { asked, LIST } from "../table/rows";
 import { type TableSearch, tableSearch, texts } from "../table/search";
 
@@ -42,12 +43,37 @@ export function jobsQuery(search: JobsSearch) {
   });
 }
 
+/** Those of a pair, the youngest first. */
+export function jobsOfQuery(pair: string) {
+  return queryOptions({
+    queryKey: [...JOBS, "of", pair],
+    queryFn: async ({ signal }) => (await api.GET("/api/jobs/", { params: { query: { pair } }, signal })).data,
+  });
+}
+
 export function jobQuery(id: string) {
   return queryOptions({
     queryKey: [...JOBS, id],
     queryFn: async ({ signal }) => (await api.GET("/api/jobs/{id}/", { params: { path: { id } }, signal })).data,
   });
 }
+
+export type Point = components["schemas"]["EpochPoint"];
+
+/** The epochs of the cloud model's training so far. */
+export function curveQuery(id: string) {
+  return queryOptions({
+    queryKey: [...JOBS, id, "curve"],
+    queryFn: async ({ signal }) => (await api.GET("/api/jobs/{id}/curve/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export const strategySchemaQuery = queryOptions({
+  queryKey: ["strategy-schema"],
+  queryFn: async ({ signal }) =>
+    (await api.GET("/api/strategy-schema/", { signal })).data as Readonly<Record<string, Schema>> | undefined,
+  staleTime: Number.POSITIVE_INFINITY,
+});
 
 /** What a job has told of itself, oldest first. */
 export function logQuery(id: string) {

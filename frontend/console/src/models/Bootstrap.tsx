@@ -1,10 +1,13 @@
-import { Select, Stack, Text } from "@mantine/core";
+import { Anchor, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { Action } from "../components/Action";
-import { JOBS } from "../jobs/queries";
+import { JOBS, strategySchemaQuery } from "../jobs/queries";
+import { KindForm } from "../plan/KindForm";
+import { Definitions, startOf, type Values } from "../plan/schema";
 import { datasetsQuery, PAIRS, type Pair } from "./queries";
 
 type BootstrapRequest = components["schemas"]["BootstrapRequest"];
@@ -13,12 +16,15 @@ type BootstrapRequest = components["schemas"]["BootstrapRequest"];
 export function Bootstrap({ pair }: { pair: Pair }) {
   const { data: datasets } = useQuery(datasetsQuery);
   const [chosen, choose] = useState<string | null>(null);
+  const { data: strategies } = useQuery(strategySchemaQuery);
+  const [strategy, setStrategy] = useState<Values>({ kind: "one_process" });
+  const schema = strategies?.[String(strategy.kind)];
   const dataset = chosen ?? datasets?.[0]?.id;
   const blocked =
     pair.state !== "ready"
       ? `The pair is ${pair.state ?? "checking"}.`
       : datasets?.length === 0
-        ? "Upload a data set first, with POST /api/datasets/."
+        ? "Upload a data set first, on the page of data sets."
         : undefined;
   return (
     <Action
@@ -38,6 +44,21 @@ export function Bootstrap({ pair }: { pair: Pair }) {
             allowDeselect={false}
             onChange={choose}
           />
+          <Anchor component={Link} to="/models/datasets" size="sm">
+            Upload another data set
+          </Anchor>
+          <Select
+            label="Strategy"
+            description={schema === undefined ? undefined : new Definitions(schema).description}
+            data={Object.keys(strategies ?? {})}
+            value={String(strategy.kind)}
+            allowDeselect={false}
+            onChange={(kind) => {
+              const next = kind === null ? undefined : strategies?.[kind];
+              if (kind !== null && next !== undefined) setStrategy(startOf(kind, new Definitions(next).fields));
+            }}
+          />
+          {schema !== undefined && <KindForm schema={schema} values={strategy} onChange={setStrategy} />}
         </Stack>
       }
       done="It is trained as soon as the cloud is free."
@@ -45,7 +66,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
       call={(via) =>
         api.POST("/api/pairs/{id}/bootstrap/", {
           params: { path: { id: pair.id } },
-          body: { dataset } as BootstrapRequest, // everything else has a default
+          body: { dataset, strategy } as BootstrapRequest, // everything else has a default
           ...via,
         })
       }

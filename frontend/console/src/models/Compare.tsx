@@ -1,81 +1,68 @@
-import { Alert, Grid, Group, Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Alert, Group, Stack, Text } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
 import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
 import { percent } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
-import { inOrder, writtenOf } from "./figures";
-import { type Comparison, comparisonQuery, nameOf } from "./queries";
+import { type Compared, comparedOf, type Line } from "./compared";
+import { comparisonQuery, nameOf } from "./queries";
 
 const BarChart = lazy(() => import("../chart/BarChart").then(({ BarChart }) => ({ default: BarChart })));
 
-type Line = Comparison["figures"][number] & { readonly format: (value: number) => string };
+interface Props {
+  /** The version that the others are held against. */
+  readonly baseline: string;
+  readonly others: readonly string[];
+}
 
-/** A version beside the one that it is held against: how good, how large, how quick, and how good at each class. */
-export function Compare({ version, against }: { version: string; against: string }) {
+/** Versions beside a baseline: how good, how large, how quick, how they fare on devices, and how good at each class. */
+export function Compare({ baseline, others }: Props) {
+  const answers = useQueries({ queries: others.map((other) => comparisonQuery(baseline, other)) });
+  const failed = answers.find(({ error }) => error !== null);
+  const data = answers.flatMap((answer) => (answer.data === undefined ? [] : [answer.data]));
+  const whole = {
+    data: data.length === answers.length ? comparedOf(data) : undefined,
+    error: failed?.error ?? null,
+    refetch: () => failed?.refetch(),
+  };
   return (
-    <Answer of={useQuery(comparisonQuery(against, version))} height={240}>
-      {(data) => <Compared of={data} />}
+    <Answer of={whole} height={240}>
+      {(compared) => <Shown of={compared} />}
     </Answer>
   );
 }
 
-function Compared({ of: data }: { of: Comparison }) {
-  if (data.figures.length === 0) {
+function Shown({ of: { versions, figures, classes } }: { of: Compared }) {
+  const names = useMemo(() => versions.map(nameOf), [versions]);
+  const labels = useMemo(() => classes.map(({ name }) => name), [classes]);
+  const series = useMemo(
+    () => names.map((label, nth) => ({ label, values: classes.map(({ values }) => values[nth] ?? null) })),
+    [names, classes],
+  );
+  if (figures.length === 0) {
     return (
       <Alert variant="light" color="gray">
-        <Text size="sm">Nothing was measured of either.</Text>
+        <Text size="sm">Nothing was measured of any.</Text>
       </Alert>
     );
   }
   return (
-    <Grid gap="lg">
-      <Grid.Col span={{ base: 12, md: 5 }}>
-        <Figures of={data} />
-      </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 7 }}>
-        {data.classes.length === 0 ? (
-          <Text size="sm" c="var(--quiet)">
-            Accuracy by class is there of versions that were measured on held-out samples, or on samples held back.
-          </Text>
-        ) : (
-          <Classes of={data} />
-        )}
-      </Grid.Col>
-    </Grid>
-  );
-}
-
-function Figures({ of: { first, second, figures } }: { of: Comparison }) {
-  const lines = inOrder(figures.map(({ name }) => name)).flatMap((name) => {
-    const { words, format } = writtenOf(name);
-    return figures.filter((figure) => figure.name === name).map((figure) => ({ ...figure, name: words, format }));
-  });
-  return <SideBySide label="Figures" header="Figure" names={[nameOf(first), nameOf(second)]} lines={lines} />;
-}
-
-function Classes({ of: data }: { of: Comparison }) {
-  const names = useMemo(() => data.classes.map((figure) => figure.name), [data.classes]);
-  const series = useMemo(
-    () => [
-      { label: nameOf(data.first), values: data.classes.map((figure) => figure.first) },
-      { label: nameOf(data.second), values: data.classes.map((figure) => figure.second) },
-    ],
-    [data],
-  );
-  return (
-    <Stack gap="md">
-      <Suspense fallback={<Loading />}>
-        <BarChart title="Accuracy by class" names={names} series={series} format={percent} />
-      </Suspense>
-      <SideBySide
-        label="Accuracy by class"
-        header="Class"
-        names={[nameOf(data.first), nameOf(data.second)]}
-        lines={data.classes.map((figure) => ({ ...figure, format: percent }))}
-      />
+    <Stack gap="lg">
+      <SideBySide label="Figures" header="Figure" names={names} lines={figures} />
+      {classes.length === 0 ? (
+        <Text size="sm" c="var(--quiet)">
+          Accuracy by class is there of versions that were measured on held-out samples, or on samples held back.
+        </Text>
+      ) : (
+        <>
+          <Suspense fallback={<Loading />}>
+            <BarChart title="Accuracy by class" names={labels} series={series} format={percent} />
+          </Suspense>
+          <SideBySide label="Accuracy by class" header="Class" names={names} lines={classes} />
+        </>
+      )}
     </Stack>
   );
 }
@@ -83,24 +70,26 @@ function Classes({ of: data }: { of: Comparison }) {
 interface SideBySideProps {
   readonly label: string;
   readonly header: string;
-  readonly names: readonly [string, string];
+  /** Of the versions, the baseline first. */
+  readonly names: readonly string[];
   readonly lines: readonly Line[];
 }
 
-function SideBySide({ label, header, names: [one, other], lines }: SideBySideProps) {
+const COLUMN_PX = 150;
+
+function SideBySide({ label, header, names, lines }: SideBySideProps) {
   const columns: readonly SmallColumn<Line>[] = [
     { header, cell: ({ name }) => name },
-    { header: one, align: "end", cell: ({ first, format }) => (first === null ? "–" : format(first)) },
-    { header: other, align: "end", cell: ({ second, format }) => (second === null ? "–" : format(second)) },
-    {
-      header: "Change",
-      align: "end",
-      cell: ({ difference, format }) => (difference === null ? "–" : signed(difference, format)),
-    },
+    ...names.map((name, nth) => ({
+      header: nth === 0 ? `${name}, the baseline` : name,
+      align: "end" as const,
+      cell: (line: Line) => <Value line={line} nth={nth} />,
+    })),
   ];
-  const rows = lines.map(({ name, first, second, difference }) => [
+  const saved = [header, ...names.flatMap((name, nth) => (nth === 0 ? [name] : [name, `${name}, change`]))];
+  const rows = lines.map(({ name, values }) => [
     name,
-    ...[first, second, difference].map((value) => value ?? ""),
+    ...values.flatMap((value, nth) => (nth === 0 ? [value ?? ""] : [value ?? "", changeOf(values, nth) ?? ""])),
   ]);
   return (
     <div>
@@ -108,14 +97,42 @@ function SideBySide({ label, header, names: [one, other], lines }: SideBySidePro
         <Text size="sm" fw={550}>
           {label}
         </Text>
-        <SaveCsv title={label} header={columns.map((column) => column.header)} rows={rows} />
+        <SaveCsv title={label} header={saved} rows={rows} />
       </Group>
-      <SmallTable label={label} columns={columns} rows={lines} rowKey={({ name }) => name} minWidth={380} />
+      <SmallTable
+        label={label}
+        columns={columns}
+        rows={lines}
+        rowKey={({ name }) => name}
+        minWidth={COLUMN_PX * (names.length + 1)}
+      />
     </div>
   );
 }
 
+/** A figure, and how far it is from the baseline's. */
+function Value({ line: { values, format }, nth }: { line: Line; nth: number }) {
+  const value = values[nth] ?? null;
+  const change = changeOf(values, nth);
+  return (
+    <>
+      {value === null ? "–" : format(value)}
+      {nth > 0 && change !== null && (
+        <Text size="xs" c="var(--quiet)">
+          {signed(change, format)}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function changeOf(values: readonly (number | null)[], nth: number): number | null {
+  const [baseline] = values;
+  const value = values[nth];
+  return baseline == null || value == null ? null : value - baseline;
+}
+
 function signed(value: number, format: (value: number) => string): string {
-  if (value === 0) return format(0);
+  if (value === 0) return "the same";
   return `${value > 0 ? "+" : "−"}${format(Math.abs(value))}`;
 }

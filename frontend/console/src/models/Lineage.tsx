@@ -15,7 +15,13 @@ interface Props {
   readonly onChoose: (version: string) => void;
 }
 
-type VersionNode = Node<{ version: Version; transfers: number; chosen: boolean }, "version">;
+interface CardData extends Record<string, unknown> {
+  readonly version: Version;
+  readonly transfers: number;
+  readonly chosen: boolean;
+  readonly onChoose: (version: string) => void;
+}
+type VersionNode = Node<CardData, "version">;
 
 /** Columns of versions for which a wide page has room; the older ones are found by dragging. */
 const SHOWN = 6;
@@ -30,21 +36,18 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
         id: version.id,
         type: "version",
         position: { x, y },
-        data: { version, transfers: transfers.get(version.id) ?? 0, chosen: chosen.includes(version.id) },
-        ariaLabel: nameOf(version),
+        data: { version, transfers: transfers.get(version.id) ?? 0, chosen: chosen.includes(version.id), onChoose },
       })),
-    [graph, transfers, chosen],
+    [graph, transfers, chosen, onChoose],
   );
-  const edges = useMemo(
-    () =>
-      graph.edges.map((edge) => ({
-        id: `${edge.from_version} ${edge.to_version}`,
-        source: edge.from_version,
-        target: edge.to_version,
-        label: edge.origin.replaceAll("_", " "),
-      })),
-    [graph],
-  );
+  const edges = useMemo(() => {
+    const names = new Map(graph.versions.map((version) => [version.id, nameOf(version)]));
+    return graph.edges.map(({ from_version: source, to_version: target, origin }) => {
+      const label = origin.replaceAll("_", " ");
+      const ariaLabel = `${names.get(target)} came of ${names.get(source)} by ${label}`;
+      return { id: `${source} ${target}`, source, target, label, ariaLabel };
+    });
+  }, [graph]);
   const columns = useMatches({ base: 2, sm: 4, lg: SHOWN });
   const newest = useMemo(() => {
     const latest = Math.max(...nodes.map((node) => node.position.x));
@@ -64,8 +67,9 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
         preventScrolling={false}
         nodesDraggable={false}
         nodesConnectable={false}
+        nodesFocusable={false}
+        edgesFocusable={false}
         proOptions={{ hideAttribution: true }}
-        onNodeClick={(_event, node) => onChoose(node.id)}
       >
         <Background gap={24} />
         <Controls showInteractive={false} />
@@ -74,25 +78,34 @@ export default function Lineage({ graph, transfers, chosen, onChoose }: Props) {
   );
 }
 
-function Card({ data: { version, transfers, chosen } }: NodeProps<VersionNode>) {
+function Card({ data: { version, transfers, chosen, onChoose } }: NodeProps<VersionNode>) {
   const metrics = version.metrics as Record<string, unknown> | null;
   const accuracy = metrics?.accuracy;
   return (
-    <div className={classes.card} data-champion={version.champion || undefined} data-chosen={chosen || undefined}>
+    <>
       <Handle type="target" position={Position.Left} />
-      <Text size="sm" fw={600}>
-        {nameOf(version)}
-      </Text>
-      <Text size="xs" c="var(--quiet)">
-        {version.champion ? "in use" : version.origin.replaceAll("_", " ")}
-        {typeof accuracy === "number" && `, ${percent(accuracy)}`}
-      </Text>
-      {transfers > 0 && (
-        <Text size="xs" c="var(--quiet)">
-          {transfers === 1 ? "1 transfer" : `${transfers} transfers`}
+      <button
+        type="button"
+        className={classes.card}
+        data-champion={version.champion || undefined}
+        data-archived={version.archived_at !== null || undefined}
+        aria-pressed={chosen}
+        onClick={() => onChoose(version.id)}
+      >
+        <Text size="sm" fw={600} component="span" className={classes.title}>
+          {nameOf(version)}
         </Text>
-      )}
+        <Text size="xs" c="var(--quiet)" component="span">
+          {version.champion ? "in use" : version.origin.replaceAll("_", " ")}
+          {typeof accuracy === "number" && `, ${percent(accuracy)}`}
+        </Text>
+        {transfers > 0 && (
+          <Text size="xs" c="var(--quiet)" component="span">
+            {transfers === 1 ? "1 transfer" : `${transfers} transfers`}
+          </Text>
+        )}
+      </button>
       <Handle type="source" position={Position.Right} />
-    </div>
+    </>
   );
 }

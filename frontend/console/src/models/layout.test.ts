@@ -8,6 +8,7 @@ function version(id: string, role: Version["role"], lineage = ""): Version {
 
 it("gives each model and group a line, and puts what came of something to its right", () => {
   const places = placesOf({
+    count: 4,
     versions: [
       version("c1", "cloud"),
       version("d1", "device"),

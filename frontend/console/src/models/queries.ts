@@ -6,11 +6,17 @@ import type { TableSearch } from "../table/search";
 
 export type Pair = components["schemas"]["Pair"];
 export type Version = components["schemas"]["Version"];
+export type Variant = components["schemas"]["Variant"];
 export type Graph = components["schemas"]["Graph"];
+export type Dataset = components["schemas"]["Dataset"];
 export type Comparison = components["schemas"]["Comparison"];
 
 export const PAIRS = ["pairs"] as const;
 export const VERSIONS = ["versions"] as const;
+export const DATASETS = ["datasets"] as const;
+
+/** As many as the longest page of a list shows. */
+const MANY = 500;
 
 export function pairsQuery(search: TableSearch) {
   const query = asked(search);
@@ -28,27 +34,44 @@ export function pairQuery(id: string) {
   });
 }
 
-export function graphQuery(pair: string) {
+/** The newest versions of a pair and what came of what; older ones are asked for by who wants to see them. */
+export function graphQuery(pair: string, newest = MANY) {
   return queryOptions({
-    queryKey: [...PAIRS, pair, "graph"],
+    queryKey: [...PAIRS, pair, "graph", newest],
     queryFn: async ({ signal }) =>
-      (await api.GET("/api/pairs/{id}/graph/", { params: { path: { id: pair } }, signal })).data,
+      (await api.GET("/api/pairs/{id}/graph/", { params: { path: { id: pair }, query: { newest } }, signal })).data,
+    ...LIST,
   });
 }
 
-const MANY = 500;
-
 /** Data sets that operators gave. */
 export const datasetsQuery = queryOptions({
-  queryKey: ["datasets"],
+  queryKey: [...DATASETS, "all"],
   queryFn: async ({ signal }) =>
     (await api.GET("/api/datasets/", { params: { query: { page_size: MANY } }, signal })).data?.results,
 });
+
+export function datasetListQuery(search: TableSearch) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: [...DATASETS, "list", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/datasets/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
 
 export function versionQuery(id: string) {
   return queryOptions({
     queryKey: [...VERSIONS, id],
     queryFn: async ({ signal }) => (await api.GET("/api/versions/{id}/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function variantsQuery(version: string) {
+  return queryOptions({
+    queryKey: [...VERSIONS, version, "variants"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/versions/{id}/variants/", { params: { path: { id: version } }, signal })).data,
   });
 }
 
@@ -60,8 +83,9 @@ export function comparisonQuery(first: string, second: string) {
   });
 }
 
-/** As people call it: "cloud 2", "device 7", "device 3 of group-1". */
+/** As people call it: "cloud 2", "device 7", "device 3 of group-1", "the one of the fair (device 7)". */
 export function nameOf(version: Version): string {
   const lineage = version.lineage === "" ? "" : ` of ${version.lineage}`;
-  return `${version.role} ${version.number}${lineage}`;
+  const numbered = `${version.role} ${version.number}${lineage}`;
+  return version.name ? `${version.name} (${numbered})` : numbered;
 }

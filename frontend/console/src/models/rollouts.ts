@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import { numbers } from "../components/locale";
 
 export type Rollout = components["schemas"]["Rollout"];
 export type RolloutDetail = components["schemas"]["RolloutDetail"];
@@ -29,8 +30,8 @@ export function isActive(rollout: Rollout): boolean {
   return rollout.state === "planned" || rollout.state === "measuring";
 }
 
-const SHARE = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 });
-const LOSS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const SHARE = numbers({ style: "percent", maximumFractionDigits: 2 });
+const LOSS = numbers({ maximumSignificantDigits: 4 });
 
 /** The candidate's and the champion's error on the devices' samples: "12.5%", or a loss where nothing is right. */
 export function errorsOf(rollout: Rollout): { candidate: string; champion: string; what: string } | undefined {

@@ -4,6 +4,7 @@ import { useMemo } from "react";
 import { Empty } from "../components/Empty";
 import { Panel } from "../components/Panel";
 import { toneOf } from "../components/State";
+import { counted } from "../components/units";
 import { type DevicesFilter, WORDS } from "../devices/queries";
 import classes from "./Fleet.module.css";
 import type { Overview } from "./queries";
@@ -68,7 +69,7 @@ function Devices({ which, count, words, strong = false }: DevicesProps) {
   return (
     <Anchor component={Link} to="/devices" search={which as never} c="inherit" underline="hover" size="sm">
       <Text component="span" size="sm" fw={strong ? 650 : 550}>
-        {count.toLocaleString()}
+        {counted(count)}
       </Text>{" "}
       {words}
     </Anchor>

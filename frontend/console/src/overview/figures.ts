@@ -15,11 +15,14 @@ export function accuracyOf(point: Point): number | null {
   return point.accuracy ?? point.mean_accuracy;
 }
 
-/** The round that published last, and the accuracy of its federation's versions up to then. */
-export function latest({ rounds }: Overview): { point: Point; values: readonly (number | null)[] } | undefined {
-  const point = rounds.findLast((one) => accuracyOf(one) !== null);
-  if (point === undefined) return undefined;
-  return { point, values: rounds.filter((one) => one.federation === point.federation).map(accuracyOf) };
+/** The rounds, oldest first, whose accuracy is known, of the federation that published such a one last. */
+export function latest({ rounds }: Overview): readonly (Point & { readonly accuracy: number })[] {
+  const known = rounds.flatMap((one) => {
+    const accuracy = accuracyOf(one);
+    return accuracy === null ? [] : [{ ...one, accuracy }];
+  });
+  const newest = known.at(-1);
+  return known.filter((one) => one.federation === newest?.federation);
 }
 
 /** How many rounds published a version in each of the last days, today last. */

@@ -10,6 +10,7 @@ type State = Part["state"];
 export const STATES = [
   "offered",
   "accepted",
+  "joined",
   "delivered",
   "released",
   "dropped",

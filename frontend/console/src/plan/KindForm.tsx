@@ -1,4 +1,15 @@
-import { Checkbox, Fieldset, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import {
+  Checkbox,
+  Fieldset,
+  Group,
+  NumberInput,
+  Select,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { Definitions, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
 
 interface Props {
@@ -86,6 +97,22 @@ function Input({ name, schema, definitions, value, onChange }: InputProps) {
       return <Pair words={words} parts={field.parts} optional={field.optional} value={value} onChange={onChange} />;
     case "kind":
       return <Nested {...{ words, kinds: field.kinds, definitions, value, onChange }} />;
+    case "list": {
+      const numbers = field.of === "numbers";
+      return (
+        <TagsInput
+          {...words}
+          placeholder="press Enter after each"
+          value={Array.isArray(value) ? value.map(String) : []}
+          onChange={(typed) => {
+            const kept = numbers ? typed.map(Number).filter((one) => !Number.isNaN(one)) : typed;
+            onChange(kept.length === 0 && field.optional ? null : kept);
+          }}
+          allowDuplicates={numbers}
+          maw={420}
+        />
+      );
+    }
     case "text":
       return (
         <TextInput

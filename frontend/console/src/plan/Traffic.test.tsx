@@ -8,6 +8,7 @@ const EXACT = {
   least_update_bytes: 38_300,
   most_update_bytes: 38_300,
   version_bytes: 153_000,
+  difference_bytes: 153_000,
   round_up_bytes: 383_000,
   round_down_bytes: 1_530_000,
   rounds_a_month: 30,
@@ -20,6 +21,11 @@ it("says what a device, a round and a month send and fetch", async () => {
   expect(await screen.findByText("38.3 kB up, 153 kB down")).toBeDefined();
   expect(screen.getByText("383 kB up, 1.53 MB down")).toBeDefined();
   expect(screen.getByText("11.5 MB up, 45.9 MB down")).toBeDefined();
+});
+
+it("says what a device fetches that holds the version before", async () => {
+  await show(<Traffic of={{ ...EXACT, difference_bytes: 4200 }} />);
+  expect(await screen.findByText("38.3 kB up, about 4.20 kB (153 kB at first) down")).toBeDefined();
 });
 
 it("says between which bounds an entropy code lies", async () => {

@@ -10,6 +10,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly anyOf?: readonly Schema[];
   readonly prefixItems?: readonly Schema[];
+  readonly items?: Schema;
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
   readonly maximum?: number;
@@ -25,6 +26,7 @@ export type Field =
   | { readonly as: "switch" }
   | { readonly as: "pair"; readonly optional: boolean; readonly parts: readonly Schema[] }
   | { readonly as: "kind"; readonly kinds: Readonly<Record<string, Schema>> }
+  | { readonly as: "list"; readonly of: "texts" | "numbers"; readonly optional: boolean }
   | { readonly as: "text" };
 
 /** A schema whose top is the object itself, and that can find what it refers to. */
@@ -61,6 +63,9 @@ export class Definitions {
       return { as: "number", whole: only.type === "integer", optional, schema: only };
     }
     if (only?.prefixItems?.length === 2) return { as: "pair", optional, parts: only.prefixItems };
+    if (only?.type === "array" && only.items !== undefined) {
+      return { as: "list", of: only.items.type === "number" ? "numbers" : "texts", optional };
+    }
     return { as: "text" };
   }
 }

@@ -4,6 +4,7 @@ import { api } from "../api/client";
 import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
+import { counted } from "../components/units";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { BudgetForm } from "./BudgetForm";
 import { type DevicePrivacy as Accounts, devicePrivacyQuery, epsilon } from "./queries";
@@ -55,6 +56,6 @@ function Shown({ id, spent }: { id: string; spent: Accounts }) {
 
 const COLUMNS: readonly SmallColumn<Accounts["accounts"][number]>[] = [
   { header: "Federation", cell: (account) => account.federation_slug },
-  { header: "Releases", align: "end", cell: (account) => account.releases.toLocaleString("en") },
+  { header: "Releases", align: "end", cell: (account) => counted(account.releases) },
   { header: "Epsilon alone", align: "end", cell: (account) => epsilon(account.epsilon) },
 ];

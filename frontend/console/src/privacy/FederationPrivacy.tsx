@@ -6,6 +6,7 @@ import { TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Figure } from "../components/Figure";
 import { Panel } from "../components/Panel";
+import { counted } from "../components/units";
 import { BudgetForm } from "./BudgetForm";
 import { type FederationPrivacy as Account, epsilon, federationPrivacyQuery, lasting } from "./queries";
 
@@ -32,7 +33,7 @@ function Shown({ id, account }: { id: string; account: Account }) {
               detail={`at delta ${budget.delta}, of the device that most was spent on`}
             />
             <Figure
-              value={account.rounds_left === null ? "–" : account.rounds_left.toLocaleString()}
+              value={account.rounds_left === null ? "–" : counted(account.rounds_left)}
               label="more rounds"
               detail={
                 cost === null

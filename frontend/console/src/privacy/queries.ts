@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
+import { counted } from "../components/units";
 
 export type FederationPrivacy = components["schemas"]["FederationPrivacy"];
 export type DevicePrivacy = components["schemas"]["DevicePrivacy"];
@@ -37,5 +38,5 @@ export function epsilon(value: number): string {
 export function lasting(rounds: number | null): string {
   if (rounds === null) return "nothing is spent under this plan";
   if (rounds === 0) return "pays for no more rounds";
-  return rounds === 1 ? "lasts 1 more round" : `lasts ${rounds.toLocaleString("en")} more rounds`;
+  return rounds === 1 ? "lasts 1 more round" : `lasts ${counted(rounds)} more rounds`;
 }

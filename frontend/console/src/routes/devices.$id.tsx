@@ -1,6 +1,7 @@
 import { Alert, Badge, Grid, Group, Stack, Text } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
+import { Noted } from "../components/Noted";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
@@ -49,6 +50,7 @@ function DevicePage() {
         <DeviceActions device={device} />
       </PageHead>
       <Stack gap="lg">
+        <Noted notes={device.notes} archivedAt={device.archived_at} />
         <Why id={id} />
         <Grid gap="lg">
           <Grid.Col span={{ base: 12, md: 4 }}>

@@ -5,7 +5,7 @@ import { useDeferredValue, useState } from "react";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes } from "../components/units";
+import { bytes, counted } from "../components/units";
 import { When } from "../components/When";
 import { BulkActions } from "../devices/BulkActions";
 import { NoDevices } from "../devices/NoDevices";
@@ -22,6 +22,7 @@ import {
 import { useWatched } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
 import type { Part } from "../overview/standing";
+import { ArchivedOnly } from "../table/ArchivedOnly";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -105,6 +106,7 @@ function Devices() {
                   </Badge>
                 ),
             )}
+            <ArchivedOnly search={search} onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })} />
             <SavedFilters table="devices" search={search} onChoose={(wanted) => show(devicesSearch(wanted))} />
           </>
         }
@@ -125,7 +127,7 @@ function said(name: "reason" | "version" | "ready", search: DevicesSearch, parts
 function says(search: DevicesSearch, count: number | undefined): string | undefined {
   if (count === undefined) return undefined;
   if (count === 1) return "1 device.";
-  const devices = `${count.toLocaleString()} devices`;
+  const devices = `${counted(count)} devices`;
   const narrowed = search.q ?? search.status ?? search.reason ?? search.tag ?? search.version ?? search.ready;
   return narrowed === undefined ? `${devices} have joined, also those that left or were revoked.` : `${devices} fit.`;
 }

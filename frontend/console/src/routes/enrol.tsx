@@ -11,6 +11,7 @@ import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { State } from "../components/State";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { type Issued, Ticket } from "../enrol/Ticket";
 import { type Column, DataTable } from "../table/DataTable";
@@ -94,7 +95,7 @@ function Uses({ token }: { token: Token }) {
         aria-label={`${token.uses} of ${token.uses_allowed}`}
       />
       <Text size="sm">
-        {token.uses.toLocaleString()} of {token.uses_allowed.toLocaleString()}
+        {counted(token.uses)} of {counted(token.uses_allowed)}
       </Text>
     </Group>
   );

@@ -5,11 +5,12 @@ import { useMemo } from "react";
 import { SHARE, TimeChart } from "../chart/TimeChart";
 import { Answer } from "../components/Answer";
 import { Facts } from "../components/Facts";
+import { Noted } from "../components/Noted";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, percent } from "../components/units";
+import { bytes, counted, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
@@ -62,7 +63,7 @@ function FederationPage() {
         says={
           <>
             <State of={federation.state} />,{" "}
-            {federation.members === 1 ? "1 device" : `${federation.members.toLocaleString()} devices`}{" "}
+            {federation.members === 1 ? "1 device" : `${counted(federation.members)} devices`}{" "}
             {federation.device_tag !== "" && (
               <Badge variant="light" color="gray" tt="none" fw={500}>
                 {federation.device_tag}
@@ -77,6 +78,7 @@ function FederationPage() {
         <FederationActions federation={federation} />
       </PageHead>
       <Stack gap="lg">
+        <Noted notes={federation.notes} archivedAt={federation.archived_at} />
         {active !== undefined && <ActiveRound round={active} />}
         <Answer of={rounds} height={260}>
           {({ results, count }) => <Progress rounds={results} count={count} />}
@@ -127,7 +129,10 @@ function FederationPage() {
                   <Facts
                     of={[
                       ["Worse candidates in a row", String(federation.kept_back)],
-                      ["Rounds wanted", federation.rounds_wanted?.toLocaleString() ?? "no end"],
+                      [
+                        "Rounds wanted",
+                        federation.rounds_wanted == null ? "no end" : counted(federation.rounds_wanted),
+                      ],
                       ["Versions", federation.lineage === "" ? "the pair's" : `its own, ${federation.lineage}`],
                       ["Seed", String(federation.seed)],
                       ["Made", <When key="made" at={federation.created_at} />],
@@ -170,7 +175,7 @@ function Progress({ rounds, count }: { rounds: readonly Round[]; count: number }
   }
   const shown = count > rounds.length && (
     <Text size="xs" c="var(--quiet)">
-      newest {rounds.length.toLocaleString()} of {count.toLocaleString()} rounds
+      newest {counted(rounds.length)} of {counted(count)} rounds
     </Text>
   );
   return (

@@ -7,13 +7,14 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, percent } from "../components/units";
+import { bytes, counted, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { ComparedUpdates } from "../federations/ComparedUpdates";
-import { eventsQuery, metric, roundQuery } from "../federations/queries";
+import { eventsQuery, metric, roundQuery, routesQuery } from "../federations/queries";
 import { Replay } from "../federations/Replay";
 import { RoundActions } from "../federations/RoundActions";
+import { Routes } from "../federations/Routes";
 import { UpdatesByAge } from "../federations/UpdatesByAge";
 
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
@@ -26,6 +27,7 @@ function RoundPage() {
   const { id, round: key } = Route.useParams();
   const { data: round } = useSuspenseQuery(roundQuery(Number(key)));
   const events = useQuery(eventsQuery(Number(key)));
+  const ways = useQuery(routesQuery(Number(key)));
   if (round === undefined) return null;
   const figure = (name: string, format: (value: number) => string) => {
     const value = metric(round, name);
@@ -58,7 +60,7 @@ function RoundPage() {
                     ? ["Deadline", <When key="deadline" at={round.deadline_at} />]
                     : ["Ended", <When key="ended" at={round.finished_at} />],
                   ["Updates", round.asynchronous ? round.updates : `${round.updates} of ${round.devices}`],
-                  ["Samples", figure("samples", (count) => count.toLocaleString())],
+                  ["Samples", figure("samples", (count) => counted(count))],
                   ["Uploaded", figure("update_bytes", bytes)],
                   ["Accuracy before", figure("accuracy_before", percent)],
                   ["Accuracy", figure("accuracy", percent)],
@@ -88,6 +90,11 @@ function RoundPage() {
         <Grid.Col span={12}>
           <ComparedUpdates of={round} />
         </Grid.Col>
+        {ways.data !== undefined && (
+          <Grid.Col span={12}>
+            <Routes of={ways.data} />
+          </Grid.Col>
+        )}
       </Grid>
     </>
   );

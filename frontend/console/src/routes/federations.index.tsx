@@ -4,8 +4,10 @@ import { createFileRoute, Link } from "@tanstack/react-router";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { State } from "../components/State";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { type Federation, federationsQuery } from "../federations/queries";
+import { ArchivedOnly } from "../table/ArchivedOnly";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -41,6 +43,7 @@ function Federations() {
         search={search}
         onSearch={(change) => navigate({ search: change, replace: true })}
         searchable="Name"
+        tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
         empty={
           <Empty title="No federation yet">
             A federation is a set of devices that learn one task together under one plan.{" "}
@@ -77,7 +80,7 @@ const COLUMNS: readonly Column<Federation>[] = [
     id: "members",
     header: "Devices",
     align: "end",
-    cell: (federation) => federation.members.toLocaleString(),
+    cell: (federation) => counted(federation.members),
   },
   { id: "tag", header: "Their tag", cell: (federation) => federation.device_tag || "all devices" },
   { id: "created", header: "Made", sort: "created_at", cell: (federation) => <When at={federation.created_at} /> },

@@ -10,7 +10,7 @@ import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes, percent } from "../components/units";
+import { bytes, counted, percent } from "../components/units";
 import { When } from "../components/When";
 import { type HelpRequest, requestsQuery, type Transfer, transfersQuery } from "../help/queries";
 import { type Column, DataTable } from "../table/DataTable";
@@ -82,7 +82,7 @@ function Totals({ transfers }: { transfers: readonly Transfer[] }) {
   const moved = transfers.reduce((sum, transfer) => sum + (transfer.size_bytes ?? 0), 0);
   return (
     <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="lg">
-      <Figure value={transfers.length.toLocaleString()} label="transfers" detail="the latest 500 at most" />
+      <Figure value={counted(transfers.length)} label="transfers" detail="the latest 500 at most" />
       <Figure
         value={judged.length === 0 ? "–" : percent(kept / judged.length)}
         label="of the judged ones kept"

@@ -14,6 +14,8 @@ import { Repairs } from "../overview/Repairs";
 // The charts come after what they are not needed for.
 const charts = () => import("../overview/Charts");
 const Charts = lazy(charts);
+// Only what is empty shows them.
+const FirstSteps = lazy(() => import("../start/FirstSteps"));
 
 export const Route = createFileRoute("/")({
   codeSplitGroupings: [], // mostly opened first, so it comes with the frame
@@ -33,6 +35,11 @@ function Home() {
       <Answer of={answer}>
         {(overview) => (
           <Stack gap="lg">
+            {overview.devices === 0 && overview.rounds.length === 0 && (
+              <Suspense fallback={<Loading height={320} />}>
+                <FirstSteps />
+              </Suspense>
+            )}
             <Figures overview={overview} />
             <Grid gap="lg">
               <Grid.Col span={{ base: 12, md: 7 }}>

@@ -1,68 +1,100 @@
-import { Button, Group, Select, Stack, Text } from "@mantine/core";
+import { Button, Group, MultiSelect, Select, Stack, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, Suspense, useCallback, useMemo } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
+import { Archive } from "../components/Archive";
+import { Describe } from "../components/Describe";
 import { Facts } from "../components/Facts";
 import { Loading } from "../components/Loading";
+import { Noted } from "../components/Noted";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
-import { Reason } from "../components/Reason";
 import { State } from "../components/State";
-import { bytes } from "../components/units";
+import { bytes, counted } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { transfersOfQuery } from "../help/queries";
+import { AccuracyByVersion } from "../models/AccuracyByVersion";
 import { Bootstrap } from "../models/Bootstrap";
 import { Compare } from "../models/Compare";
 import { inOrder, writtenOf } from "../models/figures";
 import { transfersMeanwhile } from "../models/meanwhile";
-import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version } from "../models/queries";
+import { PreflightReport, Rejected, Work } from "../models/Preflight";
+import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version, versionQuery } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
 import { StartRollout } from "../models/StartRollout";
 import { UseUploadedWeights } from "../models/UseUploadedWeights";
+import { Variants } from "../models/Variants";
 import { ExportCsv } from "../table/ExportCsv";
 
 const Lineage = lazy(() => import("../models/Lineage"));
 
+/** Versions that the lineage shows at first. */
+const NEAR = 40;
+/** Versions that stand beside a baseline: as many as there are colours, but one. */
+const MOST = 5;
+
 interface PairSearch {
   /** The version that is looked at. */
   readonly version?: string;
-  /** The one that it is compared with. */
-  readonly against?: string;
+  /** Those that it is compared with, as their baseline. */
+  readonly against?: readonly string[];
+  /** How many versions the lineage goes back. */
+  readonly newest?: number;
 }
 
 export const Route = createFileRoute("/models/$id")({
   component: PairPage,
   validateSearch: (raw: Record<string, unknown>): PairSearch => ({
     ...(typeof raw.version === "string" && { version: raw.version }),
-    ...(typeof raw.against === "string" && { against: raw.against }),
+    ...againstOf(raw.against),
+    ...(typeof raw.newest === "number" && raw.newest > NEAR && { newest: raw.newest }),
   }),
   loader: ({ context, params }) => context.queryClient.ensureQueryData(pairQuery(params.id)),
   ...until("Model pair"),
 });
 
+function againstOf(raw: unknown): Pick<PairSearch, "against"> {
+  const versions = (Array.isArray(raw) ? raw : [raw]).filter((one) => typeof one === "string").slice(0, MOST);
+  return versions.length === 0 ? {} : { against: versions };
+}
+
 function PairPage() {
   const { id } = Route.useParams();
-  const { version, against } = Route.useSearch();
+  const { version, against, newest = NEAR } = Route.useSearch();
   const navigate = Route.useNavigate();
   const { data: pair } = useSuspenseQuery(pairQuery(id));
-  const lineage = useQuery(graphQuery(id));
+  const lineage = useQuery(graphQuery(id, newest));
   const graph = lineage.data;
   const { data: helped } = useQuery(transfersOfQuery(id));
   const transfers = useMemo(
     () => transfersMeanwhile(graph?.versions ?? [], helped ?? { results: [] }),
     [graph, helped],
   );
-  const chosen = useMemo(() => [version, against].filter((one) => one !== undefined), [version, against]);
+  const chosen = useMemo(() => [version, ...(against ?? [])].filter((one) => one !== undefined), [version, against]);
+  const near = graph?.versions.find((one) => one.id === version);
+  const { data: far } = useQuery({
+    ...versionQuery(version ?? ""),
+    enabled: version !== undefined && graph !== undefined && near === undefined,
+  });
+  const look = useCallback(
+    (next: string) =>
+      navigate({
+        search: (now) => {
+          const { version: baseline, against: others = [], ...kept } = now;
+          if (baseline === undefined || next === baseline) return { ...kept, version: next };
+          const added = others.includes(next) ? others.filter((one) => one !== next) : [...others, next].slice(-MOST);
+          return { ...kept, version: baseline, ...(added.length > 0 && { against: added }) };
+        },
+        replace: true,
+      }),
+    [navigate],
+  );
   if (pair === undefined) return null;
-  const look = (next: string) => {
-    if (version === undefined || next === version) return navigate({ search: { version: next }, replace: true });
-    return navigate({ search: { version, against: next }, replace: true });
-  };
-  const looked = graph?.versions.find((one) => one.id === version);
+  const looked = near ?? far;
   return (
     <>
       <PageHead
@@ -70,7 +102,6 @@ function PairPage() {
         says={
           <>
             <State of={pair.state ?? "checking"} />, {classes(pair.labels.length)}{" "}
-            {pair.reason_code ? <Reason sentence={pair.reason_sentence ?? ""} code={pair.reason_code} /> : null}
           </>
         }
       >
@@ -89,15 +120,45 @@ function PairPage() {
             })
           }
         />
+        <Describe
+          action="registry.describe_pair"
+          what="pair"
+          name={pair.name}
+          notes={pair.notes ?? ""}
+          changes={[PAIRS]}
+          call={(body, via) => api.PATCH("/api/pairs/{id}/", { params: { path: { id } }, body, ...via })}
+        />
+        <Archive
+          app="registry"
+          kind="pair"
+          archivedAt={pair.archived_at}
+          changes={[PAIRS]}
+          archive={(via) => api.POST("/api/pairs/{id}/archive/", { params: { path: { id } }, ...via })}
+          restore={(via) => api.POST("/api/pairs/{id}/restore/", { params: { path: { id } }, ...via })}
+        />
       </PageHead>
       <Stack gap="lg">
+        <Noted notes={pair.notes} archivedAt={pair.archived_at} />
+        {pair.state === "rejected" && <Rejected pair={pair} />}
+        <Work pair={pair} />
         <Panel
           title="Lineage"
           tools={
             <>
               <Text size="xs" c="var(--quiet)">
-                Choose one version to look at it, a second to compare.
+                Choose one version to look at it, others to compare them with it.
               </Text>
+              {graph !== undefined && graph.count > graph.versions.length && (
+                <Button
+                  size="xs"
+                  variant="default"
+                  onClick={() =>
+                    navigate({ search: (now) => ({ ...now, newest: 2 * newest }), replace: true, resetScroll: false })
+                  }
+                >
+                  {`Show older ones: ${counted(graph.versions.length)} of ${counted(graph.count)}`}
+                </Button>
+              )}
               <ExportCsv path="/api/versions/" query={{ pair: id }} />
             </>
           }
@@ -127,12 +188,16 @@ function PairPage() {
           <Chosen
             versions={graph.versions}
             version={version}
-            against={against}
-            onChoose={(search) => navigate({ search, replace: true })}
+            against={against ?? []}
+            onChoose={(search) =>
+              navigate({ search: { ...search, ...(newest > NEAR && { newest }) }, replace: true, resetScroll: false })
+            }
           />
         )}
         <Rollouts pair={id} />
         {looked !== undefined && <Looked pair={id} version={looked} />}
+        {looked?.role === "device" && <Variants version={looked} />}
+        {graph !== undefined && <AccuracyByVersion versions={graph.versions} />}
         {version !== undefined && against !== undefined && (
           <Panel
             title="Side by side"
@@ -142,9 +207,10 @@ function PairPage() {
               </Button>
             }
           >
-            <Compare version={version} against={against} />
+            <Compare baseline={version} others={against} />
           </Panel>
         )}
+        <PreflightReport pair={pair} />
       </Stack>
     </>
   );
@@ -157,13 +223,16 @@ function classes(count: number): string {
 interface ChosenProps {
   readonly versions: readonly Version[];
   readonly version: string | undefined;
-  readonly against: string | undefined;
+  readonly against: readonly string[];
   readonly onChoose: (search: PairSearch) => void;
 }
 
 /** The lineage's choice as two fields, for those who use no mouse, and where there are many versions. */
 function Chosen({ versions, version, against, onChoose }: ChosenProps) {
-  const options = versions.toReversed().map((one) => ({ value: one.id, label: nameOf(one) }));
+  const options = versions
+    .toReversed()
+    .filter((one) => one.archived_at === null)
+    .map((one) => ({ value: one.id, label: nameOf(one) }));
   return (
     <Group gap="sm">
       <Select
@@ -175,15 +244,17 @@ function Chosen({ versions, version, against, onChoose }: ChosenProps) {
         value={version ?? null}
         onChange={(next) => onChoose(next === null ? {} : { version: next })}
       />
-      <Select
-        label="Compared with"
-        placeholder="Choose another"
+      <MultiSelect
+        label="Compared with it"
+        placeholder={against.length === 0 ? "Choose others" : ""}
         searchable
         clearable
+        maxValues={MOST}
+        miw={280}
         disabled={version === undefined}
         data={options.filter(({ value }) => value !== version)}
-        value={against ?? null}
-        onChange={(next) => version !== undefined && onChoose({ version, ...(next !== null && { against: next }) })}
+        value={[...against]}
+        onChange={(next) => version !== undefined && onChoose({ version, ...(next.length > 0 && { against: next }) })}
       />
     </Group>
   );
@@ -201,6 +272,26 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
       title={nameOf(version)}
       tools={
         <>
+          <Describe
+            action="registry.describe_version"
+            what="version"
+            unnamed
+            name={version.name}
+            notes={version.notes}
+            changes={[PAIRS, VERSIONS]}
+            call={(body, via) =>
+              api.PATCH("/api/versions/{id}/", { params: { path: { id: version.id } }, body, ...via })
+            }
+          />
+          <Archive
+            app="registry"
+            kind="version"
+            archivedAt={version.archived_at}
+            blocked={version.champion ? "It is in use." : undefined}
+            changes={[PAIRS, VERSIONS]}
+            archive={(via) => api.POST("/api/versions/{id}/archive/", { params: { path: { id: version.id } }, ...via })}
+            restore={(via) => api.POST("/api/versions/{id}/restore/", { params: { path: { id: version.id } }, ...via })}
+          />
           <Button component="a" href={`/api/versions/${version.id}/archive/`} download size="sm" variant="default">
             Download
           </Button>
@@ -209,7 +300,13 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
             action="registry.roll_back"
             label="Use this version"
             primary
-            blocked={version.champion ? "It is in use." : undefined}
+            blocked={
+              version.champion
+                ? "It is in use."
+                : version.archived_at === null
+                  ? undefined
+                  : "It is archived; restore it first."
+            }
             confirm={`Whoever follows this lineage gets ${nameOf(version)}; an open round on another base is abandoned.`}
             done={`${nameOf(version)} is in use.`}
             changes={[PAIRS, VERSIONS]}
@@ -224,8 +321,16 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
         </>
       }
     >
+      {version.notes !== "" && (
+        <Text size="sm" mb="sm" style={{ whiteSpace: "pre-wrap" }}>
+          {version.notes}
+        </Text>
+      )}
       <Facts
         of={[
+          ...(version.archived_at === null
+            ? []
+            : [["Archived", <When key="away" at={version.archived_at} />] as const]),
           ["Came of", version.origin.replaceAll("_", " ")],
           ["Size", bytes(version.size_bytes)],
           ...(version.server_state_bytes === null

@@ -1,13 +1,13 @@
-import { Anchor } from "@mantine/core";
+import { Anchor, Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
-import { Command } from "../components/Command";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
 import { type Pair, pairsQuery } from "../models/queries";
+import { ArchivedOnly } from "../table/ArchivedOnly";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -29,6 +29,12 @@ function Models() {
     <>
       <PageHead title="Models" says="A pair is a cloud model, which teaches, and a device model, which learns from it.">
         <ExportCsv path="/api/pairs/" query={asked(search)} />
+        <Button component={Link} to="/models/datasets" size="sm" variant="default">
+          Data sets
+        </Button>
+        <Button component={Link} to="/models/new" size="sm">
+          Upload a pair
+        </Button>
       </PageHead>
       <DataTable
         label="Model pairs"
@@ -39,12 +45,14 @@ function Models() {
         search={search}
         onSearch={(change) => navigate({ search: change, replace: true })}
         searchable="Name"
+        tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
         empty={
           <Empty title="No model pair yet">
-            Export both models with torch.export and submit them:
-            <Command>
-              {`curl -H "Authorization: Bearer $COTERIE_TOKEN" -F name=digits -F device=@device.pt2 -F cloud=@cloud.pt2 -F labels=zero -F labels=one ${window.location.origin}/api/pairs/`}
-            </Command>
+            Export a large model and a small one with torch.export, and{" "}
+            <Anchor component={Link} to="/models/new">
+              upload them
+            </Anchor>
+            .
           </Empty>
         }
       />

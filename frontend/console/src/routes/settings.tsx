@@ -7,9 +7,10 @@ import { People } from "../settings/People";
 import { Tokens } from "../settings/Tokens";
 import { type DeliveriesFilter, deliveriesFilter } from "../settings/telling";
 import { Webhooks } from "../settings/Webhooks";
+import { WritingForm } from "../settings/WritingForm";
 import { choice, type TableSearch, tableSearch } from "../table/search";
 
-const TABS = ["people", "tokens", "webhooks", "deliveries", "password"] as const;
+const TABS = ["people", "tokens", "webhooks", "deliveries", "password", "writing"] as const;
 type Tab = (typeof TABS)[number];
 
 interface SettingsSearch extends TableSearch, DeliveriesFilter {
@@ -43,6 +44,7 @@ function Settings() {
           <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
           <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
           <Tabs.Tab value="password">Password</Tabs.Tab>
+          <Tabs.Tab value="writing">Dates and numbers</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="people">
           <People {...table} />
@@ -58,6 +60,9 @@ function Settings() {
         </Tabs.Panel>
         <Tabs.Panel value="password">
           <Password />
+        </Tabs.Panel>
+        <Tabs.Panel value="writing">
+          <WritingForm />
         </Tabs.Panel>
       </Tabs>
     </>

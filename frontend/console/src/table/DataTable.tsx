@@ -27,6 +27,7 @@ import {
 } from "react";
 import { isProblem } from "../api/problem";
 import { Failed } from "../components/Failed";
+import { counted } from "../components/units";
 import classes from "./DataTable.module.css";
 import { isShown, nextSort, type TableSearch, withColumnToggled } from "./search";
 
@@ -353,5 +354,5 @@ function Counted({ count, page, pageSize }: { count: number; page: number; pageS
   if (count === 0) return <VisuallyHidden>none</VisuallyHidden>;
   const first = (page - 1) * pageSize + 1;
   const last = Math.min(count, page * pageSize);
-  return `${first.toLocaleString()}–${last.toLocaleString()} of ${count.toLocaleString()}`;
+  return `${counted(first)}–${counted(last)} of ${counted(count)}`;
 }

@@ -26,7 +26,7 @@ interface Props<Row> {
 /** A few rows that are all on the page. */
 export function SmallTable<Row>({ label, columns, rows, rowKey, minWidth, strong }: Props<Row>) {
   return (
-    <Table.ScrollContainer minWidth={minWidth} type="native" tabIndex={0}>
+    <Table.ScrollContainer minWidth={minWidth} type="native" tabIndex={0} className={classes.frame}>
       <Table verticalSpacing={6} aria-label={label} className={classes.table}>
         <Table.Thead>
           <Table.Tr>

@@ -1,5 +1,5 @@
 const LISTS = new Set(["hide", "show"]);
-const BOOLEANS = new Set(["ready"]);
+const BOOLEANS = new Set(["ready", "archived"]);
 
 /** An address's parameters as a saved filter keeps them: texts, without the page. */
 export function queryOf(search: object): Record<string, string> {

@@ -5,6 +5,8 @@ export interface TableSearch {
   readonly sort?: string;
   /** From 1. */
   readonly page?: number;
+  /** What is archived, instead of the rest. */
+  readonly archived?: true;
   /** Columns that are not shown. */
   readonly hide?: readonly string[];
   /** Columns that are shown, of those that only are when they are chosen. */
@@ -17,6 +19,7 @@ export function tableSearch(raw: Record<string, unknown>): TableSearch {
   if (typeof raw.q === "string" && raw.q !== "") search.q = raw.q;
   if (typeof raw.sort === "string" && /^-?[a-z_]+$/.test(raw.sort)) search.sort = raw.sort;
   if (typeof raw.page === "number" && Number.isInteger(raw.page) && raw.page > 1) search.page = raw.page;
+  if (raw.archived === true) search.archived = true;
   for (const name of ["hide", "show"] as const) {
     const columns = raw[name];
     if (Array.isArray(columns) && columns.length > 0) search[name] = columns.filter((id) => typeof id === "string");

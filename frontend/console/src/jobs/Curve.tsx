@@ -1,0 +1,52 @@
+import { Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { SHARE, TimeChart } from "../chart/TimeChart";
+import { bytes } from "../components/units";
+import { curveQuery, type Point } from "./queries";
+
+const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+
+/** How the cloud model's training goes: its losses, and how fast its workers are. */
+export function Curve({ id }: { id: string }) {
+  const { data: points } = useQuery(curveQuery(id));
+  const last = points?.at(-1);
+  if (points === undefined || last === undefined) return null;
+  const times = points.map((point) => Date.parse(point.at) / 1000);
+  const line = (label: string, name: string) => ({
+    label,
+    values: points.map((point) => point.values[name] ?? null),
+  });
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{speedOf(last)}</Text>
+      {points.length > 1 && (
+        <>
+          <TimeChart
+            title="Loss of the cloud model"
+            times={times}
+            series={[line("training", "loss"), line("held back", "validation_loss")]}
+            format={NUMBER.format}
+            height={150}
+          />
+          <TimeChart
+            title="Share of time that communication took"
+            times={times}
+            series={[line("communication", "communication_share")]}
+            format={PERCENT.format}
+            bounds={SHARE}
+            height={110}
+          />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** The last epoch as a sentence. */
+export function speedOf({ epoch, values }: Point): string {
+  const workers = values.workers ?? 1;
+  const speed = `Epoch ${epoch}: ${NUMBER.format(values.samples_per_second ?? 0)} samples a second`;
+  if (workers === 1) return `${speed}, by one process.`;
+  return `${speed}, by ${workers} workers; communication took ${PERCENT.format(values.communication_share ?? 0)}, and each sent ${bytes(values.sent_bytes ?? 0)}.`;
+}

@@ -1,0 +1,115 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client";
+import { PLACES } from "../components/places";
+import { nameOf } from "../models/queries";
+import { LIST } from "../table/rows";
+
+/** A place of the console that a search leads to. */
+export interface Found {
+  readonly id: string;
+  /** What kind of thing it is, as its heading. */
+  readonly kind: string;
+  readonly label: string;
+  /** What tells it from others of its name. */
+  readonly detail?: string;
+  readonly to: string;
+  readonly search?: Readonly<Record<string, unknown>>;
+}
+
+const MOST = 5;
+
+/** What one goes to and does, whatever there is on the platform. */
+const COMMANDS: readonly Found[] = [
+  ...PLACES.map(({ to, label }) => ({ id: to, kind: "Pages", label, to })),
+  { id: "/start", kind: "Pages", label: "First steps", to: "/start" },
+  { id: "/glossary", kind: "Pages", label: "Glossary", to: "/glossary" },
+  { id: "/models/datasets", kind: "Pages", label: "Data sets", to: "/models/datasets" },
+  { id: "/parts", kind: "Pages", label: "Parts in rounds", to: "/parts" },
+  { id: "new-federation", kind: "Actions", label: "New federation", to: "/federations/new" },
+  { id: "new-pair", kind: "Actions", label: "Upload a pair", to: "/models/new" },
+  { id: "new-dataset", kind: "Actions", label: "Upload a data set", to: "/models/datasets" },
+  { id: "enrol", kind: "Actions", label: "Enrol a device", to: "/enrol" },
+  { id: "token", kind: "Actions", label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
+  { id: "webhook", kind: "Actions", label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
+  { id: "invite", kind: "Actions", label: "Invite a person", to: "/settings", search: { tab: "people" } },
+  { id: "password", kind: "Actions", label: "Change your password", to: "/settings", search: { tab: "password" } },
+  { id: "writing", kind: "Actions", label: "Dates and numbers", to: "/settings", search: { tab: "writing" } },
+];
+
+/** Pages and actions whose names have every word that was typed. */
+export function commandsFor(typed: string): readonly Found[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  return COMMANDS.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+}
+
+/** A round as people say it: "digits 12", "digits round 12"; undefined: nothing that they typed is one. */
+export function roundIn(typed: string): { readonly federation: string; readonly number: number } | undefined {
+  const said = /^(.+?)\s+(?:round\s+)?#?(\d+)$/i.exec(typed.trim());
+  return said?.[1] === undefined ? undefined : { federation: said[1], number: Number(said[2]) };
+}
+
+/** Devices, federations, pairs, versions and rounds that what was typed could mean, some of each. */
+export function foundQuery(typed: string) {
+  const query = { search: typed, page_size: MOST };
+  return queryOptions({
+    queryKey: ["found", typed],
+    enabled: typed !== "",
+    queryFn: async ({ signal }): Promise<readonly Found[]> => {
+      const [devices, federations, pairs, versions, rounds] = await Promise.all([
+        api.GET("/api/devices/", { params: { query }, signal }),
+        api.GET("/api/federations/", { params: { query }, signal }),
+        api.GET("/api/pairs/", { params: { query }, signal }),
+        api.GET("/api/versions/", { params: { query }, signal }),
+        roundsFor(typed, signal),
+      ]);
+      return [
+        ...(devices.data?.results ?? []).map(({ id, name, status }) => ({
+          id,
+          kind: "Devices",
+          label: name,
+          detail: status.replaceAll("_", " "),
+          to: `/devices/${id}`,
+        })),
+        ...(federations.data?.results ?? []).map(({ id, name, state }) => ({
+          id,
+          kind: "Federations",
+          label: name,
+          detail: state,
+          to: `/federations/${id}`,
+        })),
+        ...(pairs.data?.results ?? []).map(({ id, name }) => ({
+          id,
+          kind: "Models",
+          label: name,
+          to: `/models/${id}`,
+        })),
+        ...(versions.data?.results ?? []).map((version) => ({
+          id: version.id,
+          kind: "Versions",
+          label: nameOf(version),
+          to: `/models/${version.pair}`,
+          search: { version: version.id },
+        })),
+        ...rounds,
+      ];
+    },
+    ...LIST,
+  });
+}
+
+async function roundsFor(typed: string, signal: AbortSignal): Promise<readonly Found[]> {
+  const said = roundIn(typed);
+  if (said === undefined) return [];
+  const query = { search: said.federation, page_size: 1 };
+  const federation = (await api.GET("/api/federations/", { params: { query }, signal })).data?.results[0];
+  if (federation === undefined) return [];
+  const asked = { federation: federation.id, number: said.number, page_size: MOST };
+  const rounds = (await api.GET("/api/rounds/", { params: { query: asked }, signal })).data?.results ?? [];
+  return rounds.map(({ id, number, state }) => ({
+    id: String(id),
+    kind: "Rounds",
+    label: `${federation.name}, round ${number}`,
+    detail: state,
+    to: `/federations/${federation.id}/rounds/${id}`,
+  }));
+}
