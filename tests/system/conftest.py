@@ -3,14 +3,17 @@
 import fcntl
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import pytest
+import redis
 
 from tests.system.operator_client import OperatorClient
 from tests.system.processes import Platform, prepare_state
+from tests.system.scaled import REDIS, new_database
 from tests.system.seed import Seeded
 
 PAIRS = 24
@@ -78,3 +81,22 @@ def site(shared_site: Site) -> Iterator[Site]:
     yield shared_site
     for federation in shared_site.operator.list("/federations/", state="running"):
         shared_site.operator.post(f"/federations/{federation['id']}/finish/")
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """The address of a database of its own."""
+    with new_database() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    """The address of a Redis database that was empty, and is again."""
+    for number in range(1, 15):
+        with closing(redis.Redis.from_url(f"{REDIS}/{number}")) as client:
+            if not client.dbsize():
+                yield f"{REDIS}/{number}"
+                client.flushdb()
+                return
+    pytest.fail("no Redis database from 1 to 14 is empty")

@@ -22,7 +22,7 @@ A = TypeVar("A", bound=Announcement)
 def environment(**settings: str) -> dict[str, str]:
     """That of this process, with nothing of its own settings but `settings`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COTERIE_")}
-    path = os.pathsep.join(str(ROOT / source) for source in ("platform", "edge_agent", ""))
+    path = os.pathsep.join(str(ROOT / source) for source in ("platform", "edge_agent", "recipes", ""))
     given = {f"COTERIE_{name.upper()}": value for name, value in settings.items()}
     return {**kept, "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "coterie.config.settings", **given}
 

@@ -36,13 +36,14 @@ class RealAgent:
         chunk_bytes: int = 256 << 10,
         local_api: bool = False,
         python: str = sys.executable,
+        settings: str = "",
     ) -> None:
         self.home = home
         self._python = python
         home.mkdir()
         (home / "agent.toml").write_text(
             f'conditions_file = "conditions.json"\nlocal_api = {str(local_api).lower()}\n'
-            f"checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\n",
+            f"checkpoint_s = 0.1\nchunk_bytes = {chunk_bytes}\n{settings}",
             encoding="utf-8",
         )
         self.set_conditions(READY)
@@ -58,10 +59,13 @@ class RealAgent:
         self.command("ingest", str(self.home / "samples.npz"))
 
     def predicted(self, x: NDArray[np.float32]) -> list[int]:
+        """The classes that ``coterie-agent predict`` names."""
+        return [prediction["index"] for prediction in self.answer(x)["predictions"]]
+
+    def answer(self, x: NDArray[np.float32]) -> Json:
         """``coterie-agent predict``."""
         np.savez(self.home / "asked.npz", x=x)
-        answer = self.command("predict", str(self.home / "asked.npz"))
-        return [prediction["index"] for prediction in answer["predictions"]]
+        return self.command("predict", str(self.home / "asked.npz"))
 
     def set_conditions(self, conditions: Conditions) -> None:
         """What its probes say from now on."""
@@ -69,10 +73,10 @@ class RealAgent:
         draft.write_bytes(msgspec.json.encode(conditions))
         draft.replace(self.home / "conditions.json")
 
-    def start(self) -> None:
+    def start(self, command: str = "run") -> None:
         self._started_at = time.time()
         with (self.home / "agent.log").open("ab") as log:
-            self._process = subprocess.Popen(self._arguments("run"), stderr=log, env=environment(), cwd=ROOT)
+            self._process = subprocess.Popen(self._arguments(command), stderr=log, env=environment(), cwd=ROOT)
 
     def kill(self) -> None:
         """As a flat battery would."""

@@ -40,9 +40,9 @@ class Refused(Exception):
 class ScriptedDevice:
     """One enrolled device."""
 
-    def __init__(self, url: str, token: str, name: str) -> None:
+    def __init__(self, url: str, token: str, name: str, capabilities: Capabilities = CAPABILITIES) -> None:
         self.http = httpx.Client(base_url=f"{url}/device/v1", timeout=30)
-        enrolled = self.call(Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=CAPABILITIES))
+        enrolled = self.call(Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=capabilities))
         assert isinstance(enrolled, Enrolled)
         self.id, self.credential = enrolled.device, enrolled.credential
         self.http.headers["Authorization"] = f"Bearer {enrolled.credential}"

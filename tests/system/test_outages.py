@@ -15,11 +15,14 @@ from tests.system.eventually import eventually
 from tests.system.line import Line
 from tests.system.operator_client import OperatorClient
 from tests.system.processes import prepare_state
+from tests.system.scaled import CELERY, SCALED, Processes
 from tests.system.scripted_device import ScriptedDevice
 from tests.system.seed import Seeded
-from tests.system.test_scaled import CELERY, WAIT_S, Processes, broker, database, pytestmark, settings
+from tests.system.test_scaled import WAIT_S, settings
 
-__all__ = ["broker", "database", "pytestmark", "settings"]  # fixtures of this file, too
+__all__ = ["settings"]  # a fixture of this file, too
+
+pytestmark = SCALED
 
 WEDGED_S = 30.0
 """Longer than any answer may take while a server is away, and shorter than a request that waits for it."""

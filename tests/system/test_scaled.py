@@ -1,20 +1,17 @@
 """Scaled mode for real: PostgreSQL, Redis, and separate processes that share nothing else."""
 
-import os
 import secrets
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import msgspec
-import psutil
 import psycopg
 import pytest
-import redis
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -25,15 +22,13 @@ from coterie_wire.version import PROTOCOL
 from tests.system.eventually import eventually
 from tests.system.model import payload
 from tests.system.operator_client import OperatorClient
-from tests.system.processes import ROOT, STOP_S, environment, kill_with_children, prepare_state
+from tests.system.processes import ROOT, environment, kill_with_children, prepare_state
+from tests.system.scaled import CELERY, SCALED, Processes, new_database
 from tests.system.scripted_device import ScriptedDevice
 from tests.system.seed import Seeded
 
-POSTGRESQL = "postgresql://postgres:postgres@127.0.0.1:5432"
-REDIS = "redis://127.0.0.1:6379"
 DEVICES = 3
 WAIT_S = 30.0
-CELERY = ("celery", "-A", "coterie.config.celery")
 WAKE = """
 from django.db import transaction
 from coterie.core.events import wake_device
@@ -49,6 +44,15 @@ for blob in Blob.objects.all():
     with BLOBS.open(blob.sha256) as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == blob.sha256
 """
+EXCLUDES = """
+from coterie.core.file_removal import no_removal, removal
+with no_removal(), no_removal(), removal() as allowed:
+    assert not allowed
+with removal() as allowed, removal() as another:
+    assert allowed and not another
+with removal() as allowed:
+    assert allowed
+"""
 RENAME = """
 from coterie.fleet.models import Device
 from coterie.fleet.services import change_device
@@ -56,53 +60,7 @@ change_device(device=Device.objects.get(pk={device!r}), name="hall")
 """
 
 
-def _missing() -> list[str]:
-    """What does not answer."""
-
-    def answers(port: int) -> bool:
-        with closing(socket.socket()) as probe:
-            probe.settimeout(1)
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    return [name for name, port in (("PostgreSQL on :5432", 5432), ("Redis on :6379", 6379)) if not answers(port)]
-
-
-pytestmark = [
-    pytest.mark.scaled,
-    # Where CI is set the services must be there, and the tests fail without them.
-    pytest.mark.skipif("CI" not in os.environ and bool(_missing()), reason=f"no answer: {', '.join(_missing())}"),
-]
-
-
-@contextmanager
-def new_database() -> Iterator[str]:
-    """The address of an empty database."""
-    name = f"test_coterie_{secrets.token_hex(4)}"
-    with psycopg.connect(f"{POSTGRESQL}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        try:
-            yield f"{POSTGRESQL}/{name}"
-        finally:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """The address of a database of its own."""
-    with new_database() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The address of a Redis database that was empty, and is again."""
-    for number in range(1, 15):
-        with closing(redis.Redis.from_url(f"{REDIS}/{number}")) as client:
-            if not client.dbsize():
-                yield f"{REDIS}/{number}"
-                client.flushdb()
-                return
-    pytest.fail("no Redis database from 1 to 14 is empty")
+pytestmark = SCALED
 
 
 @pytest.fixture(scope="module")
@@ -122,39 +80,6 @@ def settings(database: str, broker: str, tmp_path_factory: pytest.TempPathFactor
 def seeded(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Seeded:
     """Who may use the platform, once its tables are there."""
     return prepare_state(tmp_path_factory.mktemp("seed"), pairs=1, **settings)
-
-
-class Processes:
-    """Processes of a platform: what is started ends, and is gone, with its stack."""
-
-    def __init__(self, settings: dict[str, str], directory: Path, running: ExitStack) -> None:
-        self.directory, self._running = directory, running
-        # What is killed leaves files behind.
-        self._environment = {**environment(**settings), "TMPDIR": str(directory)}
-
-    def start(self, *arguments: str, pass_fds: tuple[int, ...] = ()) -> psutil.Process:
-        """``start(module, *arguments)``."""
-        log = self._running.enter_context(self.log(arguments[0]).open("ab"))
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            env=self._environment,
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            pass_fds=pass_fds,
-        )
-        self._running.callback(process.wait, STOP_S)
-        self._running.callback(kill_with_children, psutil.Process(process.pid))
-        return psutil.Process(process.pid)
-
-    def log(self, module: str) -> Path:
-        """What processes of a module have written."""
-        return self.directory / f"{module}.log"
-
-    def shell(self, code: str) -> None:
-        """Have a process of its own perform Python."""
-        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", code]
-        subprocess.run(command, env=self._environment, cwd=ROOT, check=True, timeout=WAIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +118,10 @@ def test_a_backup_becomes_a_platform_with_a_database_of_its_own(
         restored = coterie("restore", backup, state=state, database_url=other)
         assert restored.returncode == 0, restored.stderr
         Processes({**settings, "state": state, "database_url": other}, tmp_path, running).shell(IS_WHOLE)
+
+
+def test_backups_and_removals_exclude_each_other_without_a_common_disk(processes: Processes) -> None:
+    processes.shell(EXCLUDES)
 
 
 def test_a_wake_goes_from_process_to_process_and_a_revocation_closes_the_socket(
