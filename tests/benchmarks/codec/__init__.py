@@ -25,7 +25,12 @@ class Contender(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A codec, and how many times fewer bytes than float32 are claimed of it."""
 
     codec: dict[str, object]
+    down: dict[str, object] = msgspec.field(default_factory=lambda: {"kind": "whole"})
+    """How versions travel to the devices."""
     least_ratio: float | None = None
+    """Of what is sent up."""
+    least_round_trip_ratio: float | None = None
+    """Of what is sent up and down."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +58,10 @@ def _settings() -> Settings:
 
 def _of_seed(seed: int) -> Mapping[str, Run]:
     settings = _settings()
-    return {name: run(settings.setting, contender.codec, seed=seed) for name, contender in settings.contenders.items()}
+    return {
+        name: run(settings.setting, contender.codec, contender.down, seed=seed)
+        for name, contender in settings.contenders.items()
+    }
 
 
 def _figures(settings: Settings, name: str, runs: Mapping[str, Sequence[Run]]) -> Iterator[Figure]:
@@ -68,3 +76,7 @@ def _figures(settings: Settings, name: str, runs: Mapping[str, Sequence[Run]]) -
     yield Figure(case, "an update", size_bytes, "bytes", target, plain_bytes / size_bytes)
     least, most = min(one.least_bytes for one in found), max(one.most_bytes for one in found)
     yield Figure(case, "updates between", least, f"and {most:,} bytes")
+    both, plain_both = (mean(one.update_bytes + one.down_bytes for one in ones) for ones in (found, plain))
+    claimed = settings.contenders[name].least_round_trip_ratio
+    target = f"float32, {plain_both:,.0f} bytes" + (f"; target >= {claimed:g}" if claimed else "")
+    yield Figure(case, "up and down", both, "bytes", target, plain_both / both)

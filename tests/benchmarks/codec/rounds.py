@@ -21,12 +21,13 @@ from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.on_device import Graphs, Rows
 from coterie.simulation.participant import Participant
 from coterie_learning.cohort import weights
+from coterie_learning.differences import make_difference
 from coterie_learning.fold import Counted, fold_in_memory
 from coterie_learning.plan import parse_plan
 from coterie_learning.random import derive_seed, permutation
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.tensor_files import InMemory
-from coterie_wire.tensors import Tensors
+from coterie_wire.tensors import Tensors, encoded_bytes
 
 CLASSES = 10
 INPUT = "images"
@@ -60,19 +61,26 @@ class Run(NamedTuple):
     """Of an update, mean over all."""
     least_bytes: int
     most_bytes: int
+    down_bytes: float
+    """What a device fetches that holds the version before, mean over all rounds."""
 
 
-def run(setting: Setting, codec: Mapping[str, object], *, seed: int) -> Run:
-    """The rounds of one seed under `codec`, as a plan writes it; the same arguments give the same figures."""
+def run(setting: Setting, codec: Mapping[str, object], down: Mapping[str, object], *, seed: int) -> Run:
+    """The rounds of one seed under `codec` and `down`, as a plan writes them; the same arguments give the same figures.
+
+    All devices follow every version, as those do that are not away for longer than a round.
+    """
     local = {"kind": "sgd", "epochs": setting.steps, "learning_rate": setting.learning_rate}
-    plan = parse_plan({"local": local, "codec": codec, "merge": {"kind": "fed_avg"}})
+    plan = parse_plan({"local": local, "codec": codec, "merge": {"kind": "fed_avg"}, "down": down})
+    encoding = plan.down.codec()
     dealt, compiled = deal(setting, seed), _compiled(setting.batch_size, seed)
     graphs = Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
     contents = Contents(graphs.spec, plan.codec, plan.local)
     rows = [Rows(data, graphs.spec, range(len(data.labels))) for data in dealt.devices]
     devices = [Participant(plan.device, []) for _ in rows]
     parameters: Tensors = compiled.parameters
-    sizes, accuracies = [], []
+    residual: Tensors = {}
+    sizes, down_sizes, accuracies = [], [], []
     for number in range(setting.rounds):
         payloads, samples = [], []
         for device in permutation(setting.devices, seed, "round", number)[: setting.asked].tolist():
@@ -93,11 +101,19 @@ def run(setting: Setting, codec: Mapping[str, object], *, seed: int) -> Run:
             Counted(partial(_opened, contents, payload), weight)
             for payload, weight in zip(payloads, weights(samples), strict=True)
         ]
-        parameters = fold_in_memory(plan.merge, graphs.spec.parameters, counted, parameters, None).parameters
+        merged = fold_in_memory(plan.merge, graphs.spec.parameters, counted, parameters, None).parameters
+        if encoding is None:
+            parameters = merged
+            down_sizes.append(encoded_bytes(graphs.spec.version))
+        else:
+            made = make_difference(encoding, graphs.spec, base=parameters, merged=merged, residual=residual)
+            parameters, residual = made.version, made.residual
+            down_sizes.append(len(made.payload))
         sizes += [len(payload) for payload in payloads]
         answers = predict_logits(graphs.predict, parameters, dealt.held_out).argmax(axis=1)
         accuracies.append(float((answers == dealt.held_out.labels).mean()))
-    return Run(float(np.mean(accuracies[-setting.judged :])), float(np.mean(sizes)), min(sizes), max(sizes))
+    accuracy, down_bytes = float(np.mean(accuracies[-setting.judged :])), float(np.mean(down_sizes))
+    return Run(accuracy, float(np.mean(sizes)), min(sizes), max(sizes), down_bytes)
 
 
 class Dealt(NamedTuple):

@@ -11,6 +11,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int4 import Int4
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.codec.one_bit import OneBit
+from coterie_learning.codec.pruned import Pruned
 from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.codec.top_k import TopK
 from coterie_wire.bundle import TensorSpec
@@ -24,10 +25,12 @@ CODECS: tuple[Codec, ...] = (
     Int8(granularity="tensor"),
     Int8(),
     Int4(),
+    Int4(granularity="tensor"),
     OneBit(),
     SparseLevels(),
     SparseLevels(step=4, feedback=True),
     TopK(),
+    Pruned(),
     TopK(share=0.01, value="int8"),
 )
 REPEATS = 20

@@ -20,8 +20,9 @@ RULES: Mapping[str, tuple[tuple[str, object], ...]] = {
     "multi-Krum": (("kind", "krum"),),
     "geometric median": (("kind", "geometric_median"),),
     "norm bound": (("kind", "norm_bound"),),
+    "trusted root": (("kind", "trusted_root"),),
 }
-CLAIMED = ("median", "trimmed mean", "multi-Krum", "geometric median")
+CLAIMED = ("median", "trimmed mean", "multi-Krum", "geometric median", "trusted root")
 """Those of which at most three points of accuracy may be lost, near IID and with a fifth attacking."""
 POINTS = 3.0
 FIFTH, TWO_FIFTHS = 5, 10

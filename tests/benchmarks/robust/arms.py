@@ -99,15 +99,28 @@ def run(arm: Arm, seed: int) -> Found:
         )
         if arm.hostile:
             said = attacked(attack, said, arm.hostile, SETTINGS.attacks, (seed, 3, number))
+        own = None
+        if merge.compares_with_root:
+            (learned,) = updates_of(
+                model,
+                [taken(world.root, np.arange(merge.root_samples()))],
+                steps=SETTINGS.steps,
+                batch_size=SETTINGS.batch_size,
+                learning_rate=SETTINGS.learning_rate,
+                seed=(seed, 4, number),
+            )
+            _, (own,) = stored(model, [learned], Float32Codec())
         said = [{name: np.clip(np.nan_to_num(one), -MOST, MOST) for name, one in update.items()} for update in said]
         _, opens = stored(model, said, Float32Codec())
         kept = list(admit(opens, spec, {}, lambda _: None).kept) if arm.admits else list(range(len(said)))
-        found = tally(merge, specs, [opens[place] for place in kept], [len(data[place].labels) for place in kept])
+        samples = [len(data[place].labels) for place in kept]
+        found = tally(merge, specs, [opens[place] for place in kept], samples, root=own)
         counted = [Counted(opens[place], weight) for place, weight in zip(kept, found.weights, strict=True) if weight]
         counts = [place for place, weight in zip(kept, found.weights, strict=True) if weight]
         out[[place for place in range(len(said)) if place not in counts]] += 1
         named[[kept[place] for place in standing_out(found.ballots)]] += 1
-        model = fold_in_memory(merge, specs, counted, model, None, divisor=found.divisor).parameters
+        if counted:  # else production abandons the round
+            model = fold_in_memory(merge, specs, counted, model, None, share=found.share).parameters
     others = taken(world.test, np.flatnonzero(world.test.labels != 0))
     return Found(
         100 * accuracy(model, world.test),

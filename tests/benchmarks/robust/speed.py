@@ -25,7 +25,7 @@ UPDATES, DISTINCT = 1000, 20
 """Updates that are merged, and those made: the same files are listed again."""
 MERGES = ("fed_avg", "median", "trimmed_mean", "krum")
 MOST_MB = 64 + 2 * MODEL_MB
-PATIENT = Limits(wall_s=7200, cpu_s=3600, network=False)
+PATIENT = Limits(wall_s=7200, cpu_s=3600, confined=True)
 
 
 class Measured(msgspec.Struct, frozen=True):
