@@ -9,14 +9,16 @@ WASM := build/wasm
 CONSOLE := frontend/console
 BUILT := platform/coterie/gateway/static/console/index.html
 NPM := npm --prefix $(CONSOLE)
+PHONE := frontend/phone
+BUILT_PHONE := platform/coterie/gateway/static/phone/index.html
 HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\.'
 
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-zoo test-portable test-sdk test-console screenshots check bench reference lock audit format console check-console
+.PHONY: demo up test test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench reference lock audit format console phone check-console check-phone
 
-demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on.
+demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
 
 up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
@@ -27,6 +29,9 @@ test: $(STAMP)  ## Run all tests.
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
 	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile $(ARGS)
+
+test-schedules: $(STAMP)  ## Ten thousand secure sums with lost, restarted and lying devices and a lying platform: no wrong sum. Minutes.
+	$(BIN)/python -m tests.coterie_learning.secure_sum.schedules 10000
 
 test-portable: $(STAMP)  ## Repeat the zoo's graphs on the oldest onnxruntime that the agent takes, and on WebAssembly (Node, npm).
 	$(PYTHON) -m venv build/oldest
@@ -42,8 +47,16 @@ test-sdk:  ## Install what an engineer's notebook needs, without the platform, a
 	build/sdk/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e edge_agent -e '.[sdk]'
 	build/sdk/bin/python tests/portability/without_platform.py
 
-test-console: $(STAMP) console  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
+test-object-storage: $(STAMP)  ## Keep models and updates in OpenStack Swift behind its S3 interface, which verifies signatures.
+	$(PYTHON) -m venv build/swift
+	build/swift/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/object-storage/requirements.txt
+	$(BIN)/python -m pytest -n 0 tests/coterie/storage tests/system/test_cluster.py $(ARGS)
+
+test-console: $(STAMP) console phone  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
 	$(BIN)/python -m pytest -m console tests/console $(ARGS)
+
+test-phone: $(STAMP) phone $(CONSOLE)/node_modules/.package-lock.json  ## Let a browser join, train and be killed, on a real platform with real agents. Needs chromium.
+	$(BIN)/python -m pytest -m phone tests/phone $(ARGS)
 
 screenshots: $(STAMP) console  ## Take the pictures of docs/console.md. ARGS="--states DIR" takes those of every state, to be looked at.
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
@@ -54,25 +67,39 @@ check: $(STAMP)  ## Lint, formatting, types, direction of imports, missing migra
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	@if $(HAS_NODE); then $(MAKE) --no-print-directory check-console; else echo "Without Node 20 or newer the console is not checked."; fi
+	@if $(HAS_NODE); then $(MAKE) --no-print-directory check-console check-phone; else echo "Without Node 20 or newer the console and the phone's page are not checked."; fi
 
 check-console: $(CONSOLE)/node_modules/.package-lock.json  ## Lint, types, stale client and component tests of the console.
 	$(NPM) run --silent check
 	$(NPM) test --silent
+
+check-phone: $(PHONE)/node_modules/.package-lock.json  ## Lint, types and tests of the phone's page, on the vectors that Python wrote.
+	npm --prefix $(PHONE) run --silent check
+	npm --prefix $(PHONE) test --silent
+
+phone: $(BUILT_PHONE)  ## Build the page on which phones train; needs Node 20 or newer.
 
 console: $(BUILT)  ## Build the console; needs Node 20 or newer.
 
 .PHONY: console-where-possible
 console-where-possible:
 	@if ! $(HAS_NODE); then echo "Without Node 20 or newer the platform shows a plain page instead of the console."; \
-	else $(MAKE) --no-print-directory console || echo "The console could not be built: the platform shows a plain page instead."; fi
+	else $(MAKE) --no-print-directory console || echo "The console could not be built: the platform shows a plain page instead."; \
+	$(MAKE) --no-print-directory phone || echo "The phone's page could not be built: phones join by the agent."; fi
 
 $(BUILT): $(CONSOLE)/node_modules/.package-lock.json $(shell find $(CONSOLE)/src $(CONSOLE)/scripts -type f) $(CONSOLE)/index.html $(CONSOLE)/vite.config.ts
 	$(NPM) run --silent build
 
+$(BUILT_PHONE): $(PHONE)/node_modules/.package-lock.json $(shell find $(PHONE)/src $(PHONE)/scripts $(PHONE)/shell -type f) $(PHONE)/index.html $(PHONE)/vite.config.ts
+	npm --prefix $(PHONE) run --silent build
+
 # Not `npm ci`: it wants the packages of every other system, too, which not every registry has.
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	$(NPM) install --silent --no-audit --no-fund
+	@touch $@
+
+$(PHONE)/node_modules/.package-lock.json: $(PHONE)/package-lock.json
+	npm --prefix $(PHONE) install --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 bench: $(STAMP) console-where-possible  ## Measure. NAME=merge for one of tests/benchmarks/.

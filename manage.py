@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-sys.path[:0] = [str(ROOT / "platform"), str(ROOT / "edge_agent")]
+sys.path[:0] = [str(ROOT / name) for name in ("platform", "edge_agent", "recipes")]
 
 if __name__ == "__main__":
     from coterie.cli.development import main

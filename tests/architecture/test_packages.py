@@ -4,7 +4,13 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("platform/coterie", "edge_agent/coterie_wire", "edge_agent/coterie_learning", "edge_agent/coterie_agent")
+PACKAGES = (
+    "platform/coterie",
+    "edge_agent/coterie_wire",
+    "edge_agent/coterie_learning",
+    "edge_agent/coterie_agent",
+    "recipes/coterie_recipes",
+)
 MODULES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCE_ROOTS = (ROOT / "platform", ROOT / "edge_agent")
+SOURCE_ROOTS = (ROOT / "platform", ROOT / "edge_agent", ROOT / "recipes")
 
 
 def test_the_source_roots_hold_packages_and_no_modules() -> None:

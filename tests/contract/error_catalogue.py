@@ -136,7 +136,7 @@ def agent_codes() -> tuple[str, ...]:
         for code in call.args[:1]
         if isinstance(code, ast.Constant)
     }
-    return tuple(sorted(given.union(codes_given("AgentError", "refusal"))))
+    return tuple(sorted(given.union(codes_given("AgentError", "RequestError", "refusal"))))
 
 
 def sdk_codes() -> tuple[str, ...]:

@@ -12,12 +12,15 @@ import msgspec
 
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
+from coterie_learning.codec.int4 import Int4
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.codec.one_bit import OneBit
+from coterie_learning.codec.pruned import Pruned
 from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.codec.top_k import TopK
 from coterie_learning.random import derive_seed, permutation, random_bytes, step_seed
 from coterie_learning.selection import choose
+from tests.contract.client_vectors import client_vectors
 from tests.contract.samples import (
     MESSAGES,
     PLATFORM_FRAMES,
@@ -46,7 +49,9 @@ CODECS: Mapping[str, Codec] = {
     "update.int8-tensor.safetensors": Int8(granularity="tensor"),
 }
 CODECS_SINCE: Mapping[str, Codec] = {
+    "update.int4.safetensors": Int4(),
     "update.one_bit.safetensors": OneBit(),
+    "update.pruned.safetensors": Pruned(),
     "update.sparse_levels.safetensors": SparseLevels(),
     "update.top_k.safetensors": TopK(),
 }
@@ -67,6 +72,7 @@ def golden_bytes() -> Mapping[str, bytes]:
             for name, codec in codecs.items()
         },
         "random.json": _random_numbers(),
+        "client.json": client_vectors(),
     }
 
 

@@ -3,13 +3,18 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from coterie.simulation.schema import schema_text as simulation_schema_text
+from coterie_agent.serving.openapi import openapi
 from coterie_learning.schema import schema_text
 from tests.contract.architecture_picture import architecture_picture
 from tests.contract.error_catalogue import ROOT, errors_page
 from tests.contract.glossary_page import glossary_page
 from tests.contract.kinds_page import kinds_page
+from tests.contract.leaving_page import leaving_page
 from tests.contract.openapi_page import console_page, openapi_page
+from tests.contract.recipes_page import recipes_page
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -20,7 +25,10 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "kinds.md": kinds_page,
     REFERENCE / "console.schema.json": console_page,
     REFERENCE / "openapi.json": openapi_page,
+    REFERENCE / "recipes.md": recipes_page,
+    REFERENCE / "predictions.openapi.json": lambda: msgspec.json.format(openapi(), indent=2).decode() + "\n",
     REFERENCE / "simulation.schema.json": simulation_schema_text,
+    REFERENCE / "what-leaves.md": leaving_page,
     REFERENCE / "wire.schema.json": schema_text,
 }
 

@@ -20,6 +20,7 @@ from coterie_wire.helping import (
     StandingPlan,
     WithdrawHelp,
 )
+from coterie_wire.invitation import Invitation, Learned, ReadInvitation
 from coterie_wire.message import Message
 from coterie_wire.messages import (
     Assignment,
@@ -43,10 +44,33 @@ from coterie_wire.messages import (
     Wake,
 )
 from coterie_wire.personal import ReportPersonal
+from coterie_wire.relaying import HandIn, OfferPartial, Receipt, sign_receipt
+from coterie_wire.secure_sum import (
+    AskSum,
+    Box,
+    JoinSum,
+    LogEntries,
+    LogEntry,
+    Member,
+    OfferMasked,
+    ReadLog,
+    RevealShares,
+    Share,
+    ShareSecrets,
+    SumNews,
+)
 from coterie_wire.tensors import Tensors
 from coterie_wire.trial import Compared, Fit, ReportTrial, Trial
+from coterie_wire.variants import Variant, Variants, digest_of, sign_variants
 
 SIGNING_KEY = bytes(range(32))
+MEMBER = Member("kitchen", bytes([1] * 32), bytes([2] * 32), bytes([3] * 32), bytes([4] * 32), bytes([5] * 64))
+BOX = Box(3, 4, bytes([6] * 82))
+
+VARIANTS = sign_variants(
+    Variants(1, "v-7", (Variant("int8", BlobRef.of_bytes(b"int8")),)),
+    SIGNING_KEY,
+)
 
 PARAMETERS = (TensorSpec("fc.bias", "float32", (3,)), TensorSpec("fc.weight", "float32", (3, 128)))
 
@@ -111,6 +135,12 @@ TEACHER = Teacher(
 SIGNED_TEACHER = sign_teacher(TEACHER, SIGNING_KEY)
 
 MESSAGES: tuple[Message, ...] = (
+    ReadInvitation(token="coterie-once"),
+    Invitation(
+        devices_left=3,
+        expires_s=3600.5,
+        learned=(Learned(name="Digits", labels=("none", "eins", "zwölf"), requirements=REQUIREMENTS, privacy="clip"),),
+    ),
     Enrol(protocol=1, token="coterie-once", name="kitchen", capabilities=CAPABILITIES),
     Enrolled(device="d-1", credential="secret", platform_key=verify_key_of(SIGNING_KEY), check_in_s=30.0),
     CheckIn(
@@ -123,6 +153,7 @@ MESSAGES: tuple[Message, ...] = (
         capabilities=CAPABILITIES,
         standing=BlobRef.of_bytes(b"plan").sha256,
         help=HELP,
+        variants=digest_of(VARIANTS),
     ),
     Directive(
         check_in_s=5.0,
@@ -135,10 +166,12 @@ MESSAGES: tuple[Message, ...] = (
             seed=SEED,
             remaining_s=90.5,
             teacher=SIGNED_TEACHER,
+            stream_index=2,
         ),
         manifest=SIGNED_MANIFEST,
         requirements=REQUIREMENTS,
         wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
+        variants=VARIANTS,
         stands=True,
         standing=StandingPlan(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
         help=HELP_NEWS,
@@ -168,6 +201,12 @@ MESSAGES: tuple[Message, ...] = (
         train_memory_bytes=67_000_000,
     ),
     UploadState(offset=6, accepted=True),
+    HandIn(
+        assignment="a-1",
+        receipt=sign_receipt(Receipt("a-1", "5" * 64, 1, 0.25), SIGNING_KEY),
+        fingerprint=(17, 2**31 - 20),
+    ),
+    OfferPartial(fold="f-1", sha256="5" * 64, size_bytes=4096),
     ReleaseAssignment(assignment="a-1", reason=REASON),
     ReportProfile(federation="digits", profile=PROFILE),
     AskHelp(request=HELP, federation="digits", classes=(2,), profile=PROFILE),
@@ -183,6 +222,24 @@ MESSAGES: tuple[Message, ...] = (
     ),
     ReportPersonal(
         federation="digits", version="v-8", answers=True, samples=24, version_accuracy=0.5, own_accuracy=0.875
+    ),
+    ReadLog(bytes([1] * 32), known=2),
+    LogEntries((LogEntry("kitchen", bytes([1] * 32)),), length=3),
+    AskSum("a-1"),
+    JoinSum("a-1", MEMBER),
+    ShareSecrets("a-1", (BOX,)),
+    OfferMasked("a-1", sha256="ab" * 32, size_bytes=80_000),
+    RevealShares("a-1", (Share(4, "own_mask", bytes(33)), Share(5, "pair_masks", bytes([1] * 33)))),
+    SumNews(
+        session="s-1",
+        to_do="reveal",
+        again_s=2.0,
+        reason=Reason("secure_sum.revealing", "2 of 3 devices have revealed their shares"),
+        members=(MEMBER,),
+        log_length=3,
+        log_head=bytes([7] * 32),
+        boxes=(BOX,),
+        survivors=(0, 1, 4),
     ),
     Leave(),
     Done(),

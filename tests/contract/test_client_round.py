@@ -1,0 +1,26 @@
+"""The rounds that other clients repeat are those of this agent."""
+
+import json
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+from coterie_learning.codec.float32 import Float32Codec
+from tests.contract.client_round import TOLERANCE, WRITTEN, client_round
+from tests.coterie_agent.bundles import SPEC
+
+
+def test_the_agent_computes_what_is_written() -> None:
+    written, now = json.loads(WRITTEN.read_text(encoding="utf-8")), json.loads(json.dumps(client_round()))
+    for field in ("model", "x", "y", "received", "seed", "tolerance"):
+        assert written[field] == now[field]
+    assert written["loss_before"] == pytest.approx(now["loss_before"], abs=TOLERANCE)
+    for old, new in zip(written["rounds"], now["rounds"], strict=True):
+        assert (old["plan"], old["samples"], old["steps"]) == (new["plan"], new["samples"], new["steps"])
+        assert old["largest_change"] > 1000 * TOLERANCE, "a client that learns nothing is found out"
+        before, after = (
+            Float32Codec().decode(b64decode(one["update"]), expected=SPEC.parameters) for one in (old, new)
+        )
+        for name in before:
+            np.testing.assert_allclose(before[name], after[name], rtol=0, atol=TOLERANCE)
