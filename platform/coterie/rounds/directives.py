@@ -76,7 +76,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     directives, reports = [], []
     for device, message in calls:
         own = around[device.pk]
-        federation = next(iter(own.under_way), None)  # of several, the one that began first
+        federation = own.followed
         duties = duties_of(
             device=device, federation=federation, waiting=waiting.get(device.pk), asks_about=message.help, now=now
         )

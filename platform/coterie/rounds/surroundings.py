@@ -38,7 +38,7 @@ class Surroundings:
 
     @property
     def followed(self) -> Federation | None:
-        """The federation whose model the device has; it may have finished."""
+        """The federation whose model the device has: of several the one that began first. It may have finished."""
         return self.federations[0] if self.federations else None
 
     @property

@@ -6,7 +6,7 @@ from datetime import datetime
 from statistics import fmean, median
 
 from coterie.federations.models import Federation
-from coterie.federations.selectors import federations_of
+from coterie.federations.selectors import federations_by_device
 from coterie.fleet.models import Device
 from coterie.transfer.errors import NoPersonalModels, NotAMember
 from coterie.transfer.models import PersonalFigures
@@ -20,7 +20,8 @@ def record_personal_figures(*, device: Device, report: ReportPersonal, now: date
 
     Raises NotAMember or NoPersonalModels.
     """
-    federation = federations_of(device).filter(slug=report.federation).first()
+    followed = federations_by_device([device])[device.pk]
+    federation = next((one for one in followed if one.slug == report.federation), None)
     if federation is None:
         raise NotAMember(federation=report.federation)
     plan = federation.parsed_plan()

@@ -26,9 +26,17 @@ def rules_of(federation: Federation) -> HelpRules | None:
 
 
 def standing_of(federation: Federation) -> StandingPlan | None:
-    """What holds for its members between rounds; None where nothing does, or the federation does not go on."""
-    if federation.state not in (Federation.State.RUNNING, Federation.State.PAUSED):
+    """What holds for its members between rounds; None where nothing does.
+
+    After the last round devices help each other no more. Personal models beside the version are trained as before,
+    until the federation is archived: devices have the version that stays only then.
+    """
+    if federation.state == Federation.State.DRAFT or federation.archived_at is not None:
         return None
+    if federation.state == Federation.State.FINISHED:
+        plan = federation.parsed_plan()
+        if plan.personal.rules(plan.local) is None:
+            return None
     return _standing(federation.slug, msgspec.json.encode(federation.plan))
 
 

@@ -7,7 +7,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from coterie.federations.models import Federation
-from coterie.federations.services import create_federation, start_federation
+from coterie.federations.services import create_federation, finish_federation, start_federation
 from coterie.fleet.services import revoke_device
 from coterie.transfer.errors import NoPersonalModels, NotAMember
 from coterie.transfer.models import PersonalFigures
@@ -64,6 +64,15 @@ def test_who_tells_no_accuracy_is_counted(api: APIClient) -> None:
     record_personal_figures(device=make_device("m"), report=report(None, None), now=later(0))
     found = api.get(f"/api/federations/{federation.pk}/personal-models/").json()
     assert found == {"count": 1, "answering": 1, "answers": None, "version": None}
+
+
+def test_members_go_on_when_the_last_round_is_over() -> None:
+    federation = make_federation(personal=PERSONAL)
+    member = make_device("m")
+    finish_federation(federation=federation)
+    assert standing_of(federation) is not None
+    record_personal_figures(device=member, report=report(0.9), now=later(2))
+    assert PersonalFigures.objects.get().own_accuracy == 0.9
 
 
 def test_who_is_no_member_or_has_no_personal_model_is_refused() -> None:
