@@ -16,7 +16,7 @@ HAS_NODE := node --version 2>/dev/null | grep -qE '^v([2-9][0-9]|[1-9][0-9]{2})\
 # Many images set it; a test run starts hundreds of processes, and each would compile the whole source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench reference lock audit format console phone check-console check-phone
+.PHONY: demo up test test-long test-zoo test-schedules test-portable test-sdk test-object-storage test-console test-phone screenshots check bench reference lock audit format console phone check-console check-phone
 
 demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="--devices 4 --rounds 3 --exit" passes options on, "--recipe har" takes another task.
 	$(BIN)/coterie demo $(ARGS)
@@ -24,8 +24,11 @@ demo: $(STAMP) console-where-possible  ## Run a fleet that learns, live. ARGS="-
 up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 	$(BIN)/coterie up $(ARGS)
 
-test: $(STAMP)  ## Run all tests.
+test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-long: $(STAMP)  ## More kills, processes and seeds: each strategy, state and recipe that `make test` takes one of.
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m long $(ARGS)
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps.
 	$(BIN)/python -m pytest -n 2 -m zoo tests/coterie/compile $(ARGS)

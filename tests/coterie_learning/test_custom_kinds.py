@@ -120,6 +120,7 @@ def test_they_keep_the_laws_of_their_slots_and_pass_their_own_tests(acme: OtherE
     assert "test_without_decay_it_is_fed_avg PASSED" in done.stdout
 
 
+@pytest.mark.long
 def test_simulations_run_them_and_the_case_that_is_fed_avg_gives_its_bytes(
     acme: OtherEnvironment, tmp_path: Path
 ) -> None:

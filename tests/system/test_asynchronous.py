@@ -85,6 +85,7 @@ def agents(site: Site, tmp_path: Path) -> Iterator[tuple[str, list[RealAgent]]]:
         yield federation, made
 
 
+@pytest.mark.long
 def test_rounds_go_on_through_kills_count_every_update_once_and_can_be_made_again(
     site: Site, agents: tuple[str, list[RealAgent]]
 ) -> None:

@@ -158,6 +158,7 @@ def test_two_behaviours_become_two_groups_and_a_poisoned_device_moves_nobody(
         assert np.mean(said == (by_largest + SHIFTS[number]) % CLASSES) > 0.65
 
 
+@pytest.mark.long
 def test_a_merge_that_is_killed_while_it_teaches_goes_on_where_it_was_and_publishes_once(
     site: Site, published: Published
 ) -> None:

@@ -89,6 +89,7 @@ def test_meetings_go_on_while_the_platform_is_away_and_what_was_learned_comes_ho
     all_come_home(site, federation, agents)
 
 
+@pytest.mark.long
 def test_an_agent_that_is_killed_goes_on_with_the_others(site: Site, gossips: Gossips) -> None:
     federation, agents = gossips
     killed, others = agents[0], agents[1:]

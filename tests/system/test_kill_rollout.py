@@ -154,6 +154,7 @@ def test_killed_while_it_is_planned_measured_and_judged(
     assert canary.opened_round(2)["base_version"] == canary.candidate
 
 
+@pytest.mark.long
 def test_killed_while_a_worse_version_is_measured(new_canary: Callable[..., Canary], site: Site) -> None:
     canary = new_canary("canary-worse")
     canary.reaches("measuring")
@@ -167,6 +168,7 @@ def test_killed_while_a_worse_version_is_measured(new_canary: Callable[..., Cana
     canary.assert_ended_once("rolled_back", canary.champion, ended=ended)
 
 
+@pytest.mark.long
 def test_killed_at_random_moments(new_canary: Callable[..., Canary], site: Site, sender: ThreadPoolExecutor) -> None:
     moments = random.Random(11)
     canary = new_canary("canary-random")

@@ -160,6 +160,7 @@ def assert_as_quiet(disturbed: SumCohort, quiet: SumCohort, number: int) -> None
 
 
 @pytest.mark.parametrize(("step", "everything"), [("join", False), ("share", True), ("mask", False), ("reveal", True)])
+@pytest.mark.long
 def test_killed_when_some_have_taken_a_step(
     disturbed: SumCohort, quiet: SumCohort, step: str, everything: bool
 ) -> None:

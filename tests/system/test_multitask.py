@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
@@ -21,6 +22,7 @@ PLAN = {
 }
 
 
+@pytest.mark.long
 def test_each_agent_keeps_a_model_of_its_own_through_rounds_and_kills(site: Site, tmp_path: Path) -> None:
     federation = site.operator.start_federation("multitask", pair=site.unused_pair(), plan=PLAN, rounds_wanted=ROUNDS)
     token = site.operator.enrolment_token(tag="multitask", uses=len(SHIFTS))

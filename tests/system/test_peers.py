@@ -128,6 +128,7 @@ def test_a_device_drifts_asks_and_recovers_while_the_platform_is_killed_in_the_m
     assert {entry["what"] for entry in helper.status()["sent"]} >= {"portion", "offer-portion"}
 
 
+@pytest.mark.long
 def test_a_helper_dies_while_serving_and_the_next_one_helps(new_peers: Callable[[str], Peers]) -> None:
     peers = new_peers("peers-death")
     with Proxy(peers.site.url) as proxy:

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.system.processes import environment
 
 
+@pytest.mark.long
 def test_a_recipe_runs_with_a_platform_and_agents(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     options = ["--devices", "3", "--rounds", "2", "--seed", "1", "--port", "0", "--exit"]

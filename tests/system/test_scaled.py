@@ -99,6 +99,7 @@ def processes(seeded: Seeded, settings: dict[str, str], tmp_path: Path) -> Itera
         yield Processes(settings, tmp_path, running)
 
 
+@pytest.mark.long
 def test_a_backup_becomes_a_platform_with_a_database_of_its_own(
     settings: dict[str, str], seeded: Seeded, tmp_path: Path
 ) -> None:

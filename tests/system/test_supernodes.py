@@ -155,6 +155,7 @@ def test_a_supernode_that_is_killed_costs_no_update(new_neighbourhood: Callable[
     neighbourhood.assert_bits_of_a_star(round_)
 
 
+@pytest.mark.long
 def test_neighbours_that_do_not_reach_their_supernode_send_themselves(
     new_neighbourhood: Callable[..., Neighbourhood],
 ) -> None:

@@ -18,9 +18,9 @@ LIMITS = Limits(memory_bytes=8 << 30, confined=True)
 EPOCHS = 6
 STRATEGIES = [
     {"kind": "data_parallel", "workers": 2, "hook": "power_sgd", "warm_up_steps": 4},
-    {"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8},
-    {"kind": "coded", "workers": 2, "stragglers": 1},
-    {"kind": "parameter_server", "workers": 2},
+    pytest.param({"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8}, marks=pytest.mark.long),
+    pytest.param({"kind": "coded", "workers": 2, "stragglers": 1}, marks=pytest.mark.long),
+    pytest.param({"kind": "parameter_server", "workers": 2}, marks=pytest.mark.long),
 ]
 
 

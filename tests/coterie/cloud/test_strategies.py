@@ -69,8 +69,8 @@ def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str)
     "strategy",
     [
         {"kind": "data_parallel", "workers": 3},
-        {"kind": "parameter_server", "workers": 3},
-        {"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"},
+        pytest.param({"kind": "parameter_server", "workers": 3}, marks=pytest.mark.long),
+        pytest.param({"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"}, marks=pytest.mark.long),
         {"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"},
     ],
     ids=lambda strategy: f"{strategy['kind']} {strategy['workers']}",
@@ -91,10 +91,10 @@ def test_synchronous_strategies_have_the_loss_curve_of_one_process(
     "strategy",
     [
         {"kind": "data_parallel", "hook": "fp16"},
-        {"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2},
+        pytest.param({"kind": "data_parallel", "hook": "power_sgd", "warm_up_steps": 2}, marks=pytest.mark.long),
         {"kind": "local_sgd", "period": 4, "interval_steps": 8},
-        {"kind": "parameter_server", "updates": "asynchronous"},
-        {"kind": "parameter_server", "updates": "bounded", "staleness": 1},
+        pytest.param({"kind": "parameter_server", "updates": "asynchronous"}, marks=pytest.mark.long),
+        pytest.param({"kind": "parameter_server", "updates": "bounded", "staleness": 1}, marks=pytest.mark.long),
     ],
     ids=lambda strategy: " ".join(map(str, strategy.values())),
 )

@@ -196,6 +196,7 @@ class Convolved(nn.Module):
 
 
 @pytest.mark.parametrize("floats", [convolution.MAX_PATCH_FLOATS, 500], ids=["at once", "in parts"])
+@pytest.mark.long
 def test_convolutions_along_the_length_follow_pytorch(floats: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution, "MAX_PATCH_FLOATS", floats)
     monkeypatch.setattr(convolution, "MAX_SHARED_FLOATS", floats)
@@ -298,6 +299,7 @@ class WithDropout(nn.Module):
         return logits
 
 
+@pytest.mark.long
 def test_dropout_is_drawn_for_every_length() -> None:
     """Another mask at each step, the same again from the same seed."""
     entry = Entry(WithDropout, (Sentences((9,), WORDS),), 3, length=Length(2, 9, {"words": 0}))

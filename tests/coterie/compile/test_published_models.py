@@ -37,6 +37,7 @@ def test_model_passes_the_trial_on_made_up_samples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_ANY_LENGTH)
+@pytest.mark.long
 def test_model_follows_pytorch_at_every_length(name: str) -> None:
     test_lengths.follow(OF_ANY_LENGTH[name], steps=12)
 

@@ -24,6 +24,7 @@ def written(name: str, directory: Path) -> dict[str, Person]:
     return people
 
 
+@pytest.mark.long
 def test_what_is_written_can_be_simulated(tmp_path: Path) -> None:
     """With inputs that are whole numbers."""
     written("next_word", tmp_path / "new")
