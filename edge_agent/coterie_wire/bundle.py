@@ -223,12 +223,12 @@ def sign_manifest(manifest: Manifest, signing_key: bytes) -> SignedManifest:
     return sign_content(msgspec.json.encode(manifest), signing_key)
 
 
-def verify_manifest(signed: SignedManifest, verify_key: bytes) -> Manifest:
-    """The manifest that the platform signed.
+def verify_manifest(signed: SignedManifest, *verify_keys: bytes) -> Manifest:
+    """The manifest that the platform signed with one of the keys whose public halves are `verify_keys`.
 
     Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
     """
-    return read_signed(signed, verify_key, Manifest)
+    return read_signed(signed, Manifest, *verify_keys)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -239,15 +239,13 @@ def sign_content(content: bytes, signing_key: bytes) -> SignedManifest:
     return SignedManifest(manifest=content, signature=SigningKey(signing_key).sign(content).signature)
 
 
-def read_signed(signed: SignedManifest, verify_key: bytes, struct: type[S]) -> S:
-    """The struct with a field ``protocol`` that the platform signed.
+def read_signed(signed: SignedManifest, struct: type[S], *verify_keys: bytes) -> S:
+    """The struct with a field ``protocol`` that the platform signed with one of the keys behind `verify_keys`.
 
     Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
     """
-    try:
-        VerifyKey(verify_key).verify(signed.manifest, signed.signature)
-    except BadSignatureError as error:
-        raise WireError("bundle.bad_signature", "the manifest was not signed by this platform's key") from error
+    if not any(is_signed_by(signed, key) for key in verify_keys):
+        raise WireError("bundle.bad_signature", "the manifest was not signed by this platform's key")
     try:
         protocol = from_json(signed.manifest, _Protocol).protocol
         if protocol not in SPOKEN:
@@ -255,6 +253,15 @@ def read_signed(signed: SignedManifest, verify_key: bytes, struct: type[S]) -> S
         return from_json(signed.manifest, struct)
     except UNREADABLE as error:
         raise WireError("bundle.malformed", f"{struct.__name__.lower()}: {error}") from error
+
+
+def is_signed_by(signed: SignedManifest, verify_key: bytes) -> bool:
+    """Whether the key whose public half is `verify_key` has signed it."""
+    try:
+        VerifyKey(verify_key).verify(signed.manifest, signed.signature)
+    except BadSignatureError:
+        return False
+    return True
 
 
 class _Protocol(msgspec.Struct, frozen=True):

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
 
-from coterie_wire.message import Count
+from coterie_wire.conditions import Answer, TemperatureC
+from coterie_wire.message import Count, Identifier
 
 BUCKETS = 100
 """From 1 µs to 2**25 µs (34 s); what takes longer counts into the last."""
@@ -43,11 +44,39 @@ class Histogram(msgspec.Struct, frozen=True):
                 return math.pow(2.0, (index + 0.5) / PER_OCTAVE) / 1e6
         return None
 
+    def scaled(self, total: int) -> Self:
+        """As if there were about `total` durations: every bucket that counts any still does."""
+        whole = max(self.total, 1)
+        return type(self)(tuple(max(1, round(count * total / whole)) if count else 0 for count in self.counts))
+
     def __add__(self, other: Self) -> Self:
         """Both together."""
         width = max(len(self.counts), len(other.counts))
         padded = (histogram.counts + (0,) * (width - len(histogram.counts)) for histogram in (self, other))
         return type(self)(tuple(map(sum, zip(*padded, strict=True))))
+
+
+Work = Literal["step", "predict"]
+"""A train step on one batch, or a run of the model on what is asked at once."""
+
+
+class Latency(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How long one kind of work takes on a device, in one of its conditions."""
+
+    version: Identifier
+    """The newest one that was measured; versions of a pair share their graphs."""
+    work: Work
+    form: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
+    """Which form of the version: ``float32`` is the version itself."""
+    durations: Histogram
+    """Scaled to about `TOLD` of them, so that it does not tell how often the device works."""
+    charging: Answer = "unknown"
+    """While it was measured."""
+    hottest_c: TemperatureC | None = None
+    """The highest temperature of the device at which it was measured; None: not known."""
+
+
+TOLD = 1000
 
 
 def bucket_of(duration_s: float) -> int:

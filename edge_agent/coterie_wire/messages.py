@@ -9,9 +9,11 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
+from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import Difference, Sha256, SignedManifest
 from coterie_wire.conditions import Conditions, Reason, Requirements
 from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.evaluating import Evaluate, ReportEvaluation
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -25,8 +27,10 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.invitation import Invitation, ReadInvitation
+from coterie_wire.latency import Latency
 from coterie_wire.meeting import Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
+from coterie_wire.owning import ExportPage, Forget, ForgetNews, ReadExport, ReadReceipt
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.relaying import HandIn, Lead, OfferPartial, OfferToLead, PublicKey, Route
 from coterie_wire.secure_sum import (
@@ -40,11 +44,13 @@ from coterie_wire.secure_sum import (
     SumNews,
 )
 from coterie_wire.structs import from_json
-from coterie_wire.trial import ReportTrial, Trial
+from coterie_wire.trial import ReportTrial, ShadowTrial, Trial
 from coterie_wire.version import SPOKEN
 
 MAX_CLASS_COUNTS = 10_000
 MAX_WITHDRAWN = 64
+MAX_NEXT_KEYS = 64
+MAX_LATENCIES = 16
 KindName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -63,10 +69,18 @@ class Capabilities(Message, frozen=True):
     """By slot of a plan, the names of the kinds that the device has; empty: those of agent 0.1."""
     peer_key: PublicKey | None = None
     """By which other devices know it; None: it deals with the platform alone."""
+    platform_key: PublicKey | None = None
+    """The platform's key that it trusts, where the agent can take the next one; None: it cannot."""
     relay: OfferToLead | None = None
     """The owner lets it be a supernode."""
     meets: OfferToMeet | None = None
     """The owner lets it meet its peers."""
+    answers: OfferToAnswer | None = None
+    """The owner lets it be counted when a fleet is asked."""
+    evaluates: bool = False
+    """It takes part in federated evaluations."""
+    shadows: bool = False
+    """A candidate may answer beside the version that it holds."""
 
 
 class Enrol(Message, frozen=True):
@@ -126,6 +140,8 @@ class CheckIn(Message, frozen=True):
     variants: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] | None = None
     """Digest of the list of smaller forms that the device knows of the version that it holds; blank: it knows none;
     None: it takes none."""
+    latencies: Annotated[tuple[Latency, ...], Meta(max_length=MAX_LATENCIES)] = ()
+    """How quick the device is, in place of what it told before; empty: as it told."""
 
 
 class Assignment(Message, frozen=True):
@@ -191,6 +207,15 @@ class Directive(Message, frozen=True):
     variants: SignedManifest | None = None
     """Smaller forms of the version that the device holds, where it knows another list: a
     `coterie_wire.variants.Variants`."""
+    next_keys: Annotated[tuple[SignedManifest, ...], Meta(max_length=MAX_NEXT_KEYS)] = ()
+    """How the platform came from the key that the device trusts to the one that it signs with, the oldest first: each a
+    `coterie_wire.platform_keys.NextKey`. The device follows them before it reads anything else."""
+    question: Asked | None = None
+    """What the device is to count for a sum, until it has answered or declined."""
+    evaluate: Evaluate | None = None
+    """A version that the device is to measure beside its assignment, until it has told the outcome."""
+    shadow: ShadowTrial | None = None
+    """A candidate that is to answer on the device without being shown, until the device has told the outcome."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -225,7 +250,7 @@ class UploadState(Message, frozen=True):
 
 
 class ReleaseAssignment(Message, frozen=True):
-    """Give an assignment back."""
+    """Give an assignment back, or decline to answer a question."""
 
     assignment: Identifier
     reason: Reason
@@ -263,12 +288,16 @@ EXCHANGES: Mapping[str, Exchange] = {
     "give-verdict": Exchange(GiveVerdict, Done),
     "report-trial": Exchange(ReportTrial, Done),
     "report-personal": Exchange(ReportPersonal, Done),
+    "report-evaluation": Exchange(ReportEvaluation, Done),
     "read-log": Exchange(ReadLog, LogEntries),
     "ask-sum": Exchange(AskSum, SumNews),
     "join-sum": Exchange(JoinSum, SumNews),
     "share-secrets": Exchange(ShareSecrets, SumNews),
     "offer-masked": Exchange(OfferMasked, UploadState),
     "reveal-shares": Exchange(RevealShares, SumNews),
+    "read-export": Exchange(ReadExport, ExportPage),
+    "forget": Exchange(Forget, ForgetNews),
+    "read-receipt": Exchange(ReadReceipt, ForgetNews),
     "leave": Exchange(Leave, Done),
 }
 

@@ -89,8 +89,8 @@ class HandIn(Message, frozen=True):
     """Of the update, by the route's `check_seed`."""
 
 
-class Share(Message, frozen=True):
-    """One update in a partial aggregate."""
+class Weighed(Message, frozen=True):
+    """One update in a partial aggregate, and what it counts there."""
 
     assignment: Identifier
     sha256: Sha256
@@ -102,7 +102,7 @@ class Order(Message, frozen=True):
     """Sum these updates, with these weights, and send the sum."""
 
     fold: Identifier
-    shares: Annotated[tuple[Share, ...], Meta(max_length=MAX_MEMBERS)]
+    shares: Annotated[tuple[Weighed, ...], Meta(max_length=MAX_MEMBERS)]
 
 
 class Lead(Message, frozen=True):

@@ -6,7 +6,8 @@ from msgspec import Meta
 
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
-from coterie_wire.message import Identifier, Message, Share
+from coterie_wire.latency import Histogram
+from coterie_wire.message import Identifier, Message, Seconds, Share
 
 
 class Trial(Message, frozen=True):
@@ -16,6 +17,15 @@ class Trial(Message, frozen=True):
     candidate: Identifier
     """Its version."""
     champion: SignedManifest
+
+
+class ShadowTrial(Message, frozen=True):
+    """Let the candidate answer beside the version that the device holds, which alone is shown; then compare them."""
+
+    rollout: Identifier
+    candidate: SignedManifest
+    remaining_s: Seconds
+    """Until the outcome is wanted; 0: now."""
 
 
 class Fit(Message, frozen=True):
@@ -35,12 +45,25 @@ class Compared(Message, frozen=True):
     candidate: Fit
 
 
+class Shadowed(Message, frozen=True):
+    """How the candidate's answers to programs on the device compared with those that were shown."""
+
+    agreement: Share
+    """Share of the answers that say the same."""
+    champion: Histogram
+    """Durations of runs of what was shown, scaled as in `coterie_wire.latency.Latency`."""
+    candidate: Histogram
+    """Of the candidate, on the same samples."""
+
+
 class ReportTrial(Message, frozen=True):
     """The outcome of a device's trial: a comparison, or why the candidate cannot be used there; told once."""
 
     rollout: Identifier
     compared: Compared | None = None
     fault: Reason | None = None
+    shadowed: Shadowed | None = None
+    """Where the candidate has answered beside; None: it has not, or nobody has asked."""
 
     def __post_init__(self) -> None:
         if (self.compared is None) is (self.fault is None):

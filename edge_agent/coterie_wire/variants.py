@@ -32,12 +32,12 @@ def sign_variants(variants: Variants, signing_key: bytes) -> SignedManifest:
     return sign_content(msgspec.json.encode(variants), signing_key)
 
 
-def verify_variants(signed: SignedManifest, verify_key: bytes) -> Variants:
+def verify_variants(signed: SignedManifest, *verify_keys: bytes) -> Variants:
     """The list that the platform signed.
 
     Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
     """
-    return read_signed(signed, verify_key, Variants)
+    return read_signed(signed, Variants, *verify_keys)
 
 
 def digest_of(signed: SignedManifest) -> Sha256:

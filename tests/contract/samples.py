@@ -4,8 +4,10 @@ import msgspec
 import numpy as np
 
 from coterie_learning.teacher import Teacher, sign_teacher
+from coterie_wire.asking import Asked, OfferToAnswer
 from coterie_wire.bundle import BlobRef, Manifest, ModelSpec, TensorSpec, sign_manifest, verify_key_of
 from coterie_wire.conditions import Conditions, Reason, Requirements
+from coterie_wire.evaluating import Evaluate, ReportEvaluation
 from coterie_wire.helping import (
     AskHelp,
     DeclineTransfer,
@@ -21,6 +23,7 @@ from coterie_wire.helping import (
     WithdrawHelp,
 )
 from coterie_wire.invitation import Invitation, Learned, ReadInvitation
+from coterie_wire.latency import Histogram, Latency
 from coterie_wire.message import Message
 from coterie_wire.messages import (
     Assignment,
@@ -43,7 +46,9 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
 from coterie_wire.personal import ReportPersonal
+from coterie_wire.platform_keys import sign_next_key
 from coterie_wire.relaying import HandIn, OfferPartial, Receipt, sign_receipt
 from coterie_wire.secure_sum import (
     AskSum,
@@ -60,7 +65,7 @@ from coterie_wire.secure_sum import (
     SumNews,
 )
 from coterie_wire.tensors import Tensors
-from coterie_wire.trial import Compared, Fit, ReportTrial, Trial
+from coterie_wire.trial import Compared, Fit, ReportTrial, Shadowed, ShadowTrial, Trial
 from coterie_wire.variants import Variant, Variants, digest_of, sign_variants
 
 SIGNING_KEY = bytes(range(32))
@@ -109,7 +114,10 @@ CAPABILITIES = Capabilities(
     agent="0.2.0",
     train_step_s=0.004,
     kinds={"local": ("prox", "sgd"), "codec": ("float32", "int8")},
+    platform_key=verify_key_of(SIGNING_KEY),
+    answers=OfferToAnswer(subjects=("classes", "hardware"), without_noise=True, min_devices=20),
 )
+NEXT_KEY = verify_key_of(bytes([9]) * 32)
 REASON = Reason(code="conditions.on_battery", sentence="The device runs on its battery.")
 REQUIREMENTS = Requirements(idle=True, max_temperature_c=70.0, hours=(22, 6), unknown="allow")
 
@@ -154,6 +162,7 @@ MESSAGES: tuple[Message, ...] = (
         standing=BlobRef.of_bytes(b"plan").sha256,
         help=HELP,
         variants=digest_of(VARIANTS),
+        latencies=(Latency("v-7", "predict", "int8", Histogram((0, 0, 900, 100)), "no", 41.5),),
     ),
     Directive(
         check_in_s=5.0,
@@ -172,6 +181,12 @@ MESSAGES: tuple[Message, ...] = (
         requirements=REQUIREMENTS,
         wait=Reason(code="round.needs_devices", sentence="Needs 5 devices, 2 eligible: 3 on battery."),
         variants=VARIANTS,
+        question=Asked(
+            answer="q-1",
+            federation="digits",
+            question=msgspec.Raw(b'{"count":{"kind":"classes","classes":3,"most":50},"noise_multiplier":2.5}'),
+        ),
+        next_keys=(sign_next_key(NEXT_KEY, former_until=1e9, signing_key=SIGNING_KEY),),
         stands=True,
         standing=StandingPlan(digest=BlobRef.of_bytes(b"plan").sha256, federation="digits", plan=DEVICE_PLAN),
         help=HELP_NEWS,
@@ -185,6 +200,8 @@ MESSAGES: tuple[Message, ...] = (
         trial=Trial(rollout="r-1", candidate="v-8", champion=SIGNED_MANIFEST),
         withdrawn=("v-6",),
         ignores_unknown=True,
+        shadow=ShadowTrial(rollout="r-1", candidate=SIGNED_MANIFEST, remaining_s=90.5),
+        evaluate=Evaluate(evaluation="e-1", manifest=SIGNED_MANIFEST, remaining_s=3600.0),
     ),
     OfferUpdate(
         assignment="a-1",
@@ -219,10 +236,12 @@ MESSAGES: tuple[Message, ...] = (
     ReportTrial(
         rollout="r-1",
         compared=Compared(samples=24, champion=Fit(loss=0.5, accuracy=0.875), candidate=Fit(loss=0.25, accuracy=0.9)),
+        shadowed=Shadowed(0.984375, champion=Histogram((0, 900, 100)), candidate=Histogram((1000,))),
     ),
     ReportPersonal(
         federation="digits", version="v-8", answers=True, samples=24, version_accuracy=0.5, own_accuracy=0.875
     ),
+    ReportEvaluation(evaluation="e-1", samples=24, fit=Fit(loss=0.5, accuracy=0.875)),
     ReadLog(bytes([1] * 32), known=2),
     LogEntries((LogEntry("kitchen", bytes([1] * 32)),), length=3),
     AskSum("a-1"),
@@ -240,6 +259,25 @@ MESSAGES: tuple[Message, ...] = (
         log_head=bytes([7] * 32),
         boxes=(BOX,),
         survivors=(0, 1, 4),
+    ),
+    ReadExport(section="updates", after="0f"),
+    ExportPage(
+        sections=("device", "updates"),
+        rows=(msgspec.Raw(b'{"samples":40}'), msgspec.Raw(b'{"samples":41}')),
+        after="10",
+    ),
+    Forget(receipt="3f0c9a52-6d5e-4b43-9a5e-6f1f8a9f0a11"),
+    ReadReceipt(receipt="3f0c9a52-6d5e-4b43-9a5e-6f1f8a9f0a11"),
+    ForgetNews(
+        receipt="3f0c9a52-6d5e-4b43-9a5e-6f1f8a9f0a11",
+        done=False,
+        sentence="its files are being removed",
+        asked_at="2026-01-01T12:00:00+00:00",
+        device="d-1",
+        taken_out=1,
+        removed={"updates": 3},
+        holds=(HoldsUpdate("digits", 31, "v-31", "2026-01-01T11:00:00+00:00", in_sum=True),),
+        versions=1,
     ),
     Leave(),
     Done(),
