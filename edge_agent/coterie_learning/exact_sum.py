@@ -3,6 +3,9 @@
 A parameter is rounded to a multiple of 2^-32 when it is decoded, multiplied by its update's weight, and added, in
 int64. With magnitudes below 128 and weights that sum to less than 2^24 nothing overflows: larger values are refused
 before they are added, never saturated.
+
+Products are summed over several updates at once by a matrix product in float64, whose terms are integers of which the
+sum of the magnitudes is at most 2^53: it is exact in any order of additions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.payloads import Coded
+from coterie_learning.payloads import LARGEST_CODE, Coded
 from coterie_wire.tensors import Float32
 
 Int64 = NDArray[np.int64]
@@ -25,12 +28,12 @@ LARGEST_SCALAR = 2.0**32
 """Upper bound (exclusive) of the numbers that an update has beside those by parameter."""
 MOST_WEIGHT = (1 << 24) - 1
 """The largest sum of the weights of all updates."""
-CHUNK = 16_384
-"""Parameters handled at once, so that what is computed on the way stays in the processor's cache."""
 TOGETHER = 16
-"""Coded updates that are multiplied with their weights and added by one matrix product."""
-_EXACT_BITS = 53 - 8 - (TOGETHER - 1).bit_length()
-"""A float64 holds the sum of so many codes times weights of that many bits, whatever the order of additions."""
+"""Updates that are multiplied with their weights and added by one matrix product."""
+CHUNK = 4_096
+"""Parameters of each of them that are processed at once, so that the processor's cache holds them as float64."""
+_EXACT = 1 << 53
+"""Every integer up to this is a float64."""
 
 
 class WeightedCodes(NamedTuple):
@@ -40,45 +43,54 @@ class WeightedCodes(NamedTuple):
     weight: int
 
 
-def add_numbers(total: Int64, numbers: Float32, weight: int) -> None:
-    """`total` + `weight` · `numbers`, computed in place of `total`; all are flat."""
-    for start in range(0, len(numbers), CHUNK):
-        part: Float64 = numbers[start : start + CHUNK].astype(np.float64)
-        part *= 2.0**GRID_BITS
-        levels: Int64 = np.rint(part).astype(np.int64)
-        levels *= weight
-        total[start : start + CHUNK] += levels
+class WeightedNumbers(NamedTuple):
+    """The same of an update whose codec has no integers."""
+
+    numbers: Float32
+    """[parameters], of magnitudes below `LARGEST`."""
+    weight: int
+
+
+def add_numbers(total: Int64, updates: Sequence[WeightedNumbers]) -> None:
+    """`total` + Σ weight · (numbers rounded to the grid), in place of the flat `total`."""
+    weights = np.array([[update.weight for update in updates]])
+    limbs = list(_limbs(weights, int(LARGEST) << GRID_BITS))
+    levels = np.empty((len(updates), 1, min(CHUNK, total.size)), np.float32)
+    scratch = np.empty(levels.size)
+    for start in range(0, total.size, CHUNK):
+        piece = total[None, start : start + CHUNK]
+        taken = levels[..., : piece.size]
+        for place, update in enumerate(updates):
+            # Both are exact in float32: a power of two, and below 2^24 all that has a fraction.
+            np.multiply(update.numbers[start : start + CHUNK], np.float32(2.0**GRID_BITS), out=taken[place, 0])
+        np.rint(taken, out=taken)
+        _add_products(piece, taken, limbs, scratch)
 
 
 def add_codes(total: Int64, updates: Sequence[WeightedCodes]) -> None:
     """`total` + Σ weight · (codes · scales rounded to the grid), in place of the flat `total`.
 
-    The updates divide the block into the same rows. Products and sums are computed in float64, in which they are exact.
+    The updates divide the block into the same rows.
     """
-    rows, width = updates[0].coded.codes.shape
+    codes = np.stack([update.coded.codes for update in updates])
+    _, rows, width = codes.shape
     table = total.reshape(rows, width)
+    limbs = list(_limbs(_grid_weights(updates), LARGEST_CODE))
     step_rows, step_columns = max(1, CHUNK // width), min(width, CHUNK)
-    for begin in range(0, len(updates), TOGETHER):
-        group = updates[begin : begin + TOGETHER]
-        weights = np.stack([_grid_weights(update) for update in group], axis=1)  # [rows, updates]
-        codes = np.empty((len(group), step_rows * step_columns))
-        for row in range(0, rows, step_rows):
-            taken = slice(row, row + step_rows)
-            for column in range(0, width, step_columns):
-                columns = slice(column, column + step_columns)
-                piece = table[taken, columns]
-                read = codes[:, : piece.size].reshape(len(group), *piece.shape)
-                for place, update in enumerate(group):
-                    read[place] = update.coded.codes[taken, columns]
-                for limb, shift in _limbs(weights[taken]):
-                    added = np.matmul(limb[:, None, :], read.transpose(1, 0, 2))[:, 0]
-                    piece += added.astype(np.int64) << shift
+    scratch = np.empty(len(updates) * step_rows * step_columns)
+    for row in range(0, rows, step_rows):
+        taken = slice(row, row + step_rows)
+        of_rows = [Limb(limb.digits[taken], limb.shift) for limb in limbs]
+        for column in range(0, width, step_columns):
+            columns = slice(column, column + step_columns)
+            _add_products(table[taken, columns], codes[:, taken, columns], of_rows, scratch)
 
 
 def mean(total: Int64, weight: int) -> Float64:
     """`total` as numbers, divided by the sum of the weights."""
     quotient: Float64 = np.divide(total, weight, dtype=np.float64)
-    return quotient * GRID
+    quotient *= GRID
+    return quotient
 
 
 def mean_scalar(scalars: Sequence[float], weights: Sequence[int]) -> float:
@@ -87,13 +99,40 @@ def mean_scalar(scalars: Sequence[float], weights: Sequence[int]) -> float:
     return total / sum(weights) * GRID
 
 
-def _grid_weights(update: WeightedCodes) -> Int64:
-    """The factor of each row's codes, in multiples of the grid's step; below 2^56."""
-    levels = np.rint(update.coded.scales.astype(np.float64) * 2.0**GRID_BITS).astype(np.int64)
-    return levels * update.weight
+def _grid_weights(updates: Sequence[WeightedCodes]) -> Int64:
+    """[rows, updates]: the factors of codes, in multiples of the grid's step; below 2^56."""
+    scales = np.stack([update.coded.scales for update in updates], axis=1).astype(np.float64)
+    levels: Int64 = np.rint(scales * 2.0**GRID_BITS).astype(np.int64)
+    levels *= np.array([update.weight for update in updates])
+    return levels
 
 
-def _limbs(weights: Int64) -> Iterator[tuple[Float64, int]]:
-    """`weights` divided into numbers of `_EXACT_BITS` bits, each with its place."""
-    for shift in range(0, int(weights.max()).bit_length(), _EXACT_BITS):
-        yield ((weights >> shift) & ((1 << _EXACT_BITS) - 1)).astype(np.float64), shift
+class Limb(NamedTuple):
+    """Some of the bits of weights."""
+
+    digits: Float64
+    """[rows, updates], whole numbers."""
+    shift: int
+    """The place of their lowest bit."""
+
+
+def _limbs(weights: Int64, largest: int) -> Iterator[Limb]:
+    """`weights` [rows, updates] in as few as keep the sum of digits · `largest` in each row within what is exact."""
+    room = _EXACT // largest
+    if int(weights.sum(axis=1).max()) <= room:
+        yield Limb(weights.astype(np.float64), 0)
+        return
+    bits = (room // weights.shape[1]).bit_length() - 1
+    for shift in range(0, int(weights.max()).bit_length(), bits):
+        yield Limb(((weights >> shift) & ((1 << bits) - 1)).astype(np.float64), shift)
+
+
+def _add_products(total: Int64, levels: NDArray[np.generic], limbs: Sequence[Limb], scratch: Float64) -> None:
+    """`total` [rows, columns] + Σ weights · `levels` [updates, rows, columns], in place of `total`."""
+    wide = scratch[: levels.size].reshape(levels.shape)
+    wide[...] = levels
+    for digits, shift in limbs:
+        products = np.matmul(digits[:, None, :], wide.transpose(1, 0, 2))[:, 0].astype(np.int64)
+        if shift:
+            products <<= shift
+        total += products

@@ -18,6 +18,7 @@ from coterie_learning.exact_sum import (
     TOGETHER,
     Float64,
     WeightedCodes,
+    WeightedNumbers,
     add_codes,
     add_numbers,
     mean,
@@ -28,7 +29,7 @@ from coterie_learning.merge import Aggregate, Cohort, Merge, Note, ServerState
 from coterie_learning.moments import add_moments, empty_moments, merged_moments
 from coterie_learning.noise import digest_of, release_key
 from coterie_learning.partial_sums import PartialSum, Sums, key_of
-from coterie_learning.payloads import row_spans
+from coterie_learning.payloads import row_length, row_spans
 from coterie_learning.privacy import Int64, Place, Privacy
 from coterie_learning.update_files import UpdateFile
 from coterie_wire.bundle import RunningMoments, TensorSpec
@@ -36,6 +37,8 @@ from coterie_wire.tensors import Float32, Tensors
 
 BLOCK = 1 << 20
 """Parameters of a block that is summed, at most."""
+READ = 1 << 16
+"""Parameters of an update that are read at once where updates are summed, so that the cache holds those of a few."""
 COLUMNS = 1 << 23
 """Numbers of a block that is read as columns, one for each update and parameter: 32 MiB."""
 
@@ -93,6 +96,13 @@ class Span(NamedTuple):
     name: str
     start: int
     stop: int
+    width: int
+    """Numbers in a row of its first axis, or in the part of one that it is."""
+
+    def divided(self, most: int) -> Iterator[tuple[int, int]]:
+        """Into spans of at most `most`, each again of whole rows or a part of one."""
+        shape = ((self.stop - self.start) // self.width, self.width)
+        return ((self.start + start, self.start + stop) for start, stop in row_spans(shape, most))
 
 
 class Block(NamedTuple):
@@ -103,45 +113,57 @@ class Block(NamedTuple):
     state: ServerState
 
 
+class Aggregation(NamedTuple):
+    """What a merge's aggregate is made of, beside the updates that were read."""
+
+    parts: Sequence[str] = (DELTA,)
+    """Those of the updates."""
+    scalars: Sequence[str] = ()
+    """The names of theirs."""
+    fleet: int = 0
+    """How many devices there are, as far as that is known."""
+    share: float = 1.0
+    """What weighted means are multiplied by."""
+    release: Release | None = None
+    """The merge sees sums of what updates have by parameter only as this gives them."""
+    partials: Sequence[PartialSum] = ()
+    """Sums of further updates, formed elsewhere; a merge of anything but sums takes none."""
+
+
+DELTAS = Aggregation()
+"""The updates alone, one difference each."""
+
+
 def fold_parameters(
     merge: Merge,
     specs: Sequence[TensorSpec],
     updates: Sequence[Counted],
     base: Read,
     state: Remembered | None,
+    aggregation: Aggregation = DELTAS,
     *,
-    parts: Sequence[str] = (DELTA,),
-    scalars: Sequence[str] = (),
-    fleet: int = 0,
-    share: float = 1.0,
-    release: Release | None = None,
-    partials: Sequence[PartialSum] = (),
     block: int | None = None,
 ) -> Iterator[Block]:
     """The merge of at least one update, block by block; the resulting numbers may be not finite.
 
-    `partials` are sums of further updates, formed elsewhere; a merge of anything but sums takes none.
-
-    `state` is the server state of the merge that made `base`; None where there is none. `parts` and `scalars` are those
-    of the updates; `fleet` is how many devices there are, as far as that is known. Weighted means are multiplied by
-    `share`. The merge sees sums of what updates have by parameter only as `release` gives them. `block` is how many
-    parameters are processed at once; the result does not depend on it.
+    `state` is the server state of the merge that made `base`; None where there is none. `block` is how many parameters
+    are processed at once; the result does not depend on it.
     Raises OSError or WireError ``tensors.malformed`` where an update can no longer be read.
     """
     devices = sum(update.devices for update in updates)
-    devices += sum(sum(weight > 0 for weight in one.weights) for one in partials)
-    cohort = Cohort(devices, max(fleet, devices))
-    means = _scalars(scalars, updates)
+    devices += sum(sum(weight > 0 for weight in one.weights) for one in aggregation.partials)
+    cohort = Cohort(devices, max(aggregation.fleet, devices))
+    means = _scalars(aggregation.scalars, updates)
     if merge.reads == "columns":
         aggregates, most = partial(_columns, merge), max(1, COLUMNS // len(updates))
     else:
-        aggregates, most = partial(_sums, share, release, cohort, partials), BLOCK
+        aggregates, most = partial(_sums, aggregation, cohort), BLOCK
     for spans in blocks(specs, block or most):
-        begun = {name: base(*span) for name, span in spans.items()}
+        begun = {name: base(name, span.start, span.stop) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
         numbers = {
             name if part == DELTA else f"{part}.{name}": found
-            for part in parts
+            for part in aggregation.parts
             for name, found in aggregates(part, spans, updates).items()
         }
         aggregate = Aggregate(numbers, cohort, means)
@@ -164,13 +186,8 @@ def fold_in_memory(
     updates: Sequence[Counted],
     base: Tensors,
     state: ServerState | None,
+    aggregation: Aggregation = DELTAS,
     *,
-    parts: Sequence[str] = (DELTA,),
-    scalars: Sequence[str] = (),
-    fleet: int = 0,
-    share: float = 1.0,
-    release: Release | None = None,
-    partials: Sequence[PartialSum] = (),
     block: int | None = None,
 ) -> Folded:
     """`fold_parameters` of a model in memory, with all blocks joined. Raises what that raises."""
@@ -181,21 +198,7 @@ def fold_in_memory(
     )
     notes = found.state.notes
     read = partial(_whole, base)
-    folding = fold_parameters(
-        merge,
-        specs,
-        updates,
-        read,
-        remembered,
-        parts=parts,
-        scalars=scalars,
-        fleet=fleet,
-        share=share,
-        release=release,
-        partials=partials,
-        block=block,
-    )
-    for part in folding:
+    for part in fold_parameters(merge, specs, updates, read, remembered, aggregation, block=block):
         notes = part.state.notes
         for name, span in part.spans.items():
             found.parameters[name].reshape(-1)[span.start : span.stop] = part.parameters[name]
@@ -235,7 +238,7 @@ def blocks(specs: Sequence[TensorSpec], most: int) -> Iterator[Mapping[str, Span
             if spans and (stop - start > room or spec.name in spans):
                 yield spans
                 spans, room = {}, most
-            spans[spec.name] = Span(spec.name, start, stop)
+            spans[spec.name] = Span(spec.name, start, stop, min(row_length(spec.shape), stop - start))
             room -= stop - start
     if spans:
         yield spans
@@ -250,18 +253,28 @@ def summed(part: str, spans: Mapping[str, Span], updates: Sequence[Counted]) -> 
     for begin in range(0, len(updates), TOGETHER):
         group = updates[begin : begin + TOGETHER]
         with ExitStack() as files:
-            opened = [files.enter_context(update.open()) for update in group]
+            opened = [(files.enter_context(update.open()), update.weight) for update in group]
             for name, span in spans.items():
-                together: list[WeightedCodes] = []
-                for update, file in zip(group, opened, strict=True):
-                    coded = file.coded(*span, part=part)
-                    if coded is None:
-                        add_numbers(totals[name], file.numbers(*span, part=part), update.weight)
-                    else:
-                        together.append(WeightedCodes(coded, update.weight))
-                if together:
-                    add_codes(totals[name], together)
+                for start, stop in span.divided(READ):
+                    piece = totals[name][start - span.start : stop - span.start]
+                    _add(piece, opened, part, name, start, stop)
     return totals
+
+
+def _add(total: Int64, updates: Sequence[tuple[UpdateFile, int]], part: str, name: str, start: int, stop: int) -> None:
+    """`total` and the weighted sum of parameters [start, stop) of tensor `name` of open updates, in its place."""
+    codes: list[WeightedCodes] = []
+    numbers: list[WeightedNumbers] = []
+    for file, weight in updates:
+        coded = file.coded(name, start, stop, part=part)
+        if coded is None:
+            numbers.append(WeightedNumbers(file.numbers(name, start, stop, part=part), weight))
+        else:
+            codes.append(WeightedCodes(coded, weight))
+    if codes:
+        add_codes(total, codes)
+    if numbers:
+        add_numbers(total, numbers)
 
 
 def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[Counted], *, parts: Sequence[str]) -> Sums:
@@ -275,18 +288,16 @@ def partial_aggregate(specs: Sequence[TensorSpec], updates: Sequence[Counted], *
 
 
 def _sums(
-    share: float,
-    release: Release | None,
+    aggregation: Aggregation,
     cohort: Cohort,
-    partials: Sequence[PartialSum],
     part: str,
     spans: Mapping[str, Span],
     updates: Sequence[Counted],
 ) -> Mapping[str, Float64]:
-    """The weighted means of the updates, as they are released, times `share`."""
-    totals = summed(part, spans, updates)
+    """The weighted means of the updates, as they are released, times their share."""
+    release, totals = aggregation.release, summed(part, spans, updates)
     full = [update.weight if update.full is None else update.full for update in updates]
-    for one in partials:
+    for one in aggregation.partials:
         full += [weight for weight in one.weights if weight]
         for name, span in spans.items():
             totals[name][...] += one.file.numbers(key_of(part, name), span.start, span.stop)
@@ -296,7 +307,7 @@ def _sums(
             name: _released(release, total, Place(f"{part}.{name}", spans[name].start, max(full) << GRID_BITS), cohort)
             for name, total in totals.items()
         }
-    return {name: mean(total, weight) * share for name, total in totals.items()}
+    return {name: mean(total, weight) * aggregation.share for name, total in totals.items()}
 
 
 def _released(release: Release, total: Int64, place: Place, cohort: Cohort) -> Int64:
@@ -321,7 +332,8 @@ def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequen
     for index, update in enumerate(updates):
         with update.open() as file:
             for name, span in spans.items():
-                columns[name][index] = file.numbers(*span, part=part) + np.float32(0)  # -0.0 becomes 0.0
+                read = file.numbers(name, span.start, span.stop, part=part)
+                columns[name][index] = read + np.float32(0)  # -0.0 becomes 0.0
     for numbers in columns.values():
         numbers.sort(axis=0)
     return {name: merge.combine(numbers) for name, numbers in columns.items()}
@@ -329,6 +341,7 @@ def _columns(merge: Merge, part: str, spans: Mapping[str, Span], updates: Sequen
 
 def _recalled(merge: Merge, state: Remembered, spans: Mapping[str, Span]) -> ServerState:
     kinds = merge.init({}).tensors
-    return ServerState(
-        {kind: {name: state.read(kind, *span) for name, span in spans.items()} for kind in kinds}, state.notes
-    )
+    tensors = {
+        kind: {name: state.read(kind, name, span.start, span.stop) for name, span in spans.items()} for kind in kinds
+    }
+    return ServerState(tensors, state.notes)

@@ -56,9 +56,9 @@ def _numbers(part: str, spans: Mapping[str, Span], updates: Opens) -> Float32:
     for index, update in enumerate(updates):
         place = 0
         with update() as file:
-            for span in spans.values():
+            for name, span in spans.items():
                 size = span.stop - span.start
-                numbers[index, place : place + size] = file.numbers(*span, part=part)
+                numbers[index, place : place + size] = file.numbers(name, span.start, span.stop, part=part)
                 place += size
     return numbers
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie_learning.codec import Codec
-from coterie_learning.exact_sum import LARGEST, add_numbers, mean
+from coterie_learning.exact_sum import LARGEST, WeightedNumbers, add_numbers, mean
 from coterie_learning.flat import flat, unflat
 from coterie_learning.random import derive_seed, permutation
 from coterie_wire.bundle import TensorSpec
@@ -179,7 +179,7 @@ class Meeting:
     def share_for(self, member: str) -> bytes:
         """What `member` is sent, to average. Raises WireError ``update.not_finite``."""
         place = self._list.index(member)
-        return self._encoded(self._slice(place), "share", member)
+        return self._encoded(self._slice(place), derive_seed(self._seed, "share", member))
 
     def hear(self, member: str, weight: int, payload: bytes) -> bool:
         """Whether the share that `member` sent counts; one that comes again counts once.
@@ -206,11 +206,11 @@ class Meeting:
             return None
         if not self._average:
             place = self._list.index(self.own)
-            total, weights = np.zeros(self._slice(place).size, np.int64), 0
-            for weight, numbers in self._heard.values():
-                add_numbers(total, numbers, weight)
-                weights += weight
-            self._average = self._encoded(mean(total, weights).astype(np.float32), "average", self.own)
+            total = np.zeros(self._slice(place).size, np.int64)
+            add_numbers(total, [WeightedNumbers(numbers, weight) for weight, numbers in self._heard.values()])
+            weights = sum(weight for weight, _ in self._heard.values())
+            seed = derive_seed(self._seed, "average", self.own)
+            self._average = self._encoded(mean(total, weights).astype(np.float32), seed)
             self._averages[self.own] = self._decoded(self._average, self.own)
         return self._average
 
@@ -244,10 +244,10 @@ class Meeting:
     def _share_specs(self, member: str) -> tuple[TensorSpec, ...]:
         return share_specs(self._vector.size, len(self._list), self._list.index(member))
 
-    def _encoded(self, numbers: Float32, what: str, member: str) -> bytes:
+    def _encoded(self, numbers: Float32, seed: int) -> bytes:
         whole = numbers.size // ROW * ROW
         share = {"rest": numbers[whole:], "rows": numbers[:whole].reshape(-1, ROW)}
-        return self._codec.encode(share, seed=derive_seed(self._seed, what, member)).payload
+        return self._codec.encode(share, seed=seed).payload
 
     def _decoded(self, payload: bytes, member: str) -> Float32:
         share = self._codec.decode(payload, expected=self._share_specs(member))

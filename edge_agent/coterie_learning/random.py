@@ -2,9 +2,10 @@
 
 They come from two standards, so that any language repeats them bit for bit (`tests/contract/golden/random.json` has
 examples). A *path* names what a number is for: an integer seed and words or counters, in decimals or as they are,
-joined by ``/`` in UTF-8. Its SHA-256 is a lot, and the beginning of that a seed. Where many numbers are needed, the
-SHA-256 is the key of ChaCha20 (RFC 8439) with the nonce ``LibsodiumDRG``, and the key stream from block 0 on is what is
-drawn: libsodium's `randombytes_buf_deterministic`. Nothing here is secret.
+joined by ``/`` in UTF-8. The first word after the seed says what for, and no two uses share it. Its SHA-256 is a lot,
+and the beginning of that a seed. Where many numbers are needed, the SHA-256 is the key of ChaCha20 (RFC 8439) with the
+nonce ``LibsodiumDRG``, and the key stream from block 0 on is what is drawn: libsodium's
+`randombytes_buf_deterministic`. Nothing here is secret.
 """
 
 import hashlib
@@ -42,7 +43,22 @@ def derive_seed(seed: int, *path: str | int) -> int:
 
 def step_seed(seed: int, step: int) -> int:
     """The seed of optimisation step `step` of a training with seed `seed`: 52 bits, which graphs divide exactly."""
-    return derive_seed(seed, step) >> 1
+    return derive_seed(seed, "step", step) >> 1
+
+
+def epoch_order(samples: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """The order [samples] in which epoch `epoch` of a training with seed `seed` goes through them."""
+    return permutation(samples, seed, "epoch", epoch)
+
+
+def part_seed(seed: int, part: int) -> int:
+    """The seed that part `part` of an update is encoded with; the first has the training's own."""
+    return derive_seed(seed, "part", part) if part else seed
+
+
+def device_lot(seed: int, device: str) -> bytes:
+    """What puts a device in its place among those that a round with seed `seed` chooses from."""
+    return lot(seed, "lot", device)
 
 
 def _digest(seed: int, *path: str | int) -> bytes:

@@ -44,12 +44,12 @@ def sign_teacher(teacher: Teacher, signing_key: bytes) -> SignedManifest:
     return sign_content(msgspec.json.encode(teacher), signing_key)
 
 
-def verify_teacher(signed: SignedManifest, verify_key: bytes) -> Teacher:
+def verify_teacher(signed: SignedManifest, *verify_keys: bytes) -> Teacher:
     """The teacher that the platform signed.
 
     Raises WireError ``bundle.bad_signature``, ``bundle.malformed`` or ``bundle.protocol``.
     """
-    return read_signed(signed, verify_key, Teacher)
+    return read_signed(signed, Teacher, *verify_keys)
 
 
 def quantise_weights(parameters: Tensors) -> bytes:

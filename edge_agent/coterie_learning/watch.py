@@ -15,9 +15,9 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     drift: AnyDriftState
     profile: ClassProfile
-    told: tuple[Whole, ...] = ()
+    reported: tuple[Whole, ...] = ()
     """Samples of each class in the profile that was last reported; empty: never."""
-    batches_untold: Whole = 0
+    batches_unreported: Whole = 0
     batches_quiet: Whole | None = None
     """Batches since the last help request; None: there was none."""
     batches_drifted: Annotated[int, Meta(ge=0)] | None = None
@@ -40,7 +40,7 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self,
             drift=observed.state,
             profile=profile,
-            batches_untold=self.batches_untold + 1,
+            batches_unreported=self.batches_unreported + 1,
             batches_quiet=None if quiet is None else quiet + 1,
             batches_drifted=drifted,
         )
@@ -78,19 +78,19 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The state after a help request."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
-    def wants_to_tell(self, rules: WatchRules) -> bool:
+    def report_is_due(self, rules: WatchRules) -> bool:
         """Whether class shares have changed enough, or enough batches have passed, to report the profile again."""
         if not self.profile.batches:
             return False
-        if not self.told or self.batches_untold >= rules.report_batches:
+        if not self.reported or self.batches_unreported >= rules.report_batches:
             return True
-        now, before = self.metadata(rules), Counts.of_samples(self.told)
+        now, before = self.metadata(rules), Counts.of_samples(self.reported)
         return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
-    def told_now(self, rules: WatchRules) -> Self:
+    def reported_now(self, rules: WatchRules) -> Self:
         """The state after the profile was reported."""
         samples = tuple(self.metadata(rules).samples.tolist())
-        return msgspec.structs.replace(self, told=samples, batches_untold=0)
+        return msgspec.structs.replace(self, reported=samples, batches_unreported=0)
 
 
 def begin_watch(rules: WatchRules, classes: int) -> Watch:

@@ -8,7 +8,7 @@ import pytest
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.correlation import banded_square_root, inverse, sensitivity
 from coterie_learning.exact_sum import GRID_BITS
-from coterie_learning.fold import Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
 from coterie_learning.merge import Cohort
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.plan import read_plan
@@ -72,7 +72,9 @@ def test_a_repeated_merge_draws_the_same_whatever_its_blocks(block: int) -> None
     specs, opens = stored(base, [base], Float32Codec())
     release = Release(KIND, KEYS[5], KEYS[:5])
     one, other = (
-        fold_in_memory(FedAvg(), specs, [Counted(opens[0], 1)], base, None, release=release, block=size).parameters
+        fold_in_memory(
+            FedAvg(), specs, [Counted(opens[0], 1)], base, None, Aggregation(release=release), block=size
+        ).parameters
         for size in (block, None)
     )
     for name, tensor in one.items():

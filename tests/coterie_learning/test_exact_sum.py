@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.exact_sum import CHUNK, GRID, LARGEST, MOST_WEIGHT, WeightedCodes, add_codes, add_numbers, mean
+from coterie_learning.exact_sum import (
+    CHUNK,
+    GRID,
+    LARGEST,
+    MOST_WEIGHT,
+    TOGETHER,
+    WeightedCodes,
+    WeightedNumbers,
+    add_codes,
+    add_numbers,
+    mean,
+)
 from coterie_learning.payloads import Coded
 from coterie_wire.tensors import Float32
 
@@ -16,8 +27,15 @@ weights = st.integers(1, 2**18)
 
 def sums(numbers: list[Float32], weights: list[int]) -> np.ndarray:
     total = np.zeros(numbers[0].size, np.int64)
+    add_numbers(total, [WeightedNumbers(*pair) for pair in zip(numbers, weights, strict=True)])
+    return total
+
+
+def sum_of_integers(numbers: list[Float32], weights: list[int]) -> np.ndarray:
+    """By its definition: one update after the other, in int64."""
+    total = np.zeros(numbers[0].size, np.int64)
     for one, weight in zip(numbers, weights, strict=True):
-        add_numbers(total, one, weight)
+        total += np.rint(one.astype(np.float64) / GRID).astype(np.int64) * weight
     return total
 
 
@@ -42,9 +60,26 @@ def test_a_tree_in_any_order_gives_the_sum_of_all(seed: int, found: list[int], s
 
 @given(
     seed=st.integers(0, 2**32),
+    size=st.sampled_from([1, 7, 300, CHUNK, CHUNK + 3]),
+    found=st.lists(weights, min_size=1, max_size=TOGETHER),
+    exponent=st.integers(-45, 7),
+)
+def test_a_sum_of_products_is_that_of_integers(seed: int, size: int, found: list[int], exponent: int) -> None:
+    """Magnitudes from far below the grid's step to the largest, many of them half-way between two steps."""
+    rng = np.random.default_rng(seed)
+    numbers = [(rng.uniform(-1, 1, size) * 2.0**exponent).astype(np.float32) for _ in found]
+    for one in numbers:
+        one[rng.random(size) < 0.2] = 0.0
+        halves = rng.random(size) < 0.2
+        one[halves] = ((rng.integers(-(2**22), 2**22, halves.sum()) + 0.5) * GRID).astype(np.float32)
+    np.testing.assert_array_equal(sums(numbers, found), sum_of_integers(numbers, found))
+
+
+@given(
+    seed=st.integers(0, 2**32),
     rows=st.integers(1, 5),
     width=st.sampled_from([1, 7, 300, CHUNK + 3]),
-    found=st.lists(weights, min_size=1, max_size=20),
+    found=st.lists(weights, min_size=1, max_size=TOGETHER),
 )
 def test_the_product_of_matrices_is_the_sum_of_integers(seed: int, rows: int, width: int, found: list[int]) -> None:
     rng = np.random.default_rng(seed)
@@ -72,6 +107,9 @@ def test_what_is_weighed_most_and_is_largest_does_not_overflow() -> None:
     largest[1] *= -1
     total = sums([largest, largest], [MOST_WEIGHT - 1, 1])
     np.testing.assert_array_equal(mean(total, MOST_WEIGHT), largest)
+    np.testing.assert_array_equal(total, sum_of_integers([largest], [MOST_WEIGHT]))
+    found = [MOST_WEIGHT // TOGETHER] * TOGETHER
+    np.testing.assert_array_equal(sums([largest] * TOGETHER, found), sum_of_integers([largest] * TOGETHER, found))
     codes = np.array([[127, -127]], np.int8)
     scale = np.float32(LARGEST / 128)
     total = np.zeros(2, np.int64)

@@ -11,9 +11,9 @@ from coterie_learning.local.sgd import Sgd
 def test_prox_without_its_proximal_term_is_sgd(step: int) -> None:
     prox = Prox(epochs=3, learning_rate=0.3, momentum=0.8, mu=0.0)
     sgd = Sgd(epochs=3, learning_rate=0.3, momentum=0.8)
-    assert prox.weights(step) == sgd.weights(step)
+    assert prox.step_scalars(step) == sgd.step_scalars(step)
     assert prox.epochs_wanted() == sgd.epochs_wanted() == 3
 
 
 def test_prox_holds_every_step_by_mu() -> None:
-    assert Prox(learning_rate=0.3, mu=0.5).weights(7) == StepScalars(learning_rate=0.3, proximal_weight=0.5)
+    assert Prox(learning_rate=0.3, mu=0.5).step_scalars(7) == StepScalars(learning_rate=0.3, proximal_weight=0.5)

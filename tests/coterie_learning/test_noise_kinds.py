@@ -8,7 +8,7 @@ import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.exact_sum import GRID_BITS
-from coterie_learning.fold import Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
 from coterie_learning.merge import Cohort
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.plan import read_plan
@@ -29,7 +29,9 @@ def merged(kind: CentralNoise, updates: list[Tensors], *, key: bytes = KEY, bloc
     specs, opens = stored(BASE, updates, Float32Codec())
     counted = [Counted(one, 1) for one in opens]
     merge = FedAvg(weight_by="uniform")
-    return fold_in_memory(merge, specs, counted, BASE, None, release=Release(kind, key), block=block).parameters
+    return fold_in_memory(
+        merge, specs, counted, BASE, None, Aggregation(release=Release(kind, key)), block=block
+    ).parameters
 
 
 def test_the_noise_of_a_mean_is_the_multiplier_times_the_norm_over_the_updates() -> None:
@@ -54,7 +56,9 @@ def test_a_repeated_merge_draws_the_same_whatever_its_blocks(block: int) -> None
         specs, opens = stored(small, [small], Float32Codec())
         release = Release(CentralNoise(), KEY)
         one, other = (
-            fold_in_memory(FedAvg(), specs, [Counted(opens[0], 1)], small, None, release=release, block=size).parameters
+            fold_in_memory(
+                FedAvg(), specs, [Counted(opens[0], 1)], small, None, Aggregation(release=release), block=size
+            ).parameters
             for size in (1, None)
         )
     else:

@@ -14,7 +14,7 @@ from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import Figures, admit, weights, weights_of_figures
-from coterie_learning.fold import Counted, fold_in_memory, partial_aggregate
+from coterie_learning.fold import Aggregation, Counted, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.partial_sums import (
@@ -70,7 +70,7 @@ def sent(sums: Sums, found: Sequence[int]) -> PartialSum:
 
 
 def merged(updates: Sequence[Counted], partials: Sequence[PartialSum] = ()) -> list[bytes]:
-    found = fold_in_memory(FedAvg(), MODEL.parameters, updates, numbers(1_000), None, partials=partials)
+    found = fold_in_memory(FedAvg(), MODEL.parameters, updates, numbers(1_000), None, Aggregation(partials=partials))
     return [tensor.tobytes() for tensor in found.parameters.values()]
 
 

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_learning.random import derive_seed, lot, permutation, random_bytes, step_seed
+from coterie_learning.random import (
+    derive_seed,
+    device_lot,
+    epoch_order,
+    lot,
+    part_seed,
+    permutation,
+    random_bytes,
+    step_seed,
+)
 
 seeds = st.integers(0, 2**53)
 paths = st.lists(st.one_of(st.text(max_size=8), st.integers(0, 2**53)), max_size=3)
@@ -54,7 +63,20 @@ def test_a_seed_is_the_beginning_of_the_paths_hash(seed: int, path: list[str | i
 @given(seed=seeds, step=st.integers(0, 2**53))
 def test_a_graph_divides_the_seed_of_a_step_exactly(seed: int, step: int) -> None:
     assert 0 <= step_seed(seed, step) < 2**52
-    assert step_seed(seed, step) == derive_seed(seed, step) // 2
+    assert step_seed(seed, step) == derive_seed(seed, "step", step) // 2
+
+
+@given(seed=seeds, number=st.integers(1, 2**31))
+def test_what_has_the_same_number_draws_from_paths_of_its_own(seed: int, number: int) -> None:
+    drawn = {
+        step_seed(seed, number),
+        derive_seed(seed, "epoch", number) >> 1,
+        part_seed(seed, number) >> 1,
+        int.from_bytes(device_lot(seed, str(number))[:8], "big") >> 12,
+        derive_seed(seed, number) >> 1,
+    }
+    assert len(drawn) == 5
+    assert epoch_order(9, seed, number).tolist() == permutation(9, seed, "epoch", number).tolist()
 
 
 @given(count=st.integers(0, 200), seed=seeds, path=paths)

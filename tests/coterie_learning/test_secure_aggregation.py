@@ -50,6 +50,7 @@ def test_what_it_works_with(change: Mapping[str, object]) -> None:
         ({"codec": {"kind": "top_k"}}, "plan.needs_float32", "codec float32"),
         ({"pace": {"kind": "buffered"}}, "plan.needs_rounds_together", "pace sync"),
         ({"selection": {"kind": "oort"}}, "plan.not_covered", "selection uniform"),
+        ({"rollout": {"kind": "canary"}}, "plan.not_covered", "rollout at_once"),
         ({"help": {"kind": "cartel"}}, "plan.not_covered", "help none"),
         ({"groups": {"kind": "affinity"}}, "plan.not_covered", "groups one"),
         ({"local": {"kind": "distill", "head": "seen"}}, "plan.not_covered", "whole output layer"),

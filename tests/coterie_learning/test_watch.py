@@ -87,19 +87,19 @@ def test_an_alarm_that_sounds_once_lasts_for_the_recent_batches() -> None:
 
 def test_metadata_are_told_at_first_when_they_move_and_every_few_batches() -> None:
     watch = begin_watch(CARTEL, 3)
-    assert not watch.wants_to_tell(CARTEL)
+    assert not watch.report_is_due(CARTEL)
     told = []
     for labels in (OLD, OLD, OLD, OLD, OLD, NEW, NEW, NEW):
         watch = well(watch, labels)
-        told.append(watch.wants_to_tell(CARTEL))
+        told.append(watch.report_is_due(CARTEL))
         if told[-1]:
-            watch = watch.told_now(CARTEL)
+            watch = watch.reported_now(CARTEL)
     # At first; after four batches; and with 18 of 160 samples new, 0.058 bits, but not with 12 of 140, 0.044 bits.
     assert told == [True, False, False, False, True, False, False, True]
 
 
 def test_a_stored_watch_goes_on_as_it_was() -> None:
-    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).told_now(CARTEL), NEW), NEW).asked()
+    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).reported_now(CARTEL), NEW), NEW).asked()
     assert msgspec.json.decode(msgspec.json.encode(watch), type=Watch) == watch
 
 

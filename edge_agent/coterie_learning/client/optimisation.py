@@ -119,8 +119,8 @@ class Optimisation:
             filled = np.zeros((self._model.batch_size, *self._model.output.shape), dtype=np.float32)
             filled[: len(teacher)] = teacher
             feeds["teacher"] = filled
-        still = self._local.still(self.steps_done, self._epoch)
-        roles = [] if still is None else [self._roles[name] for name in self._layers[still]]
+        frozen = self._local.frozen_layers(self.steps_done, self._epoch)
+        roles = [] if frozen is None else [self._roles[name] for name in self._layers[frozen]]
         before = {role: self._steps.read(role) for role in roles}
         if not np.isfinite(self._steps.run(feeds)):
             raise Diverged(self.steps_done)
@@ -173,7 +173,7 @@ class Optimisation:
 
     def _feeds(self, batch: Batch) -> dict[str, Array]:
         model = self._model
-        scalars = self._local.weights(self.steps_done).scalars(model.scalars, step=self.steps_done)
+        scalars = self._local.step_scalars(self.steps_done).scalars(model.scalars, step=self.steps_done)
         feeds: dict[str, Array] = {
             model.target.name: batch.target,
             "sample_weight": batch.sample_weight,

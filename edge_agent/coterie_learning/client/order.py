@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie_learning.random import permutation
+from coterie_learning.random import epoch_order
 
 HELD_OUT_SHARE = 0.2
 _FEWEST_TO_SPLIT = 10
@@ -49,5 +49,5 @@ def batch_ids(train: Sequence[int], *, seed: int, step: int, batch_size: int) ->
 
 @lru_cache(maxsize=1)
 def _order(samples: int, seed: int, epoch: int) -> Sequence[int]:
-    order: list[int] = permutation(samples, seed, epoch).tolist()
+    order: list[int] = epoch_order(samples, seed, epoch).tolist()
     return order

@@ -41,7 +41,7 @@ class _PlainSteps(Local, frozen=True, tag="plain_steps"):
 
     every_step: StepScalars
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return self.every_step
 
 

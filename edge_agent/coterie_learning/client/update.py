@@ -10,7 +10,7 @@ from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import NO_STATE, State, States
 from coterie_learning.heads import pick, place, update_specs
 from coterie_learning.local import Broadcast, Trained
-from coterie_learning.random import step_seed
+from coterie_learning.random import part_seed
 from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import gathered
@@ -71,7 +71,7 @@ def make_update(
     residual: dict[str, Float32] = {}
     for index, part in enumerate(local.parts):
         named = {name.removeprefix(f"{part}."): protected[name] for name in picked if name.startswith(f"{part}.")}
-        encoded = plan.codec.encode(named, seed=seed if index == 0 else step_seed(seed, index))
+        encoded = plan.codec.encode(named, seed=part_seed(seed, index))
         payloads.append(encoded.payload)
         if feeds_back:
             residual.update(_called(part, place(encoded.residual, model, scope, classes)))

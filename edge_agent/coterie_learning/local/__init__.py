@@ -203,7 +203,7 @@ class Local(Kind, frozen=True):
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""
-        return GraphNeeds(self.weights(0).needed())
+        return GraphNeeds(self.step_scalars(0).needed())
 
     def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:  # noqa: ARG002
         """The inputs of every step by parameter: for each role of `needs`, one tensor a parameter."""
@@ -270,7 +270,7 @@ class Local(Kind, frozen=True):
         """Runs of the graph in a round, where a pass over the device's samples takes `epoch`."""
         return self.epochs_wanted() * epoch
 
-    def weights(self, step: int) -> StepScalars:
+    def step_scalars(self, step: int) -> StepScalars:
         """The scalars of optimisation step `step` (0-based) of a round."""
         raise NotImplementedError
 
@@ -279,7 +279,7 @@ class Local(Kind, frozen=True):
         return 1
 
     def batch(self, run: int) -> int:
-        """Which batch of a round the graph gets in its run `run` (0-based); runs are what `weights` calls steps."""
+        """Which batch of a round the graph gets in its run `run` (0-based), which `step_scalars` calls a step."""
         return run
 
     def move(self, begun: Tensors, gradients: Sequence[Tensors]) -> Tensors:
@@ -297,7 +297,7 @@ class Local(Kind, frozen=True):
         """What of the model is trained."""
         return WHOLE
 
-    def still(self, step: int, epoch: int) -> Layers | None:  # noqa: ARG002
+    def frozen_layers(self, step: int, epoch: int) -> Layers | None:  # noqa: ARG002
         """Which layers step `step` (0-based) leaves as they are, where a pass over the samples takes `epoch` steps."""
         return None
 

@@ -47,7 +47,7 @@ class Distill(Local, frozen=True, tag="distill"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(
             learning_rate=self.learning_rate, momentum=self.momentum, distillation_weight=1 - self.lambda_d
         )

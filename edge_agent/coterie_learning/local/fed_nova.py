@@ -49,7 +49,7 @@ class FedNova(Local, frozen=True, tag="fed_nova"):
     def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:  # noqa: ARG002 - it has none
         return {ANCHOR: broadcast.received}
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(learning_rate=self.learning_rate, momentum=self.momentum, proximal_weight=self.mu)
 
     def end(self, broadcast: Broadcast, trained: Trained, state: State) -> Ended:

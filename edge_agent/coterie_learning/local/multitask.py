@@ -46,7 +46,7 @@ class MultiTask(Local, frozen=True, tag="multitask"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(learning_rate=self.learning_rate, proximal_weight=self.mu)
 
     def needs(self) -> GraphNeeds:

@@ -43,7 +43,7 @@ class PerFedAvg(Local, frozen=True, tag="per_fedavg"):
     def needs(self) -> GraphNeeds:
         return super().needs()._replace(plain_descent=True)
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every run is for its gradient
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every run is for its gradient
         return StepScalars(learning_rate=GRADIENT_RATE)
 
     def adapts_by(self) -> float:

@@ -40,7 +40,7 @@ class QFedAvg(Local, frozen=True, tag="q_fed_avg"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(learning_rate=self.learning_rate)
 
     def needs_loss(self) -> bool:

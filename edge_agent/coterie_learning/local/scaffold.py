@@ -50,7 +50,7 @@ class Scaffold(Local, frozen=True, tag="scaffold"):
         ahead = self._ahead(broadcast, state)
         return {ANCHOR: anchor_of(broadcast.received, {name: -factor * tensor for name, tensor in ahead.items()})}
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(learning_rate=self.learning_rate, proximal_weight=WEIGHT)
 
     def end(self, broadcast: Broadcast, trained: Trained, state: State) -> Ended:

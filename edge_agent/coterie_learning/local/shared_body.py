@@ -49,7 +49,7 @@ class SharedBody(Local, frozen=True, tag="shared_body"):
     def epochs_wanted(self) -> int:
         return self.head_epochs + self.epochs
 
-    def weights(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
+    def step_scalars(self, step: int) -> StepScalars:  # noqa: ARG002 - every step weighs the same
         return StepScalars(learning_rate=self.learning_rate)
 
     def needs(self) -> GraphNeeds:
@@ -59,7 +59,7 @@ class SharedBody(Local, frozen=True, tag="shared_body"):
     def scope(self) -> Scope:
         return Scope(personal=tuple(self.personal.split()))
 
-    def still(self, step: int, epoch: int) -> Layers | None:
+    def frozen_layers(self, step: int, epoch: int) -> Layers | None:
         if not self.head_epochs:
             return None
         return "shared" if step < self.head_epochs * epoch else "personal"

@@ -32,8 +32,8 @@ def opinion(own: Float32, extra: Float32, classes: Sequence[int]) -> Float32:
     rest = 1 - claimed.sum(axis=1, keepdims=True)
     # A model with no probability left for the other classes does not order them: they share it equally.
     divided = np.where(mass > 0, others / np.where(mass > 0, mass, 1), ~asked / max(1, (~asked).sum()))
-    said: Float32 = (claimed + rest * divided).astype(np.float32)
-    return said
+    together: Float32 = (claimed + rest * divided).astype(np.float32)
+    return together
 
 
 def boost_weights(learners: Sequence[Float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -64,5 +64,5 @@ def worth_keeping(weights: NDArray[np.float64]) -> tuple[bool, ...]:
 
 def vote(learners: Sequence[Float32], weights: Sequence[float] | NDArray[np.float64]) -> Float32:
     """The learners' probabilities [n, classes] together."""
-    said: Float32 = np.tensordot(np.asarray(weights, np.float32), np.stack(learners), axes=1).astype(np.float32)
-    return said
+    together: Float32 = np.tensordot(np.asarray(weights, np.float32), np.stack(learners), axes=1).astype(np.float32)
+    return together

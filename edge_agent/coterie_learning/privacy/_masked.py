@@ -88,6 +88,10 @@ class Masked(Privacy, frozen=True):
         if plan.selection.reads_history:
             detail = f"selection {plan.selection.name} chooses by what single devices tell of their training"
             return Reason("plan.not_covered", f"{detail}; take selection uniform")
+        if plan.rollout.is_staged():
+            detail = f"rollout {plan.rollout.name} has single devices tell how versions do on their samples"
+            advice = "take rollout at_once; the sum of each round says how the version before did"
+            return Reason("plan.not_covered", f"{detail}; {advice}")
         if plan.local.scope().head == "seen":
             detail = f"local {plan.local.name} sends rows of the classes that a device has seen, which names them"
             return Reason("plan.not_covered", f"{detail}; train the whole output layer")

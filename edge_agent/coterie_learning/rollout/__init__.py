@@ -46,6 +46,10 @@ class Rollout(Kind, frozen=True):
         """Seconds after which the candidate is judged by whatever has been reported."""
         raise NotImplementedError
 
+    def shadow_s(self) -> float:
+        """Seconds that the candidate answers beside the champion without being shown; 0: the group uses it."""
+        return 0.0
+
     def verdict(self, standing: CanaryEvidence) -> Verdict:
         """What becomes of the candidate."""
         raise NotImplementedError

@@ -43,6 +43,15 @@ class Canary(Rollout, frozen=True, tag="canary"):
     within_s: Annotated[
         float, Meta(ge=1, le=30 * 86_400, description="seconds after which it is judged by what has been reported")
     ] = 3600.0
+    shadow_within_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=30 * 86_400,
+            description="seconds that it answers beside the champion, without being shown, before it is judged; 0: the "
+            "group uses it",
+        ),
+    ] = 0.0
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         if not plan.merge.trains_cloud_model:
@@ -65,10 +74,13 @@ class Canary(Rollout, frozen=True, tag="canary"):
         return self.reports
 
     def patience_s(self) -> float:
-        return self.within_s
+        return self.within_s + self.shadow_within_s
+
+    def shadow_s(self) -> float:
+        return self.shadow_within_s
 
     def verdict(self, standing: CanaryEvidence) -> Verdict:
-        is_over = standing.elapsed_s >= self.within_s
+        is_over = standing.elapsed_s >= self.patience_s()
         if standing.reports < self.reports:
             return "too_few_reports" if is_over else "wait"
         if standing.faults == standing.reports or standing.faults > self.threshold * standing.reports:

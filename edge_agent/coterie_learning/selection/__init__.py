@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from coterie_learning.kinds import Kind
-from coterie_learning.random import lot
+from coterie_learning.random import device_lot
 
 
 class Known(NamedTuple):
@@ -42,4 +42,4 @@ def choose(devices: Iterable[str], *, count: int, seed: int) -> tuple[str, ...]:
     Devices are sorted by the hash of the seed and their names, and the lowest are chosen: the same devices and seed
     give the same choice in any order, and a device's hash does not depend on the other devices.
     """
-    return tuple(sorted(devices, key=lambda device: lot(seed, device))[:count])
+    return tuple(sorted(devices, key=lambda device: device_lot(seed, device))[:count])

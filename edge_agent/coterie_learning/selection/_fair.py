@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.random import lot
+from coterie_learning.random import device_lot
 from coterie_learning.selection import Known, Selection
 
 
@@ -25,7 +25,7 @@ class Fair(Selection, frozen=True):
     def choose(self, devices: Sequence[Known], *, count: int, round_number: int, seed: int) -> tuple[str, ...]:
         waited = {known.device: self._waited(known, round_number) for known in devices}
         overdue = [known.device for known in devices if waited[known.device] >= self.fair_rounds]
-        first = sorted(overdue, key=lambda device: (-waited[device], lot(seed, device)))[:count]
+        first = sorted(overdue, key=lambda device: (-waited[device], device_lot(seed, device)))[:count]
         others = [known for known in devices if waited[known.device] < self.fair_rounds]
         rest = self.prefer(others, count=count - len(first), round_number=round_number, seed=seed)
         return (*first, *rest)
@@ -45,7 +45,7 @@ def drawn(weights: Mapping[str, float], *, count: int, seed: int) -> list[str]:
     """
 
     def key(device: str) -> float:
-        uniform = (int.from_bytes(lot(seed, device)[:8], "big") + 0.5) / 2.0**64
+        uniform = (int.from_bytes(device_lot(seed, device)[:8], "big") + 0.5) / 2.0**64
         return -math.log(uniform) / weights[device]
 
     return sorted(weights, key=lambda device: (key(device), device))[:count]

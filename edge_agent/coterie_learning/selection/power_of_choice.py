@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from coterie_learning.random import lot
+from coterie_learning.random import device_lot
 from coterie_learning.selection import Known
 from coterie_learning.selection._fair import Fair, drawn
 
@@ -23,4 +23,4 @@ class PowerOfChoice(Fair, frozen=True, tag="power_of_choice"):
         some = drawn(weights, count=math.ceil(count * self.candidates), seed=seed)
         # Who has told no loss yet comes first, so that its loss becomes known.
         losses = {known.device: math.inf if known.loss is None else known.loss for known in devices}
-        return sorted(some, key=lambda device: (-losses[device], lot(seed, device)))[:count]
+        return sorted(some, key=lambda device: (-losses[device], device_lot(seed, device)))[:count]

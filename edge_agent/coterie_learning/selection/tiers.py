@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from coterie_learning.kinds import Resources
-from coterie_learning.random import derive_seed, lot
+from coterie_learning.random import derive_seed, device_lot
 from coterie_learning.selection import Known, choose
 from coterie_learning.selection._fair import Fair
 from coterie_wire.bundle import ModelSpec
@@ -46,7 +46,7 @@ class Tiers(Fair, frozen=True, tag="tiers"):
         """The tiers that have devices: first those that were not measured, then the fastest, and so on."""
         unknown = [known.device for known in devices if known.train_s is None]
         times = {known.device: known.train_s for known in devices if known.train_s is not None}
-        ranked = sorted(times, key=lambda device: (times[device], lot(seed, device)))
+        ranked = sorted(times, key=lambda device: (times[device], device_lot(seed, device)))
         size = len(ranked) / self.tiers
         measured = [ranked[round(tier * size) : round((tier + 1) * size)] for tier in range(self.tiers)]
         return [tier for tier in (unknown, *measured) if tier]

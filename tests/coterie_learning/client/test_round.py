@@ -64,7 +64,7 @@ class Remembering(Local, frozen=True, tag="remembering"):
     def epochs_wanted(self) -> int:
         return 1
 
-    def weights(self, step: int) -> StepScalars:
+    def step_scalars(self, step: int) -> StepScalars:
         return StepScalars(learning_rate=0.1)
 
     def begin(self, broadcast: Broadcast, state: State) -> Mapping[str, Tensors]:

@@ -48,7 +48,7 @@ def _round(device: Quadratic, local: Local, given: Broadcast, state: State):  # 
     anchor = inputs[ANCHOR]["w"] if ANCHOR in inputs else given.received["w"]
     w, velocity = given.received["w"].copy(), np.zeros(1, np.float32)
     for step in range(device.steps):
-        scalars = local.weights(step)
+        scalars = local.step_scalars(step)
         gradient = np.float32(device.curvature) * (w - np.float32(device.centre))
         gradient = gradient + np.float32(scalars.proximal_weight) * (w - anchor)
         velocity = np.float32(scalars.momentum) * velocity + gradient

@@ -106,7 +106,7 @@ def test_a_model_is_held_where_it_differs_as_the_others_do() -> None:
     state = State(of(1, 2, 3, 4, 5, 6, 7, 8), {"round": 1})
     anchor = KIND.begin(told(**basis(0, 2, 5)), state)[ANCHOR]
     np.testing.assert_array_equal(anchor["w"], [0 + 1, 1, 2 + 3, 3, 4, 5 + 6, 6, 7])
-    assert KIND.weights(0).proximal_weight == 2.0
+    assert KIND.step_scalars(0).proximal_weight == 2.0
 
 
 def test_a_device_sends_its_deviation_and_that_times_its_share_in_each_direction() -> None:

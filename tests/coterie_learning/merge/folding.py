@@ -9,7 +9,7 @@ import numpy as np
 from coterie_learning.codec import Codec
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.device_plan import LOCAL
-from coterie_learning.fold import Counted, Folded, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, Folded, fold_in_memory
 from coterie_learning.geometry import Opens
 from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
@@ -49,10 +49,7 @@ def folded(
         counted,
         base,
         state,
-        parts=local.parts,
-        scalars=local.scalars,
-        fleet=fleet,
-        share=found.share,
+        Aggregation(parts=local.parts, scalars=local.scalars, fleet=fleet, share=found.share),
         block=block,
     )
 

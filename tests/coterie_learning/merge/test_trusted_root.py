@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie_learning.codec.float32 import Float32Codec
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, fold_in_memory
 from coterie_learning.kinds import Resources
 from coterie_learning.merge.krum import Krum
 from coterie_learning.merge.trusted_root import TrustedRoot
@@ -27,7 +27,7 @@ def believed(root: Tensors, *updates: Tensors) -> tuple[Tally, Tensors]:
     counted = [Counted(opened, weight) for opened, weight in zip(opens, found.weights, strict=True) if weight]
     if not counted:
         return found, BASE
-    return found, fold_in_memory(TrustedRoot(), specs, counted, BASE, None, share=found.share).parameters
+    return found, fold_in_memory(TrustedRoot(), specs, counted, BASE, None, Aggregation(share=found.share)).parameters
 
 
 def test_three_updates_by_hand() -> None:
