@@ -287,6 +287,7 @@ CONVOLUTIONS = {
     **on(
         PLANE,
         conv2d=lambda x: F.conv2d(x, kernel(4, 2, 3, 2), stride=(2, 1), padding=(1, 0)),
+        conv2d_along_columns=lambda x: F.conv2d(x, kernel(4, 2, 3, 1), kernel(4), padding=(2, 0), dilation=(2, 1)),
         conv2d_depthwise=lambda x: F.conv2d(x, kernel(4, 1, 3, 3), stride=2, groups=2),
         conv2d_dilated=lambda x: F.conv2d(x, kernel(3, 2, 2, 3), dilation=(2, 1), stride=(1, 2)),
         conv2d_padded_by_wrapping=lambda x: F.conv2d(F.pad(x, (1, 1, 1, 1), mode="circular"), kernel(3, 2, 3, 3)),

@@ -213,6 +213,35 @@ class TemporalConvolutions(nn.Module):
         return logits
 
 
+def critic(normed: Callable[[nn.Module], nn.Module]) -> nn.Module:
+    """Spectral normalisation (Miyato et al. 2018, arXiv 1802.05957, section 4), narrow."""
+    return nn.Sequential(
+        normed(nn.Conv2d(3, 4, 3, 2, 1)),
+        nn.LeakyReLU(0.1),
+        normed(nn.Conv2d(4, 8, 4, 2, 1)),
+        nn.LeakyReLU(0.1),
+        nn.Flatten(),
+        normed(nn.Linear(8 * 4 * 4, CLASSES)),
+    )
+
+
+class Sensors(nn.Module):
+    """DeepConvLSTM (Ordóñez and Roggen 2016, doi 10.3390/s16010115, section 2.2), narrow: windows [steps, channels]."""
+
+    def __init__(self, channels: int = 3, filters: int = 8, hidden: int = 6) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(1, filters, (5, 1))
+        self.second = nn.Conv2d(filters, filters, (3, 1), padding=(2, 0), dilation=(2, 1))
+        self.layers = nn.LSTM(channels * filters, hidden, num_layers=2, batch_first=True)
+        self.head = nn.Linear(hidden, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = functional.relu(self.second(functional.relu(self.first(x.unsqueeze(1)))))
+        states, _ = self.layers(x.transpose(1, 2).flatten(2))
+        logits: Tensor = self.head(states[:, -1])
+        return logits
+
+
 class Projected(nn.Module):
     """Words, and a matrix for each of them: a product on three axes."""
 
@@ -242,4 +271,6 @@ OF_ONE_SHAPE: Mapping[str, Entry] = {
     "temporal": Entry(
         lambda: TemporalConvolutions(nn.utils.parametrizations.weight_norm), (Numbers((3, 20)),), CLASSES
     ),
+    "sensors": Entry(Sensors, (Numbers((16, 3)),), CLASSES),
+    "critic": Entry(lambda: critic(nn.utils.parametrizations.spectral_norm), (Numbers((3, 16, 16)),), CLASSES),
 }

@@ -172,8 +172,9 @@ class InPyTorch:
         """Go on from these parameters and running statistics, with the optimiser's own state."""
         tensors = {**dict(self.module.named_buffers()), **self.parameters}
         with torch.no_grad():
-            for name, part in found.items():
-                tensors[name].copy_(torch.from_numpy(part.copy()))
+            for name, tensor in tensors.items():
+                if name in found:  # an average is stored flat
+                    tensor.copy_(torch.from_numpy(found[name].copy()).reshape(tensor.shape))
 
 
 def difference(found: Arrays, wanted: Arrays) -> float:

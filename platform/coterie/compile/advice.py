@@ -18,6 +18,7 @@ _ADVICE: Mapping[str, str] = {
     "wrap_with_set_grad_enabled": (
         "compute it without torch.no_grad and say .detach() of what needs no gradient, or export with coterie.sdk"
     ),
+    "wrap_with_autocast": "graphs compute in float32; leave torch.autocast out",
     "lazy_load_decompositions _vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim": (
         "torch.vmap leaves no graph; write the batch's axis out, with broadcasting or torch.einsum"
     ),
@@ -40,15 +41,16 @@ _ADVICE: Mapping[str, str] = {
     "max_unpool2d max_unpool3d": "use nn.Upsample or a transposed convolution",
     "fractional_max_pool2d fractional_max_pool3d": "its windows are random; use nn.MaxPool2d or nn.AdaptiveMaxPool2d",
     "embedding_bag _embedding_bag _embedding_bag_forward_only": (
-        "use nn.Embedding and a mean, sum or amax over the axis of the words"
+        "give it bags of one size, [batch, words], filled up with its padding_idx, where coterie.sdk exports it"
     ),
     "_pdist_forward pdist": "use torch.cdist",
     "searchsorted bucketize histc": ("compare with every boundary and add up: (x.unsqueeze(-1) > boundaries).sum(-1)"),
     "grid_sampler_3d": "sample planes with the axes of depth and channels joined",
     "rand rand_like multinomial randperm normal poisson randint randn randn_like uniform exponential rrelu "
     "rrelu_with_noise": (
-        "what it draws is not known in service; use nn.Dropout, or multiply by x.new_empty(shape).bernoulli_(share), "
-        "as stochastic depth does, whose mean is taken in service; or give the noise as an input"
+        "what it draws is not known in service; use nn.Dropout, or multiply by x.new_empty(shape).bernoulli_(share) or "
+        "(torch.rand(shape) < share).float(), or add torch.randn_like(x), of which the mean is taken in service; or "
+        "give the noise as an input"
     ),
     "lgamma digamma polygamma i0 special_i0e special_i1 erfinv special_erfcx": (
         "ONNX has no such function; approximate it by a polynomial"

@@ -2,7 +2,7 @@
 
 ``self.centre.mul_(0.9).add_(0.1 * x.mean(0))``: a step gives the buffer as it was written, and the platform merges the
 buffers of devices as the means of batch normalisation. Their variance within a device is 0, so that the merged variance
-is that between devices.
+is that between devices. The vectors of `spectral_norm` travel so, too, which come of the weights and not of samples.
 """
 
 import math
@@ -32,15 +32,18 @@ class Average:
 
     name: str
     shape: tuple[int, ...]
+    of_samples: bool
+    """Whether what is written depends on samples."""
 
     def __call__(self, named: Mapping[str, Tensor]) -> Tensor:
         """A tensor to write to."""
         return named[self.name].reshape(self.shape).clone()
 
     def gathered(self, written: Tensor, named: Mapping[str, Tensor], present: Tensor) -> Mapping[str, Tensor]:
-        """After a step: as `written` where all samples of the batch are `present` [batch], else as it was before."""
-        variance = VARIANCE.format(self.name)
-        kept = torch.where(present.amin() > 0, written.reshape(-1), named[self.name])
+        """After a step: as `written`, or, of samples that are not all `present` [batch], as it was before."""
+        variance, kept = VARIANCE.format(self.name), written.reshape(-1)
+        if self.of_samples:
+            kept = torch.where(present.amin() > 0, kept, named[self.name])
         return {self.name: kept, variance: torch.zeros_like(named[variance])}
 
 
@@ -61,6 +64,15 @@ def written_buffers(program: ExportedProgram, graph: Graph) -> Mapping[str, Node
         if name not in program.state_dict or program.state_dict[name].dtype != torch.float32:
             raise MutatedState(name=name)
         found[name] = target
+    return found
+
+
+def written_of_samples(program: ExportedProgram, graph: Graph) -> Collection[Node]:
+    """The nodes that depend on the inputs of `program`, buffers that are written to among them."""
+    found = {node for node in graph.nodes if node.name in program.graph_signature.user_inputs}
+    for node in graph.nodes:
+        if found.intersection(node.all_input_nodes):
+            found.update([node, *filter(None, [_written(node)])])
     return found
 
 

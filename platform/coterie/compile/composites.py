@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch._decomp import decompositions as torch_decompositions
 
-from coterie.compile import ctc, padding, pooling, recurrent, scans
+from coterie.compile import columns, ctc, draws, padding, pooling, recurrent, scans
 from coterie.compile.attention import scaled_dot_product_attention
 from coterie.compile.dropout import dropout
 from coterie.compile.resizing import RESIZES
@@ -68,6 +68,14 @@ def smallest(x: Tensor) -> Tensor:
     return x.amin()
 
 
+def eye(rows: int, columns: int | None = None, dtype: torch.dtype | None = None, **options: object) -> Tensor:  # noqa: ARG001
+    """torch.eye, of any size."""
+    count = rows if columns is None else columns
+    if isinstance(rows, int) and isinstance(count, int):
+        return torch.eye(rows, count, dtype=dtype)
+    return (torch.arange(rows).unsqueeze(1) == torch.arange(count)).to(dtype or torch.get_default_dtype())
+
+
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Read by index; PyTorch looks at it with strides."""
     rows, columns = x.shape[dim1], x.shape[dim2]
@@ -94,10 +102,15 @@ COMPOSITES: Mapping[str, Composite] = {
     "aten.bilinear.default": bilinear,
     "aten.cdist.default": pairwise_distances,
     "aten.ctc_loss.Tensor": ctc.ctc_loss,
+    "aten.conv2d.default": columns.conv2d,
+    "aten.randn.default": draws.gaussian,
+    "aten.randn_like.default": draws.gaussian_like,
     "aten._weight_norm.default": weight_norm,
     "aten.max.default": largest,
     "aten.min.default": smallest,
     "aten.diagonal.default": diagonal,
+    "aten.eye.default": eye,
+    "aten.eye.m": eye,
     "aten.unfold.default": windows,
     "aten.avg_pool2d.default": pooling.average_pool,
     "aten.avg_pool3d.default": pooling.average_pool,

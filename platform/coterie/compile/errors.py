@@ -29,8 +29,7 @@ class MutatedState(CoterieError):
     kind = ErrorKind.INVALID
     sentence = (
         "The model changes {name!r} while it computes. It may change float32 buffers, each as a whole, as averages: "
-        "self.{name}.mul_(0.9).add_(0.1 * new.detach()). Count in float32, write no part of a buffer and no input, and "
-        "use torch.nn.utils.parametrizations.weight_norm in place of spectral_norm."
+        "self.{name}.mul_(0.9).add_(0.1 * new.detach()). Count in float32, and write no part of a buffer and no input."
     )
 
 
@@ -125,11 +124,10 @@ class PackedSequences(CoterieError):
     code = "compile.packed_sequences"
     kind = ErrorKind.INVALID
     sentence = (
-        "Packed sequences, as in {place}, have a shape that depends on the data: give the layer the filled-up ones, "
-        "and take each sample's last state by index, states[torch.arange(lengths.shape[0]), lengths - 1]. A layer that "
-        "reads backwards gets each sample turned round by index: with steps = torch.arange(x.shape[1]) and "
-        "turned = torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps) it reads "
-        "x.gather(1, turned[..., None].expand_as(x)), and its states are turned round likewise."
+        "Of packed sequences a model may make what nn.LSTM, nn.GRU and nn.RNN read and pad_packed_sequence fills up "
+        "again, where coterie.sdk exports it; what else {place} does with them has a size that depends on the data. "
+        "Take the number of words from lengths, and each sample's last state from what the layer gives, or by index: "
+        "states[torch.arange(lengths.shape[0]), lengths - 1]."
     )
 
 
@@ -139,8 +137,8 @@ class DataDependent(CoterieError):
     code = "compile.data_dependent"
     kind = ErrorKind.INVALID
     sentence = (
-        "What {place} computes depends on the data, and a graph takes no branches: "
-        "compute both sides and choose with torch.where; unroll loops of fixed length."
+        "What {place} computes depends on the data, and a graph takes no branches: compute both sides and choose with "
+        "torch.where, unroll loops of fixed length, and keep lengths and the like tensors, without .item(), .tolist()."
     )
 
 
@@ -184,14 +182,16 @@ class NotTrainable(CoterieError):
 
 
 class PaddingCounts(CoterieError):
-    """Fields: padding (the number that whole numbers are filled up with)."""
+    """Fields: padding (the number that whole numbers are filled up with), module, line, place."""
 
     code = "compile.padding_counts"
     kind = ErrorKind.INVALID
     sentence = (
         "What the model says of a short sample changes when it is filled up to a longer one of its batch, int64 "
-        "and int32 with {padding} and all else with 0: mask what is filled up, for example by (words != {padding}), "
-        "before sums, means, maxima and attention, and turn samples round by index for layers that read backwards."
+        "and int32 with {padding} and all else with 0; it is first seen in what {place} gives. Mask what is filled up, "
+        "for example by (words != {padding}), before sums, means, maxima and attention, and give layers that read "
+        "backwards pack_padded_sequence(x, (words != {padding}).sum(1), batch_first=True, enforce_sorted=False), whose "
+        "states pad_packed_sequence(states, batch_first=True, total_length=words.shape[1]) gives back."
     )
 
 

@@ -12,8 +12,11 @@ EXPLANATIONS = {
     r"cuda|CUDA|\bmps\b|\bxpu\b": "it moves to a device; leave .cuda() and .to(device) out, and export model.cpu()",
     r"__format__": "it writes numbers out; leave print and format out of the model",
     r"functions with out=|\.out\b": (
-        "it writes into a tensor by out=; use what the function gives, and weight_norm of "
-        "torch.nn.utils.parametrizations in place of spectral_norm"
+        "it writes into a tensor by out=; use what the function gives (coterie.sdk exports spectral_norm so)"
+    ),
+    r"aten\._?ctc_loss": (
+        "ctc_loss takes lengths as tensors, which are known for each sample: torch.full((x.shape[0],), frames) and "
+        "(targets != 0).sum(dim=1)"
     ),
     r"batched == nullptr|vmap|BatchedTensor": (
         "torch.vmap leaves no graph; write the batch's axis out, with broadcasting or torch.einsum"

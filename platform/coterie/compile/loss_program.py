@@ -109,16 +109,21 @@ class LossProgram:
             if len(self._outputs) == 1
             else (sum(math.prod(taken.shape) for taken in self._outputs),)
         )
-        output = torch.randn(TRIED, *shape, generator=generator)
+        around, above = torch.randn(TRIED, *shape, generator=generator), torch.rand(TRIED, *shape, generator=generator)
         target = torch.from_numpy(synthetic_array(self._target, TRIED, np.random.default_rng(0), self.ranges))
         try:
+            # A model may give what is never negative, as variances are.
+            output = around if bool(torch.isfinite(self.losses(around, target)).all()) else above
             together, again = self.losses(output, target), self.losses(output, target)
             # Each sample with a copy of itself: a batch of 1 could be taken for a constant.
             alone = [self.losses(*(whole[[place, place]] for whole in (output, target)))[0] for place in range(TRIED)]
         except REFUSALS as error:
             raise UnsupportedLoss(found=explain(str(error).strip().split("\n", 1)[0])) from error
         if not bool(torch.isfinite(together).all()) or not torch.equal(together, again):
-            raise UnsupportedLoss(found="its numbers are not finite, or differ from call to call")
+            raise UnsupportedLoss(
+                found="of outputs around 0, and of those between 0 and 1, its numbers are not finite, or differ from "
+                "call to call: add a small number to what is divided by or what a logarithm or root is taken of"
+            )
         if not self._whole_batches and not torch.allclose(together, torch.stack(alone), rtol=1e-4, atol=1e-5):
             raise UnsupportedLoss(
                 found="the loss of a sample depends on the others of its batch: take no mean over them; or, where it "

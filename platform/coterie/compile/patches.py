@@ -27,7 +27,7 @@ def picks(kernel: Sequence[int]) -> Tensor:
 def _cut(
     x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> Tensor:
-    alone, spare = x.reshape(-1, 1, *x.shape[2:]), [0] * len(kernel)
+    alone, spare = x.reshape(x.shape[0] * x.shape[1], 1, *x.shape[2:]), [0] * len(kernel)
     found: Tensor = torch.ops.aten.convolution(alone, picks(kernel), None, stride, padding, dilation, False, spare, 1)
     return found
 

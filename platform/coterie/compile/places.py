@@ -6,7 +6,7 @@ from typing import NamedTuple
 MAX_LINE = 200
 """Characters of a line of code that are told."""
 FRAME = re.compile(r'File "([^"\n]{1,500})", line (\d{1,9}), in [^\n]*(?:\n\s*([^\n]*))?')
-PYTORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")
+NOT_THE_USERS = re.compile(r"[/\\](site-packages[/\\]torch|(site-packages|platform)[/\\]coterie[/\\]compile)[/\\]")
 
 
 class Place(NamedTuple):
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 def line_of(stack_trace: str) -> str:
     """The innermost line of the user's in a stack that is told as Python does."""
-    frames = [found for found in FRAME.findall(stack_trace) if not PYTORCH.search(found[0])]
+    frames = [found for found in FRAME.findall(stack_trace) if not NOT_THE_USERS.search(found[0])]
     if not frames:
         return ""
     file, number, text = frames[-1]

@@ -12,21 +12,24 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.node import Node
 
 from coterie.compile.adapters import adapt
-from coterie.compile.averages import Average
+from coterie.compile.advice import ADVICE, advise
 from coterie.compile.diagnosis import diagnose
 from coterie.compile.errors import (
     ExportFailed,
     MutatedState,
     NothingTrains,
+    UnsupportedOperator,
     UnsupportedParameter,
     UnsupportedSignature,
 )
 from coterie.compile.flat import Argument, FlatProgram
 from coterie.compile.frozen import bear_rounding, freeze
 from coterie.compile.loss_program import Criterion
+from coterie.compile.node_places import place_of
 from coterie.compile.passes.detached_blocks import detached_blocks
 from coterie.compile.places import Place
 from coterie.compile.recipe.trains import Trains
@@ -108,9 +111,21 @@ def _exported(
         with warnings.catch_warnings(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            return detached_blocks(torch.export.export(module.train(), example, dynamic_shapes=shapes))
+            program = detached_blocks(torch.export.export(module.train(), example, dynamic_shapes=shapes))
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module) from error
+    _refuse_unknown_sizes(program)
+    return program
+
+
+def _refuse_unknown_sizes(program: ExportedProgram) -> None:
+    """Raises UnsupportedOperator where the size of what an operator gives depends on the data."""
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        given = value if isinstance(value, (tuple, list)) else [value]
+        if any(isinstance(part, Tensor) and free_unbacked_symbols(part) for part in given):
+            reason = advise(str(node.target)) or ADVICE["nonzero"]
+            raise UnsupportedOperator(operator=str(node.target), reason=reason, **place_of(node).fields())
 
 
 def _doubled(tensor: Tensor) -> Tensor:
@@ -171,7 +186,7 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
                 inputs[node.name] = input_tensor(node)
                 arguments.append(node.name)
             case InputKind.BUFFER if spec.target in statistics.averages:
-                arguments.append(Average(f"state.{spec.target}", statistics.averages[spec.target]))
+                arguments.append(statistics.averages[spec.target])
             case InputKind.BUFFER if spec.target in statistics.values:
                 arguments.append(f"state.{spec.target}")
             case InputKind.BUFFER | InputKind.CONSTANT_TENSOR:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie.compile.advice import DEFAULT, advise
-from coterie.compile.errors import MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
+from coterie.compile.errors import DataDependent, MalformedUpload, UnsafeUpload, UnsupportedOperator, UploadTooLarge
 from coterie.compile.places import Place, line_of
 from coterie.compile.vocabulary import is_known
 from coterie_wire.errors import UNREADABLE
@@ -24,6 +24,8 @@ Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
 SYMBOL = re.compile(r"[su]\d{1,6}")
 _SIZE = r"Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
+UNKNOWN_SIZE = re.compile(r"\bSymbol\('u\d{1,9}'")
+"""One that depends on data."""
 SIZE_EXPRESSION = re.compile(
     rf"(?:{_SIZE}|Pow\({_SIZE}, Integer\([2-4]\)\)"  # attention looks at the square of a length
     r"|Integer\(-?\d{1,12}\)|(?:Add|Mul|FloorDiv|CleanDiv|Mod|PythonMod|Max|Min)\(|, |\)|-?\d{1,12}){1,40}"
@@ -94,6 +96,8 @@ def _check_field(key: str, item: Json) -> None:
         case "custom_obj_values" if item:
             raise UnsafeUpload(detail="objects of custom classes")
         case "expr_str":
+            if isinstance(item, str) and UNKNOWN_SIZE.search(item):
+                raise DataDependent(**Place("", "").fields())
             if not isinstance(item, str) or not SIZE_EXPRESSION.fullmatch(item):
                 raise UnsafeUpload(detail=f"the size expression {str(item)[:60]!r}")
         case "name" | "as_name":

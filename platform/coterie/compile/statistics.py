@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx.node import Node
 
-from coterie.compile.averages import keep_buffers, moments_of, written_buffers
+from coterie.compile.averages import Average, keep_buffers, moments_of, written_buffers, written_of_samples
 from coterie.compile.errors import RunningStatistics
 from coterie.compile.flat import BATCH_NORM
 from coterie.compile.node_places import place_of
@@ -27,8 +27,8 @@ class Statistics(NamedTuple):
     moments: tuple[RunningMoments, ...]
     values: Mapping[str, Tensor]
     """As the program has them, by name; averages are flat."""
-    averages: Mapping[str, tuple[int, ...]]
-    """Those that the program itself writes to, with their shapes."""
+    averages: Mapping[str, Average]
+    """Those that the program itself writes to, by name."""
 
 
 class Settled(NamedTuple):
@@ -62,13 +62,15 @@ def settle_statistics(program: ExportedProgram, trains: Trains, *, freezes: bool
             raise RunningStatistics(**place_of(node).fields())
     tensors = [tensor.name for pair in moments.values() for tensor in (pair.mean, pair.variance)]
     values = {name: program.state_dict[name].detach() for name in tensors}
-    averages: dict[str, tuple[int, ...]] = {}
+    averages: dict[str, Average] = {}
+    of_samples = written_of_samples(program, graph)
     for name, placeholder in written_buffers(program, graph).items():
         if freezes and not trains.trains(name):
             fixed.append(placeholder.name)
             continue
         tensor = program.state_dict[name].detach()
-        moments[name], averages[name] = moments_of(name, tensor), tuple(tensor.shape)
+        moments[name] = moments_of(name, tensor)
+        averages[name] = Average(f"state.{name}", tuple(tensor.shape), placeholder in of_samples)
         values |= {name: tensor.reshape(-1), moments[name].variance.name: torch.zeros(tensor.numel())}
     keep_buffers(graph, fixed)
     module.recompile()

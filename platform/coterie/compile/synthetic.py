@@ -34,7 +34,8 @@ def synthetic_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ende
         targets: Array = np.arange(count, dtype=np.int64) % model.classes
     else:
         known = {model.target.name: (0, model.output.shape[-1] - 1)} if model.task == "tokens" else ranges
-        fills = model.padding or 0
+        # A single number has nothing to fill up, and 0 is one of its values.
+        fills = (model.padding or 0) if model.target.shape else None
         targets = synthetic_array(model.target, count, generator, known, filled=fills, flag=flag, ended=ended)
     teacher = np.full((count, *model.output.shape), 1 / model.output.shape[-1], np.float32)
     return Batch(Dataset(inputs, cast(Targets, targets)), teacher)
@@ -46,11 +47,11 @@ def synthetic_array(
     generator: np.random.Generator,
     ranges: Ranges,
     *,
-    filled: int = 0,
+    filled: int | None = 0,
     flag: bool = True,
     ended: bool = True,
 ) -> Array:
-    """`count` samples of one tensor; `filled` is the whole number that fills up."""
+    """`count` samples of one tensor; `filled` is the whole number that fills up, if one does."""
     shape = (count, *spec.shape)
     if spec.dtype == "float32":
         return generator.random(shape, np.float32)
@@ -60,6 +61,8 @@ def synthetic_array(
         return np.broadcast_to(first if flag else ~first, shape).copy()
     low, high = _range(spec, ranges)
     drawn = generator.integers(low, high + 1, shape)
+    if filled is None:
+        return drawn.astype(spec.dtype)
     drawn[drawn == filled] = high if high != filled else low
     if ended and len(spec.shape) == 1 and low <= filled <= high:
         drawn[1::2, size - size // 3 :] = filled

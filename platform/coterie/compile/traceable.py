@@ -1,7 +1,9 @@
 """Operators that PyTorch refuses to export, although graphs can compute them.
 
-It looks into `torch.cdist` and CTC loss, and finds questions about the batch; of the variances of a Gaussian it asks
-whether one is negative. Here the former are told by their shapes, and the latter by its formula.
+It looks into `torch.cdist` and CTC loss, and finds questions about the batch; of the variances of a Gaussian, and of
+what `torch.distributions` take, it asks whether all are valid, and of a mask whether it is causal; `spectral_norm`
+writes by ``out=``. Here the first are told by their shapes, the second is told by its formula, nothing is asked, and
+what was computed is written afterwards. Bags of words of one size are embedded and joined.
 """
 
 import math
@@ -11,8 +13,12 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch.distributions import Distribution
+from torch.nn import functional
+from torch.nn.modules import transformer
 from torch.overrides import TorchFunctionMode
 
+from coterie.compile.packed import packed_sequences
 from coterie.compile.whole_layers import told_by_shapes
 
 aten = torch.ops.aten
@@ -23,8 +29,15 @@ EACH = 0
 @contextmanager
 def traceable() -> Iterator[None]:
     """While it is open, more is exported."""
-    with told_by_shapes(SHAPES), _Formulas():
-        yield
+    validates, detect = Distribution._validate_args, transformer._detect_is_causal_mask
+    Distribution.set_default_validate_args(False)
+    transformer._detect_is_causal_mask = _is_said_to_be_causal
+    try:
+        with told_by_shapes(SHAPES), packed_sequences(), _Formulas():
+            yield
+    finally:
+        Distribution.set_default_validate_args(validates)
+        transformer._detect_is_causal_mask = detect
 
 
 def _distances(left: Tensor, right: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:  # noqa: ARG001
@@ -61,7 +74,60 @@ def gaussian_nll_loss(
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
 
-FORMULAS: Mapping[object, Callable[..., object]] = {torch.nn.functional.gaussian_nll_loss: gaussian_nll_loss}
+def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """As in `torch.nn.functional`."""
+    found = x / x.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(x)
+    return found if out is None else out.copy_(found)
+
+
+def _is_said_to_be_causal(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:  # noqa: ARG001
+    """A mask that is given masks, whether or not it is known to be causal."""
+    return is_causal is True
+
+
+def embedding_bag(
+    words: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """As in `torch.nn.functional`, of bags [batch, words]; bags that differ in size are left to PyTorch."""
+    if words.dim() != 2 or offsets is not None or max_norm is not None:
+        return functional.embedding_bag(
+            words,
+            weight,
+            offsets,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            per_sample_weights,
+            include_last_offset,
+            padding_idx,
+        )
+    found = functional.embedding(words, weight, padding_idx)
+    counted = torch.ones_like(found[..., :1]) if padding_idx is None else (words != padding_idx).unsqueeze(-1)
+    if mode == "max":
+        most = torch.where(counted > 0, found, -torch.inf).amax(dim=1)
+        return torch.where(counted.sum(dim=1) > 0, most, 0.0)
+    weights = counted.to(found.dtype)
+    total = (found * (weights if per_sample_weights is None else weights * per_sample_weights.unsqueeze(-1))).sum(dim=1)
+    return total / weights.sum(dim=1).clamp(min=1) if mode == "mean" else total
+
+
+FORMULAS: Mapping[object, Callable[..., object]] = {
+    functional.gaussian_nll_loss: gaussian_nll_loss,
+    functional.normalize: normalize,
+    functional.embedding_bag: embedding_bag,
+}
 
 
 class _Formulas(TorchFunctionMode):

@@ -1,6 +1,6 @@
 """A compiled model is tried on synthetic samples before it is accepted, and where it fails, what does is looked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -8,18 +8,21 @@ from msgspec import UNSET
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.fx import Interpreter
+from torch.fx import GraphModule, Interpreter
 from torch.fx.node import Node
 
 from coterie.compile.compiled import CompiledModel
 from coterie.compile.errors import NotTrainable, PaddingCounts
 from coterie.compile.flat import REFUSALS
 from coterie.compile.node_places import place_of
+from coterie.compile.places import Place
+from coterie.compile.service import in_service
 from coterie.compile.synthetic import flags, synthetic_batch, synthetic_scalars, tell_ranges
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps, Training
 from coterie_wire.contract import at_length, filler
+from coterie_wire.length import Length
 from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
 
 TRIED_STEPS = 3
@@ -54,7 +57,7 @@ def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
     else:
         raise refused[0]
     if compiled.spec.length is not UNSET:
-        try_lengths(compiled)
+        try_lengths(program, compiled)
 
 
 def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool) -> None:
@@ -87,7 +90,7 @@ def _try_steps(program: ExportedProgram, compiled: CompiledModel, *, flag: bool)
         raise NotTrainable(detail="restored parameters do not predict what the saved ones did")
 
 
-def try_lengths(compiled: CompiledModel) -> None:
+def try_lengths(program: ExportedProgram, compiled: CompiledModel) -> None:
     """Check that the output for a short sample does not change when it is padded. Raises PaddingCounts."""
     model, session = compiled.spec, open_session(compiled.predict)
     assert model.length is not UNSET, "only models with lengths are asked"
@@ -101,7 +104,8 @@ def try_lengths(compiled: CompiledModel) -> None:
         for inputs in (short.inputs, filled)
     )
     if not np.allclose(said, again[tuple(map(slice, said.shape))], rtol=1e-3, atol=1e-4):
-        raise PaddingCounts(padding=model.padding or 0)
+        place = _first_to_differ(program, compiled, short.inputs, filled)
+        raise PaddingCounts(padding=model.padding or 0, **place.fields())
 
 
 def _filled(array: Array, shape: tuple[int, ...], number: int) -> Array:
@@ -139,22 +143,79 @@ def _why_not_finite(
 def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) -> str | None:
     """The operator of the model that first leaves the finite numbers."""
     finder = _Finder(program.graph_module)
-    inputs = iter(batch.dataset.inputs.values())
-    values: list[Tensor] = []
-    for spec in program.graph_signature.input_specs:
-        if spec.kind is InputKind.USER_INPUT:
-            values.append(torch.from_numpy(np.array(next(inputs))))
-            continue
-        assert spec.target is not None
-        source = program.state_dict if spec.target in program.state_dict else program.constants
-        found = before.parameters.get(spec.target)
-        values.append(source[spec.target].detach().clone() if found is None else torch.from_numpy(np.array(found)))
     try:
         with torch.no_grad():
-            finder.run(*values)
+            finder.run(*_arguments(program, before.parameters, batch.dataset.inputs))
     except REFUSALS:
         return None
     return finder.found
+
+
+def _arguments(program: ExportedProgram, parameters: Tensors, inputs: Mapping[str, Array]) -> Iterator[Tensor]:
+    """What `program` takes; what is not among `parameters` it has itself."""
+    given = iter(inputs.values())
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            yield torch.from_numpy(np.array(next(given)))
+            continue
+        assert spec.target is not None
+        source = program.state_dict if spec.target in program.state_dict else program.constants
+        own, found = source[spec.target].detach().clone(), parameters.get(spec.target)
+        yield own if found is None else torch.from_numpy(np.array(found)).reshape(own.shape)
+
+
+def _first_to_differ(
+    program: ExportedProgram, compiled: CompiledModel, short: Mapping[str, Array], filled: Mapping[str, Array]
+) -> Place:
+    """Where it is first seen that the samples of `filled` are those of `short`, filled up."""
+    module = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
+    in_short = _Recorder(module)
+    assert compiled.spec.length is not UNSET
+    comparer = _Comparer(module, in_short.given, compiled.spec.length)
+    try:
+        with torch.no_grad():
+            for run, inputs in ((in_short, short), (comparer, filled)):
+                run.run(*_arguments(program, compiled.parameters, inputs))
+    except REFUSALS:
+        return Place("", "")
+    return Place("", "") if comparer.found is None else place_of(comparer.found)
+
+
+class _Recorder(Interpreter):
+    """Runs a program and keeps all that its operators give."""
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.given: dict[str, Tensor] = {}
+
+    def run_node(self, n: Node) -> object:
+        given = super().run_node(n)
+        if n.op == "call_function" and isinstance(given, Tensor):
+            self.given[n.name] = given.clone()
+        return given
+
+
+class _Comparer(Interpreter):
+    """Runs a program on longer samples and stores the first operator that gives something else for their beginnings."""
+
+    found: Node | None = None
+
+    def __init__(self, module: GraphModule, given: Mapping[str, Tensor], length: Length) -> None:
+        super().__init__(module)
+        self._given, self._sizes = given, {length.shortest, length.longest}
+
+    def run_node(self, n: Node) -> object:
+        given = super().run_node(n)
+        wanted = self._given.get(n.name)
+        if self.found is None and wanted is not None and isinstance(given, Tensor) and given.dim() == wanted.dim():
+            differ = [{own, other} for own, other in zip(given.shape, wanted.shape, strict=True) if own != other]
+            begun = given[tuple(map(slice, wanted.shape))]
+            # Axes that are joined with the length's begin with something else.
+            if all(sizes == self._sizes for sizes in differ) and not torch.allclose(
+                begun, wanted, rtol=1e-3, atol=1e-4, equal_nan=True
+            ):
+                self.found = n
+        return given
 
 
 class _Finder(Interpreter):

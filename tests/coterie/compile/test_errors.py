@@ -83,6 +83,25 @@ def test_branch_on_data_is_named_with_its_line() -> None:
     assert "if x.sum() > 0:" in str(caught.value.fields["line"])
 
 
+def chosen(x: Tensor) -> Tensor:
+    y = torch.zeros_like(x)
+    present = x.sum(dim=1) > 0
+    y[present] = x[present] * 2
+    return y
+
+
+def test_what_is_chosen_by_a_mask_is_told_with_its_line() -> None:
+    with pytest.raises(UnsupportedOperator, match=r"test_errors\.py.*weigh them by a mask") as caught:
+        compiling(chosen)()
+    assert caught.value.fields["module"] == "encoder.layers.0"
+
+
+def in_half(x: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        y = x @ torch.ones(4, 4)
+    return y.float()
+
+
 def counted(x: Tensor) -> Tensor:
     return x * torch.ones(len(x), 1)
 
@@ -124,10 +143,11 @@ def in_place(x: Tensor) -> Tensor:
         (lambda x: x.cuda(), ExportFailed, r"model\.cpu\(\)"),
         (in_place, NoGradient, r"y = y \+ 1 in place of y \+= 1"),
         (torch.vmap(lambda row: row * 2), UnsupportedOperator, "broadcasting or torch.einsum"),
+        (in_half, UnsupportedOperator, "compute in float32"),
         (lambda x: x * torch.rand_like(x), UnsupportedOperator, r"bernoulli_\(share\)"),
         (lambda x: torch.where(torch.bernoulli(0.5 * x.exp()) > 0, x, -x), UnsupportedOperator, r"bernoulli_\(share\)"),
     ],
-    ids=["numpy", "a device", "in place", "vmap", "noise", "a draw that chooses"],
+    ids=["numpy", "a device", "in place", "vmap", "half", "noise", "a draw that chooses"],
 )
 def test_what_pytorch_says_is_told_as_what_to_write(
     take: Callable[[Tensor], Tensor], error: type[CoterieError], words: str
@@ -210,8 +230,8 @@ def test_advice_is_for_what_is_not_lowered() -> None:
     assert advise("aten.relu_.default") is None
 
 
-class Packed(nn.Module):
-    """Reads sequences without what fills them up, as tutorials do."""
+class Stepping(nn.Module):
+    """Reads packed sequences step by step, as their data are laid out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,11 +239,9 @@ class Packed(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        hidden: Tensor = self.encoder(packed)[1][0]
-        return hidden[-1]
+        return torch.stack([part.sum() for part in packed.data.split(packed.batch_sizes.tolist())])
 
 
-def test_packed_sequences_are_refused_with_what_to_write_instead() -> None:
-    with pytest.raises(PackedSequences, match=r"as in module 'encoder'.*lengths - 1\].*backwards") as caught:
-        export_module(Packed(), (torch.zeros(2, 5, 4), torch.tensor([5, 3])))
-    assert caught.value.fields["module"] == "encoder"
+def test_what_is_read_of_packed_sequences_themselves_is_refused_with_what_to_write() -> None:
+    with pytest.raises(PackedSequences, match=r"the model itself, at 'test_errors\.py.*tolist.*lengths - 1\]"):
+        export_module(Stepping(), (torch.zeros(2, 5, 4), torch.tensor([5, 3])))

@@ -203,6 +203,25 @@ def test_convolutions_along_the_length_follow_pytorch(floats: int, monkeypatch: 
     follow(Entry(Convolved, (Sentences((30,), WORDS),), 3, length=Length(1, 30, {"words": 0})), 9)
 
 
+class LookingBack(nn.Module):
+    """Sees the word eight places before each (van den Oord et al. 2016, arXiv 1609.03499, section 2.1)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, 8)
+        self.layer = nn.Conv1d(8, 8, 2, dilation=8)
+        self.head = nn.Linear(8, WORDS)
+
+    def forward(self, words: Tensor) -> Tensor:
+        x = self.embedding(words).transpose(1, 2)
+        logits: Tensor = self.head(torch.tanh(self.layer(nn.functional.pad(x, (8, 0)))).transpose(1, 2))
+        return logits
+
+
+def test_wide_convolutions_along_the_length_follow_pytorch() -> None:
+    follow(Entry(LookingBack, (Indices((12,), WORDS),), WORDS, NextToken(), length=Length(2, 12, {"words": 0})), 6)
+
+
 def test_channels_by_length_follow_pytorch() -> None:
     """A signal has its length last; a mask comes as an input of its own."""
     entry = Entry(Signal, (Numbers((2, 9)), Numbers((3,))), 3, length=Length(3, 9, {"signal": 1}))
@@ -324,10 +343,17 @@ def test_model_that_knows_its_padding_passes_the_trial(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["plain mean", "share", "last"])
-def test_model_that_counts_padding_is_refused(name: str) -> None:
+def test_model_that_counts_padding_is_refused_with_its_line(name: str) -> None:
     entry = of_words(POOLED[name])
-    with pytest.raises(PaddingCounts, match="words != 0"):
+    with pytest.raises(PaddingCounts, match=r"test_lengths\.py:\d+: logits.*self\.take.*words != 0"):
         try_training(uploaded_once(entry), compiled(entry))
+
+
+def test_a_layer_that_reads_backwards_over_padding_is_named() -> None:
+    entry = Entry(BothWays, (Indices((9,), WORDS),), 3, length=Length(1, 9, {"words": 0}))
+    with pytest.raises(PaddingCounts, match=r"module 'layers', at .*pack_padded_sequence") as caught:
+        try_training(uploaded_once(entry), compiled(entry))
+    assert caught.value.fields["module"] == "layers"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributions, nn
 from torch.nn import functional
 
 from coterie.compile.compiled import CompiledModel, compile_model
@@ -69,6 +69,14 @@ def gaussian(output: Tensor, target: Tensor) -> Tensor:
 
 def margin(output: Tensor, target: Tensor) -> Tensor:
     return functional.multi_margin_loss(output, target, reduction="none")
+
+
+def mixture(output: Tensor, target: Tensor) -> Tensor:
+    """Bishop 1994, equation 23, as `torch.distributions` has it, of Gaussians."""
+    means, spreads = output.chunk(2, dim=1)
+    parts = distributions.Normal(means, functional.softplus(spreads) + 0.1)
+    of_parts = distributions.Categorical(probs=torch.ones(CLASSES))
+    return -distributions.MixtureSameFamily(of_parts, parts).log_prob(target[:, 0])
 
 
 FRAMES, LABELS, SPOKEN = 9, 5, 3
@@ -132,6 +140,14 @@ CASES = {
         (2 * CLASSES,),
         lambda rng, n: rng.normal(size=(n, CLASSES)).astype(np.float32),
         lambda rng, n: rng.normal(size=(n, 2 * CLASSES)),
+        functional.mse_loss,
+    ),
+    "mixture": Case(
+        Custom(),
+        mixture,
+        (2 * CLASSES,),
+        lambda rng, n: rng.normal(size=(n, 1)).astype(np.float32),
+        lambda rng, n: rng.random((n, 2 * CLASSES)),
         functional.mse_loss,
     ),
     "margin": Case(
@@ -297,6 +313,13 @@ def test_what_is_no_loss_is_refused(function: Callable[[Tensor, Tensor], Tensor]
         found = criterion(Custom(), export_loss(function, torch.zeros(2, 3), torch.ones(2, 3)))
         assert isinstance(found, LossProgram)
         found.check_samples()
+
+
+def test_a_loss_may_take_outputs_that_are_never_negative() -> None:
+    program = export_loss(lambda output, _: torch.log(output).sum(dim=1), torch.ones(2, 3), torch.ones(2, 3))
+    found = criterion(Custom(), program)
+    assert isinstance(found, LossProgram)
+    found.check_samples()
 
 
 def test_speech_that_no_frames_can_spell_has_an_infinite_loss_or_none() -> None:

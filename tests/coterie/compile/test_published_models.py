@@ -14,7 +14,8 @@ from coterie.compile.trial import try_training
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from tests.coterie.compile import test_lengths, test_zoo
-from tests.zoo.published import CLASSES, OF_ANY_LENGTH, OF_ONE_SHAPE, TemporalConvolutions, efficient_net
+from tests.zoo.entry import Entry, Numbers
+from tests.zoo.published import CLASSES, OF_ANY_LENGTH, OF_ONE_SHAPE, TemporalConvolutions, critic, efficient_net
 from tests.zoo.reference import uploaded
 
 # What follows at every length follows at one: that is compiled by itself in the longer run only.
@@ -44,6 +45,7 @@ def test_model_follows_pytorch_at_every_length(name: str) -> None:
 
 @pytest.mark.parametrize("optimiser", ["momentum", pytest.param("adam", marks=pytest.mark.zoo)])
 @pytest.mark.parametrize("name", OF_ANY_LENGTH)
+@pytest.mark.long
 def test_model_of_any_length_passes_the_trial_on_made_up_samples(name: str, optimiser: str) -> None:
     entry = OF_ANY_LENGTH[name]
     try_training(test_lengths.uploaded_once(entry), test_lengths.compiled(entry, optimiser))
@@ -73,3 +75,10 @@ def test_weights_normed_in_the_old_way_train_as_in_the_new() -> None:
     try_training(program, model)
     assert {"head.weight_g", "head.weight_v"} <= {spec.name for spec in model.spec.parameters}
     assert model.spec.output.shape == (CLASSES,)
+
+
+def test_the_old_spectral_norm_trains_as_the_new_does() -> None:
+    entry = Entry(lambda: critic(nn.utils.spectral_norm), (Numbers((3, 16, 16)),), CLASSES)
+    _, model = test_zoo.prepared(entry)
+    assert "5.weight_u" in {moments.mean.name for moments in model.spec.statistics}
+    test_zoo.follow_compiled(entry, model, steps=6)
