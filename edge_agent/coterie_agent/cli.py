@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add("relay", "run, and sum the updates of the neighbours, so that one sum leaves the site")
     add("unit", "print a systemd unit that keeps the agent running")
     add("status", "what the device is, holds, does, and has sent")
+    add("page", "the address of the owner's page, while the agent runs")
     add("why", "what keeps the device from training now")
     ingest = add("ingest", "add samples from a .csv, .npz or .jsonl file")
     ingest.add_argument("file", type=Path, metavar="FILE")
@@ -93,6 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     choice.add_argument("--allow", default="", metavar="PACKAGE", help="load them; they run with the agent's rights")
     choice.add_argument("--withdraw", default="", metavar="PACKAGE", help="load them no more")
     add("identities", "list the keys that devices sign with in secure sums, as this device has read them")
+    export = add("export", "print all that is known of this device, here and at the platform, as JSON")
+    export.add_argument("--offline", action="store_true", help="leave out what the platform knows; ask nobody")
     leave = add("leave", "leave the platform; the samples stay")
     leave.add_argument("--force", action="store_true", help="forget the platform even if it does not answer")
+    forget = add("forget", "leave, and have the platform forget this device; again: how far that is")
+    forget.add_argument("--force", action="store_true", help="remove what is here even if the platform does not agree")
     return parser

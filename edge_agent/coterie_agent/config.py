@@ -10,6 +10,7 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import Telling
 from coterie_wire.conditions import Requirements
 from coterie_wire.relaying import MAX_MEMBERS
+from coterie_wire.secure_sum import MOST_MEMBERS
 from coterie_wire.structs import from_values
 
 Fallback = Literal["none", "last_answer"]
@@ -42,6 +43,27 @@ class RelaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where it listens for them."""
     members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 32
     """Neighbours at once at most."""
+
+
+class QuestionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """In what the owner lets the device be counted when the platform asks its fleet; only sums are ever read."""
+
+    answer: tuple[Literal["classes", "conditions", "hardware", "problems", "samples", "speed"], ...] = ()
+    """Subjects: samples by class; charging, network, temperature; kind of machine; why it does not train and how
+    assignments ended; how many samples it has; how long steps and uploads take. None: it answers nothing."""
+    without_noise: bool = False
+    """Also where the sum has no noise, which costs no privacy budget as it has no guarantee."""
+    min_devices: Annotated[int, Meta(ge=3, le=MOST_MEMBERS)] = 10
+    """Devices that are summed at least."""
+
+
+class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much all federations together may learn of this device, as it counts itself."""
+
+    epsilon: Annotated[float, Meta(ge=0, le=1000)] = 8.0
+    """What was told under noise never amounts to more; 0: nothing is told under noise any more."""
+    delta: Annotated[float, Meta(gt=0, lt=1)] = 1e-6
+    """The probability, about, with which more is told."""
 
 
 class GossipSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +111,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What other devices may learn from this one, and it from them."""
     relay: RelaySettings = RelaySettings()
     """What the device does for its neighbours."""
+    questions: QuestionSettings = QuestionSettings()
+    """In what the device is counted."""
+    privacy: PrivacySettings = PrivacySettings()
+    """How much may be learned of the device."""
     gossip: GossipSettings = GossipSettings()
     """Whether the device's model meets those of others."""
     serving: ServingSettings = ServingSettings()
@@ -181,6 +207,19 @@ TEMPLATE = """\
 # address = ""                 # that neighbours reach it by; blank: its own on this network
 # port = 8717
 # members = 32                 # neighbours at once at most
+
+# In what this device may be counted when the platform asks its fleet. Answers are summed under masks, so that nobody
+# reads one device's: "classes" (samples of each class), "samples" (how many), "speed" (of steps and uploads),
+# "hardware", "conditions" (charging, network, temperature), "problems" (why it does not train, how assignments ended).
+[questions]
+# answer = []                  # for example ["classes", "hardware"]
+# without_noise = false        # also where the sum is exact
+# min_devices = 10             # together with so many at least
+
+# How much all federations together may learn of this device under noise, as it counts itself; lower is stricter.
+[privacy]
+# epsilon = 8.0
+# delta = 1e-6
 
 # Whether this device averages its model with those of its peers, where a plan says so (topology gossip). They read it.
 [gossip]

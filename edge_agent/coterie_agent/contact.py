@@ -14,15 +14,20 @@ from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
 from coterie_agent.sharing import Telling, share_counts
 from coterie_agent.situation import Now, Situation
+from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.peers import PeersStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 from coterie_learning.kind_names import own_kinds
+from coterie_wire.asking import OfferToAnswer
 from coterie_wire.conditions import Conditions
+from coterie_wire.errors import WireError
+from coterie_wire.latency import Latency
 from coterie_wire.meeting import OfferToMeet
 from coterie_wire.message import Message
-from coterie_wire.messages import Capabilities, CheckIn, DataMetadata, Directive
+from coterie_wire.messages import MAX_LATENCIES, Capabilities, CheckIn, DataMetadata, Directive
 from coterie_wire.relaying import OfferToLead
 from coterie_wire.version import PROTOCOL
 
@@ -30,6 +35,8 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 _SHORTEST_S = 0.1
 """Least seconds between check-ins, whatever the platform asks for."""
+_LATENCIES_S = 600.0
+"""Least seconds between two tellings of how quick the device is, unless something was measured for the first time."""
 
 
 class Caller(Protocol):
@@ -69,10 +76,12 @@ class Contact:
     peers: PeersStore
     work: WorkStore
     journal: Journal
+    latencies: LatencyStore
     capabilities: Capabilities
     https: Caller
     open_socket: OpenSocket
     check_in_s: float
+    identity: IdentityStore
     tell: Telling
     peer_key: bytes | None = None
     """By which other devices know this one."""
@@ -80,6 +89,8 @@ class Contact:
     """What its owner lets it do for its neighbours."""
     meets: OfferToMeet | None = None
     """Where its owner lets it meet its peers."""
+    answers: OfferToAnswer | None = None
+    """What its owner lets it be counted in."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -89,6 +100,8 @@ class Contact:
         self._due_at = self._not_before = 0.0  # on the monotonic clock
         self._reported: tuple[Reported, int] | None = None
         self._may_say_more = False
+        self._told: tuple[Latency, ...] = ()
+        self._told_at = 0.0
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
@@ -126,8 +139,9 @@ class Contact:
     def _check_in(self, now: Now) -> None:
         reported = (_report_of(now), now.wakes)
         way: Caller = self._socket or self.https
+        message = self._message(now)
         try:
-            directive = way.call(self._message(now), Directive)
+            directive = way.call(message, Directive)
         except Refused as refusal:
             if refusal.is_revoked:
                 self.situation.end(refusal)
@@ -143,11 +157,14 @@ class Contact:
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
             self._due_at = at + self.rng.uniform(0.8, 1.0) * self.check_in_s  # spreads a fleet's check-ins
             self._backoff, self._reported = Backoff(), reported
+            if message.latencies:
+                self._told, self._told_at = message.latencies, at
             if self.situation.now.link == "offline":
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
             if directive.ignores_unknown and not self._may_say_more:
                 self._may_say_more, self._reported = True, None  # check in again at once, with fields that 0.1 refuses
+            self._follow_keys(directive)
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
             if directive.withdrawn and self.peers.give_up(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
@@ -155,6 +172,16 @@ class Contact:
                 self.work.leave_federations()
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)
+
+    def _follow_keys(self, directive: Directive) -> None:
+        """Before anything of `directive` is read, which the last of its keys has signed."""
+        if not directive.next_keys:
+            return
+        try:
+            if self.identity.follow(directive.next_keys):
+                log.warning("the platform signs with another key now, which the one before has named")
+        except WireError as error:
+            log.error("the platform names a key that its own did not sign: %s [%s]", error.detail, error.code)
 
     def _drop_socket(self) -> None:
         assert self._socket is not None
@@ -174,16 +201,25 @@ class Contact:
         """The check-in.
 
         From the first assignment whose plan hides in a sum what devices measure, until the device accepts one of
-        another plan, numbers of samples, in all and by class, and of steps are withheld.
+        another plan, numbers of samples, in all and by class, and of steps are withheld, and how quick the device is.
         """
         is_masked = self.work.is_masked()
         progress = now.progress
         if is_masked and progress is not None:
             progress = msgspec.structs.replace(progress, steps_done=0, steps_total=0)
-        capabilities = msgspec.structs.replace(self.capabilities, train_step_s=self.journal.measured("train_step_s"))
+        step_s = None if is_masked else self.journal.measured("train_step_s")
+        capabilities = msgspec.structs.replace(self.capabilities, train_step_s=step_s)
         if self._may_say_more:
             capabilities = msgspec.structs.replace(
-                capabilities, kinds=own_kinds(), peer_key=self.peer_key, relay=self.leads, meets=self.meets
+                capabilities,
+                kinds=own_kinds(),
+                peer_key=self.peer_key,
+                platform_key=self.identity.get().platform_key,
+                relay=self.leads,
+                meets=self.meets,
+                answers=self.answers,
+                evaluates=True,
+                shadows=True,
             )
         return CheckIn(
             protocol=PROTOCOL,
@@ -196,12 +232,25 @@ class Contact:
             standing=now.standing,
             help=now.asking,
             variants=now.forms if self._may_say_more else None,
+            latencies=self._news_of_latencies() if self._may_say_more and not is_masked else (),
         )
+
+    def _news_of_latencies(self) -> tuple[Latency, ...]:
+        """How quick the device is, where that is to be told now."""
+        found = self.latencies.told()[:MAX_LATENCIES]
+        is_known = [_what(one) for one in found] == [_what(one) for one in self._told]
+        if found == self._told or (is_known and time.monotonic() - self._told_at < _LATENCIES_S):
+            return ()
+        return found
 
     def _metadata(self) -> DataMetadata:
         return DataMetadata(
             samples=self.samples.count(), class_counts=share_counts(self.samples.class_counts(), self.tell)
         )
+
+
+def _what(latency: Latency) -> tuple[str, str, str, str]:
+    return latency.version, latency.work, latency.form, latency.charging
 
 
 def _report_of(now: Now) -> Reported:

@@ -5,8 +5,9 @@ from typing import NamedTuple, TypeAlias
 from coterie_agent.policy import blocks_network
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Reason
+from coterie_wire.evaluating import Evaluate
 from coterie_wire.messages import Assignment
-from coterie_wire.trial import Trial
+from coterie_wire.trial import ShadowTrial, Trial
 
 
 class Facts(NamedTuple):
@@ -29,6 +30,16 @@ class Facts(NamedTuple):
     """The version that the device is to compare with the candidate that it holds."""
     forms: SignedManifest | None = None
     """Smaller forms of the version that it holds, which it does not know."""
+    evaluate: Evaluate | None = None
+    """The version that the device is to measure for a federated evaluation."""
+    is_measured: bool = False
+    """What it tells of that is ready to be sent."""
+    shadow: ShadowTrial | None = None
+    """The roll-out for whose candidate, which is not shown, there is something to do."""
+    is_shadow_over: bool = False
+    """A candidate answers that is not wanted any more."""
+    is_untimed: bool = False
+    """A model has run, and nobody knows yet how long predictions of the held version take here."""
 
 
 class Rest(NamedTuple):
@@ -65,7 +76,27 @@ class TakeForms(NamedTuple):
     forms: SignedManifest
 
 
-Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare | TakeForms
+class Measure(NamedTuple):
+    """Go on with a federated evaluation, or tell its outcome."""
+
+    evaluate: Evaluate
+
+
+class GoOnShadowing(NamedTuple):
+    trial: ShadowTrial
+
+
+class EndShadowing(NamedTuple):
+    """Let no candidate answer."""
+
+
+class TimeModel(NamedTuple):
+    """See how long predictions of the held version take."""
+
+
+Beside: TypeAlias = Measure | GoOnShadowing | EndShadowing | TimeModel
+"""What is done when nothing else is due."""
+Action: TypeAlias = Rest | Accept | Train | Upload | Drop | Fetch | Compare | TakeForms | Beside
 
 
 def decide(facts: Facts) -> Action:
@@ -88,6 +119,14 @@ def decide(facts: Facts) -> Action:
         return Fetch(facts.champion)
     if facts.trial is not None and not facts.blockers:
         return Compare(facts.trial)
+    if facts.is_shadow_over:
+        return EndShadowing()
+    if facts.shadow is not None and not facts.blockers:
+        return GoOnShadowing(facts.shadow)
+    if facts.evaluate is not None and not (offline if facts.is_measured else facts.blockers):
+        return Measure(facts.evaluate)
     if facts.forms is not None and not offline:
         return TakeForms(facts.forms)
+    if facts.is_untimed and not facts.blockers:
+        return TimeModel()
     return Rest()

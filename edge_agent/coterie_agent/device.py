@@ -8,7 +8,9 @@ import psutil
 import urllib3
 
 from coterie_agent import VERSION
+from coterie_agent.config import QuestionSettings
 from coterie_agent.errors import AgentError, Exit
+from coterie_wire.asking import OfferToAnswer
 from coterie_wire.messages import Capabilities
 
 
@@ -20,6 +22,13 @@ def capabilities() -> Capabilities:
         machine=f"{machine()} {system()}"[:100],
         agent=VERSION,
     )
+
+
+def offer_to_answer(questions: QuestionSettings) -> OfferToAnswer | None:
+    """What the owner lets the device be counted in; None: in nothing."""
+    if not questions.answer:
+        return None
+    return OfferToAnswer(tuple(sorted(questions.answer)), questions.without_noise, questions.min_devices)
 
 
 def own_address(url: str) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import urllib3
-
 from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
 from coterie_wire.messages import OfferUpdate
 from coterie_wire.relaying import (
@@ -22,7 +21,6 @@ from coterie_wire.relaying import (
 )
 
 RecordSent = Callable[[str, int], None]
-_TIMEOUT = urllib3.Timeout(connect=5, read=30)
 _MAX_ANSWER_BYTES = 64 << 10
 
 
@@ -44,32 +42,24 @@ class HandingOver:
 
     def run(self, *, stop: Callable[[], bool]) -> SignedReceipt | None:
         """The receipt; None if `stop` returned true before. Raises Unreachable or NeighbourRefused."""
-        with urllib3.PoolManager(maxsize=1, retries=False, timeout=_TIMEOUT) as pool:
-            answer = self._send(pool, 0, b"")
-            while answer.receipt is None:
-                if stop():
-                    return None
-                sent_from = answer.offset
-                answer = self._send(pool, sent_from, self.read(sent_from, self.chunk_bytes))
-                if answer.receipt is None and answer.offset == sent_from:
-                    raise Unreachable("the supernode keeps nothing of what it is sent")
+        answer = self._send(0, b"")
+        while answer.receipt is None:
+            if stop():
+                return None
+            sent_from = answer.offset
+            answer = self._send(sent_from, self.read(sent_from, self.chunk_bytes))
+            if answer.receipt is None and answer.offset == sent_from:
+                raise Unreachable("the supernode keeps nothing of what it is sent")
         return answer.receipt
 
-    def _send(self, pool: urllib3.PoolManager, offset: int, chunk: bytes) -> HandedOver:
+    def _send(self, offset: int, chunk: bytes) -> HandedOver:
         offer, route = self.offer, self.route
         told = HandOver(sha256=offer.sha256, size_bytes=offer.size_bytes, offset=offset, classes=offer.classes)
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
         self.record_sent("update to a supernode", len(chunk))
+        reply = ask_neighbour(route.address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
         try:
-            response = pool.request("POST", f"http://{route.address}{PATH}", body=body, redirect=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"the supernode at {route.address} does not answer: {error}") from error
-        if response.status != 200:
-            raise Unreachable(f"the supernode at {route.address} answers {response.status}")
-        try:
-            answer, _ = read_with_body(
-                unseal(response.data[:_MAX_ANSWER_BYTES], secret=self.secret, by=route.key), HandedOver
-            )
+            answer, _ = read_with_body(unseal(reply, secret=self.secret, by=route.key), HandedOver)
         except WireError as error:
             raise Unreachable(f"what answers at {route.address} is not the supernode: {error.detail}") from error
         if answer.refusal is not None:

@@ -74,6 +74,11 @@ class Home:
         return self.state / "serve.lock"
 
     @property
+    def receipt(self) -> Path:
+        """The number under which the owner had the device forgotten; it outlives everything else."""
+        return self.root / "forgotten.json"
+
+    @property
     def serving(self) -> Path:
         """Where programs on this device find the prediction service's address and token, while it runs."""
         return self.root / "serve.json"

@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
 from coterie_agent.link.failure import FETCHED_ANEW
-from coterie_agent.loopback import Address, LoopbackServer, Site, decode
+from coterie_agent.loopback import Address, LoopbackServer, Page, Route, Site, decode
 from coterie_agent.predictions import Output, Prediction
 from coterie_agent.report import Report, make_report
 from coterie_agent.situation import Situation
@@ -21,6 +22,10 @@ from coterie_agent.store.opened import Store
 
 if TYPE_CHECKING:
     from coterie_agent.predicting import HeldModel
+
+
+_NO_ROUTES: Mapping[str, Route] = {}
+_NO_PAGES: Mapping[str, Page] = {}
 
 
 class AddSamples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,14 +112,17 @@ class LocalApi:
 class LocalApiServer:
     """Serves a `LocalApi` from threads of its own."""
 
-    def __init__(self, api: LocalApi) -> None:
-        """Listen, and write address and token to local-api.json.
+    def __init__(
+        self, api: LocalApi, *, routes: Mapping[str, Route] = _NO_ROUTES, pages: Mapping[str, Page] = _NO_PAGES
+    ) -> None:
+        """Listen, and write address and token to local-api.json. Beside `api` it serves other `routes` and `pages`.
 
         Raises AgentError ``local_api.port_taken``.
         """
-        routes = {"GET /status": api.status, "POST /samples": api.add_samples, "POST /predict": api.predict}
+        own = {"GET /status": api.status, "POST /samples": api.add_samples, "POST /predict": api.predict}
+        site = Site(routes={**own, **routes}, token=api.token, pages=pages)
         try:
-            self._server = LoopbackServer(Site(routes=routes, token=api.token), port=api.config.local_api_port)
+            self._server = LoopbackServer(site, port=api.config.local_api_port)
         except OSError as error:
             detail = (
                 f"port {api.config.local_api_port} of the local API: {error.strerror}; choose another in agent.toml"

@@ -4,16 +4,16 @@ import hmac
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from coterie_agent.bounded_server import BoundedServer, Request
+from coterie_agent.bounded_server import BoundedHandler, BoundedServer, Request, at_fault
 from coterie_agent.errors import AgentError, Exit
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.messages import Problem
@@ -48,6 +48,26 @@ class RequestError(Exception):
         self.status, self.code, self.detail = status, code, detail
 
 
+@dataclass(frozen=True)
+class Page:
+    """A file of a page that people open: it is the same for everybody, and holds nothing of the device."""
+
+    content: bytes
+    content_type: str
+
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+"""No other page shows it in a frame, learns its address or loads its files."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Site:
     """What a server serves, and to whom."""
@@ -56,6 +76,8 @@ class Site:
     """By method and path: ``GET /status``."""
     token: str | None
     """What requests must carry; None: whoever can open the Unix socket may ask, which its file's mode decides."""
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    """By method and path, what is served without the token, which the page itself sends."""
     failed: HTTPStatus = HTTPStatus.CONFLICT
     """The answer to what the device cannot do now, but for data that it refuses (422)."""
     keeps_connections: bool = False
@@ -108,7 +130,7 @@ class UnixServer(LoopbackServer):
         self._path.unlink(missing_ok=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BoundedHandler):
     timeout = _IDLE_S
     wbufsize = -1  # head and body in one packet; in two, the second waits for the other side's delayed acknowledgement
     server: LoopbackServer
@@ -127,14 +149,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.arrives(self.connection)
         super().handle_one_request()
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the standard library's
         self._handle()
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the standard library's
         self._handle()
 
     def _handle(self) -> None:
         try:
+            self._check_whose_page()
+            page = self._site.pages.get(f"{self.command} {self.path}")
+            if page is not None:
+                self._body()
+                self._send(HTTPStatus.OK, page.content, page.content_type, PAGE_HEADERS)
+                return
             self._authorise()
             route = self._site.routes.get(f"{self.command} {self.path}")
             if route is None:
@@ -148,13 +176,22 @@ class _Handler(BaseHTTPRequestHandler):
         except WireError as error:
             self._refuse(self._site.failed, error.code, error.detail)
 
-    def _authorise(self) -> None:
-        """The token, and a Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own."""
+    def _check_whose_page(self) -> None:
+        """A Host that names this machine: a page whose name was rebound to 127.0.0.1 carries its own.
+
+        And no other page's Origin, which browsers send with what may change something.
+        """
         if self._site.token is None:
             return
-        host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in ("127.0.0.1", "localhost"):
+        host = self.headers.get("Host", "")
+        if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
             raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_host", "the Host header must name 127.0.0.1")
+        if self.headers.get("Origin", f"http://{host}") != f"http://{host}":
+            raise RequestError(HTTPStatus.FORBIDDEN, "local_api.foreign_origin", "another page asks for this")
+
+    def _authorise(self) -> None:
+        if self._site.token is None:
+            return
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), self._site.token.encode()):
             detail = "send the token of the file beside the agent's settings as: Authorization: Bearer TOKEN"
@@ -180,8 +217,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(
         self, status: HTTPStatus, body: msgspec.Struct | msgspec.Raw, *, content_type: str = "application/json"
     ) -> None:
-        content = msgspec.json.encode(body)
+        self._send(status, msgspec.json.encode(body), content_type, {})
+
+    def _send(self, status: HTTPStatus, content: bytes, content_type: str, headers: Mapping[str, str]) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(content)))
         if status is HTTPStatus.SERVICE_UNAVAILABLE:
@@ -192,12 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """What the standard library refuses: an unknown method (501) and version (505) are the client's fault."""
-        status = HTTPStatus(code)
-        if status is HTTPStatus.NOT_IMPLEMENTED:
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            status = HTTPStatus.BAD_REQUEST
+        """What the standard library refuses."""
+        status = at_fault(code)
         self.request_version = self.protocol_version  # else it answers in the one that it did not understand
         self._refuse(status, "local_api.malformed", message or status.description)
 

@@ -79,4 +79,4 @@ def held_manifest(store: Store) -> Manifest:
     if signed is None:
         detail = "the device holds no model yet; it gets one from the platform while the agent runs"
         raise AgentError("agent.no_model", detail, exit_code=Exit.NO_MODEL)
-    return verify_manifest(signed, store.identity.get().platform_key)
+    return verify_manifest(signed, *store.identity.keys().pinned())

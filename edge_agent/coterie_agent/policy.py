@@ -12,17 +12,27 @@ LEAST_FREE_BYTES = 8 << 20
 """Less is not enough for a checkpoint and an update of a small model, nor for what the system itself writes."""
 
 
+PAUSED = Reason("owner.paused", "its owner has paused training")
+
+
 def judge(
-    plan: Requirements | None, owner: Requirements, conditions: Conditions, local_hour: int
+    plan: Requirements | None,
+    owner: Requirements,
+    conditions: Conditions,
+    local_hour: int,
+    *,
+    limits: Requirements | None = None,
 ) -> tuple[Reason, ...]:
     """Why the device may not train now; empty when it may.
 
-    Both `plan` (None: no federation asks) and `owner` must be met; each condition that is not gives one reason.
-    `local_hour` is 0 to 23.
+    `plan` (None: no federation asks), `owner` and the `limits` that he has set on his page must all be met; each
+    condition that is not gives one reason. `local_hour` is 0 to 23.
     """
-    asked = (("the owner", owner),) if plan is None else (("the plan", plan), ("the owner", owner))
+    asked = (("the plan", plan), ("the owner", owner), ("the owner", limits))
     reasons: dict[str, Reason] = {}
     for who, required in asked:
+        if required is None:
+            continue
         for reason in _unmet(who, required, conditions, local_hour):
             reasons.setdefault(reason.code, reason)
     return tuple(reasons.values())

@@ -19,7 +19,7 @@ from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.variants import FLOAT32
 from coterie_learning.metrics import log_softmax
-from coterie_wire.bundle import Manifest
+from coterie_wire.bundle import Manifest, SignedManifest, verify_manifest
 from coterie_wire.contract import at_length
 from coterie_wire.tensors import Float32
 
@@ -87,6 +87,17 @@ def load_held_model(store: Store, home: Home, *, threads: int) -> HeldModel:
     parameters = model.parameters() if own is None else own
     predictor = Predictor(model.predict(), manifest.model, parameters, model.frozen(), threads=threads)
     return HeldModel(manifest, stored, own is not None, FLOAT32, predictor)
+
+
+def load_candidate(store: Store, home: Home, signed: SignedManifest, *, threads: int) -> HeldModel:
+    """The candidate of a roll-out, every part of which is on the device.
+
+    Raises AgentError ``agent.not_joined``, ``bundle.*`` or ``model.*``, WireError ``bundle.*`` or ``tensors.*``.
+    """
+    manifest = verify_manifest(signed, *store.identity.keys().pinned())
+    model = Model(manifest, BlobCache(home.blobs))
+    predictor = Predictor(model.predict(), manifest.model, model.parameters(), model.frozen(), threads=threads)
+    return HeldModel(manifest, None, False, FLOAT32, predictor)
 
 
 def _smaller_form(store: Store, home: Home, manifest: Manifest, *, threads: int) -> tuple[str, Predictor] | None:

@@ -1,18 +1,36 @@
 """What `status` and `why` print, from the store alone, whether the agent runs or not."""
 
+import math
 import time
+from collections.abc import Mapping
 
 import msgspec
 
+from coterie_agent.budget import Budget
+from coterie_agent.config import PrivacySettings, load_config
 from coterie_agent.home import Home, is_running
 from coterie_agent.store.journal import Sent, Status
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import Helped, PeersStatus, Tuned
+from coterie_agent.store.questions import AnsweredQuestion
 from coterie_agent.store.serving import Serving
 from coterie_agent.store.work import Finished
+from coterie_learning.accounting import epsilon_of
 from coterie_wire.conditions import Reason
 
 _TOLD_OUTCOMES = 3
+
+
+class Privacy(msgspec.Struct, frozen=True):
+    """What was told of the device under noise, by its own account, and what its owner allows."""
+
+    epsilon: float | None
+    """Told so far, all federations together; None: the disk has damaged the account, and nothing more is told."""
+    allowed_epsilon: float
+    delta: float
+    """Of both."""
+    federations: Mapping[str, float]
+    """Epsilon of each alone."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -36,6 +54,10 @@ class Report(msgspec.Struct, frozen=True):
     """Whether the device has a personal model, which predicts instead of the version it holds."""
     sent: tuple[Sent, ...]
     """Everything that has left the device, by kind."""
+    questions: tuple[AnsweredQuestion, ...]
+    """What the device was asked about itself, and how that ended, newest first."""
+    privacy: Privacy
+    """What was told of the device under noise."""
     serving: Serving | None
     """What the prediction service has done since it last began; None: it has never run."""
     waits: tuple[Reason, ...]
@@ -43,7 +65,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def make_report(home: Home, store: Store) -> Report:
-    """Raises AgentError ``agent.not_joined``."""
+    """Raises AgentError ``agent.not_joined``, or ``config.invalid``."""
     identity = store.identity.get()
     running = is_running(home)
     status = store.journal.status()
@@ -60,8 +82,20 @@ def make_report(home: Home, store: Store) -> Report:
         helped=store.peers.outcomes()[:10],
         personal=store.peers.is_personal(),
         sent=store.journal.sent_totals(),
+        questions=store.questions.outcomes()[:10],
+        privacy=_privacy(store, load_config(home.config).privacy),
         serving=store.journal.serving(),
         waits=_waits(running, status),
+    )
+
+
+def _privacy(store: Store, allowed: PrivacySettings) -> Privacy:
+    spent = Budget(allowed, store.told).spent_epsilon()
+    return Privacy(
+        epsilon=None if math.isinf(spent) else spent,
+        allowed_epsilon=allowed.epsilon,
+        delta=allowed.delta,
+        federations={name: epsilon_of(mu2, allowed.delta) for name, mu2 in store.told.spent_by_federation()},
     )
 
 
@@ -92,6 +126,16 @@ def status_lines(report: Report) -> list[str]:
     if status is not None and status.peers is not None:
         lines.append(_peers_line(status.peers))
     lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
+    lines += [
+        f"question of {question.federation}: {question.outcome}: {question.sentence}"
+        for question in report.questions[:_TOLD_OUTCOMES]
+    ]
+    told = report.privacy
+    if told.epsilon is None:
+        lines.append("the account of what was told under noise was damaged on the disk: nothing more is told")
+    elif told.epsilon:
+        allowed = f"{told.allowed_epsilon:g} that you allow, at delta {told.delta:g}"
+        lines.append(f"told under noise: epsilon {told.epsilon:.3g} of {allowed}")
     if report.serving is not None:
         lines.append(_serving_line(report.serving))
     lines += [f"sent: {sent.what}: {sent.messages} messages, {sent.bytes} bytes" for sent in report.sent]
@@ -117,6 +161,8 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
             waits.append(status.wait)
         if status.sum_wait is not None:
             waits.append(status.sum_wait)
+        if status.question_wait is not None:
+            waits.append(status.question_wait)
         if status.peers is not None:
             waits += [reason for reason in (status.peers.untrained, status.peers.wait) if reason is not None]
     return tuple(waits)

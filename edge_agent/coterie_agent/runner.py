@@ -9,27 +9,30 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
+from coterie_agent.answering import AnsweringThread
 from coterie_agent.blobs import BlobCache
 from coterie_agent.conditions.reader import ReadConditions
 from coterie_agent.config import Config
 from coterie_agent.contact import Contact
-from coterie_agent.device import capabilities, own_address
-from coterie_agent.errors import AgentError
+from coterie_agent.device import capabilities, offer_to_answer, own_address
+from coterie_agent.forgetting import forget_platform
 from coterie_agent.gossip.desk import MAX_BODY_BYTES, Desk
 from coterie_agent.home import Home, load_peer_key
 from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
+from coterie_agent.owner_api import OwnerApi, pages
+from coterie_agent.peer_door import PeerDoor
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
-from coterie_agent.relay.server import RelayServer
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
+from coterie_agent.threads import start_guarded
 from coterie_agent.watch import PERIOD_S, Watch
 from coterie_agent.worker import Worker
 from coterie_wire.bundle import verify_manifest
@@ -67,23 +70,32 @@ class Runner:
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
         )
-        self._hold_model(identity)
+        self._hold_model()
         watch = self._watch()
         watch.look()  # so that the first check-in has current values
-        server = self._local_api() if self.config.local_api else None
+        owner = OwnerApi(
+            home=self.home,
+            config=self.config,
+            store=self.store,
+            situation=self.situation,
+            link=link,
+            record_sent=self._record_sent,
+        )
+        server = self._local_api(owner) if self.config.local_api else None
         if server is not None:
             self._start("local-api", server.run)
         self._start("watch", watch.run)
         desk = door = None
         if self.config.gossip.meet:
-            desk = Desk(identity=identity, secret=load_peer_key(self.home))
+            desk = Desk(device=identity.device, trusted=self.store.identity.trusted, secret=load_peer_key(self.home))
             port = self.config.gossip.port
-            door = RelayServer(port, desk.receive, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES)
+            door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES)
             self._start("meetings-door", door.run)
         threads = [
             self._start("contact", self._contact(identity, link).run),
             self._start("worker", self._worker(identity, link, desk).run),
             self._start("companion", self._companion(identity, link).run),
+            self._start("answering", self._answering(identity, link).run),
         ]
         relay = self._relay(identity, link) if self.config.relay.serve else None
         if relay is not None:
@@ -98,15 +110,17 @@ class Runner:
         until = time.monotonic() + _GRACE_S
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
+        if owner.parted:
+            forget_platform(self.home, self.store)
         if self.situation.now.ending is not None:
             raise self.situation.now.ending
 
-    def _hold_model(self, identity: Identity) -> None:
+    def _hold_model(self) -> None:
         """A version that has lost a part is not held, so that the platform sends it again."""
         held = self.store.work.held_model()
         if held is not None:
             try:
-                manifest = verify_manifest(held, identity.platform_key)
+                manifest = verify_manifest(held, *self.store.identity.keys().pinned())
             except WireError as error:
                 log.warning("the model's manifest is damaged and is fetched again: %s [%s]", error.detail, error.code)
                 self.store.work.forget_model()
@@ -124,6 +138,7 @@ class Runner:
             owner=self.config.policy,
             samples=self.store.samples,
             work=self.store.work,
+            choices=self.store.choices,
             free_bytes=lambda: shutil.disk_usage(self.home.root).free,
             period_s=self.look_every_s,
         )
@@ -142,15 +157,16 @@ class Runner:
             desk=desk,
         )
 
-    def _relay(self, identity: Identity, link: HttpLink) -> RelayServer:
+    def _relay(self, identity: Identity, link: HttpLink) -> PeerDoor:
         """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
         desk = RelayDesk(
-            identity=identity,
+            device=identity.device,
+            trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
             folder=self.home.relay,
             members=self.config.relay.members,
         )
-        server = RelayServer(self.config.relay.port, desk.receive, path=PATH)
+        server = PeerDoor(self.config.relay.port, desk, path=PATH)
         thread = RelayThread(desk=desk, link=link, situation=self.situation, chunk_bytes=self.config.chunk_bytes)
         self._start("relay", thread.run)
         return server
@@ -182,14 +198,17 @@ class Runner:
             peers=self.store.peers,
             work=self.store.work,
             journal=self.store.journal,
+            latencies=self.store.latencies,
             capabilities=capabilities(),
             https=link,
             open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
             check_in_s=identity.check_in_s,
+            identity=self.store.identity,
             tell=self.config.peers.tell,
             peer_key=public_key(load_peer_key(self.home)),
             leads=self._offer_to_lead(identity),
             meets=self._offer_to_meet(identity),
+            answers=offer_to_answer(self.config.questions),
         )
 
     def _companion(self, identity: Identity, link: HttpLink) -> PeersThread:
@@ -203,30 +222,17 @@ class Runner:
             situation=self.situation,
         )
 
-    def _local_api(self) -> LocalApiServer:
-        return LocalApiServer(
-            LocalApi(
-                home=self.home,
-                config=self.config,
-                store=self.store,
-                situation=self.situation,
-            )
+    def _answering(self, identity: Identity, link: HttpLink) -> AnsweringThread:
+        return AnsweringThread(
+            identity=identity, config=self.config, store=self.store, link=link, situation=self.situation
         )
 
-    def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True)
-        thread.start()
-        return thread
+    def _local_api(self, owner: OwnerApi) -> LocalApiServer:
+        api = LocalApi(home=self.home, config=self.config, store=self.store, situation=self.situation)
+        return LocalApiServer(api, routes=owner.routes(), pages=pages())
 
-    def _guarded(self, run: Callable[[], None]) -> None:
-        """A failed thread ends the agent: with a part of its threads it would only seem to run."""
-        try:
-            run()
-        except Exception as error:  # the outermost loop of each thread
-            if not self.situation.now.stopping:
-                log.exception("thread %s failed", threading.current_thread().name)
-                failure = AgentError("agent.failed", f"{type(error).__name__}: {error}")
-                self.situation.end(error if isinstance(error, AgentError) else failure)
+    def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
+        return start_guarded(name, run, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end)
 
     def _publish_status(self) -> None:
         """Write the status whenever it changes, for `status` and `why`, until the situation's `stop` is set."""
@@ -258,4 +264,5 @@ def _status(now: Now) -> Status:
         version=now.version,
         peers=now.peers,
         sum_wait=now.sum_wait,
+        question_wait=now.question_wait,
     )

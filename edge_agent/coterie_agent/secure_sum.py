@@ -25,6 +25,7 @@ from coterie_learning.secure_sum.members import MemberList, decode_members, memb
 from coterie_learning.secure_sum.party import PartyState
 from coterie_learning.secure_sum.terms import Terms
 from coterie_learning.secure_sum.vector import Vector, encode_vector
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.secure_sum import (
@@ -46,7 +47,7 @@ _SHORTEST_S = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class SecureSum:
-    """The sum that one assignment's update goes into."""
+    """The sum that one assignment's update, or the answer to a question, goes into."""
 
     assignment: str
     device: str
@@ -59,6 +60,8 @@ class SecureSum:
     store: SecureSumStore
     log: IdentityLogStore
     situation: Situation
+    tell_wait: Callable[[Reason | None], None]
+    """Called with what the sum waits for; None: for nothing."""
     chunk_bytes: int
 
     def run(self) -> SumNews | Refused | None:
@@ -74,7 +77,7 @@ class SecureSum:
                 raise
             return refusal
         finally:
-            self.situation.wait_in_sum(None)
+            self.tell_wait(None)
 
     def _run(self) -> SumNews | Refused | None:
         wakes, news, done = self.situation.now.wakes, self._ask(), None
@@ -83,13 +86,13 @@ class SecureSum:
                 case "counted" | "over":
                     return news
                 case "wait":
-                    self.situation.wait_in_sum(news.reason)
+                    self.tell_wait(news.reason)
                     self._wait(wakes, max(news.again_s, _SHORTEST_S))
                     wakes, news, done = self.situation.now.wakes, self._ask(), None
                 case to_do if to_do == done:
                     raise Unreachable(f"the platform asks the device to {to_do} once more, at once")
                 case to_do:
-                    self.situation.wait_in_sum(None)
+                    self.tell_wait(None)
                     wakes = self.situation.now.wakes
                     answer = self._mask(news) if to_do == "mask" else self._call(self._prepared(news))
                     if not isinstance(answer, SumNews):

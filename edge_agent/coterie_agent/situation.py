@@ -45,6 +45,8 @@ class Now(msgspec.Struct, frozen=True):
     """What the device does between rounds."""
     sum_wait: Reason | None = None
     """What the secure sum waits for that the device's update is to go into."""
+    question_wait: Reason | None = None
+    """What the secure sum waits for that the device answers a question in."""
     ending: AgentError | None = None
     """Why the agent must end, if an error does not pass by waiting."""
     stopping: bool = False
@@ -88,6 +90,10 @@ class Situation:
     def wait_in_sum(self, reason: Reason | None) -> None:
         """Record what the secure sum waits for; None: for nothing, or there is none."""
         self._replace(sum_wait=reason)
+
+    def wait_in_answer(self, reason: Reason | None) -> None:
+        """Record what the sum waits for that a question is answered in; None: for nothing, or there is none."""
+        self._replace(question_wait=reason)
 
     def lose_model(self) -> None:
         """A part of the version is damaged; the platform sends the version again when the device reports none."""

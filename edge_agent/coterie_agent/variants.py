@@ -24,7 +24,7 @@ def take_forms(
     signed: SignedManifest,
     manifest: Manifest,
     *,
-    platform_key: bytes,
+    platform_keys: tuple[bytes, ...],
     blobs: BlobCache,
     variants: BlobCache,
     download: Download,
@@ -41,7 +41,7 @@ def take_forms(
     from coterie_agent.training.model import Model
     from coterie_agent.training.predictor import Predictor
 
-    listed = verify_variants(signed, platform_key)
+    listed = verify_variants(signed, *platform_keys)
     if listed.version != manifest.version:
         raise WireError("bundle.malformed", "the list of smaller forms is of another version than the device holds")
     if not all(variants.fetch(form.graph, download, stop=stop) for form in listed.variants):

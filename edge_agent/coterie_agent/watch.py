@@ -8,8 +8,9 @@ import msgspec
 
 from coterie_agent.conditions.local_hour import LocalHour
 from coterie_agent.conditions.reader import ReadConditions
-from coterie_agent.policy import judge, judge_data, judge_space
+from coterie_agent.policy import PAUSED, judge, judge_data, judge_space
 from coterie_agent.situation import Situation
+from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
 from coterie_wire.conditions import Requirements
@@ -36,10 +37,12 @@ class Watch:
     owner: Requirements
     samples: Samples
     work: WorkStore
+    choices: ChoicesStore
     free_bytes: Callable[[], int]
     """Where the store is."""
     local_hour: Callable[[], int] = field(default_factory=LocalHour)
     period_s: float = PERIOD_S
+    unix_time: Callable[[], float] = time.time
 
     def run(self) -> None:
         """Until the situation says stop."""
@@ -52,8 +55,10 @@ class Watch:
         """Read and judge once."""
         progress = self.situation.now.progress
         conditions = self.read(fresh=progress is not None and progress.stage == "training")
+        choices = self.choices.load()
         blockers = (
-            *judge(self._asked(), self.owner, conditions, self.local_hour()),
+            *((PAUSED,) if self.unix_time() < choices.paused_until else ()),
+            *judge(self._asked(), self.owner, conditions, self.local_hour(), limits=choices.limits),
             *judge_data(
                 widths=self.samples.widths(),
                 classes=self.samples.classes(),

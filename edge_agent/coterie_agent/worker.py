@@ -1,7 +1,6 @@
 """Carries out the agent's actions, one at a time: accept, train, upload, drop, fetch."""
 
 import logging
-import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,31 +8,50 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from coterie_agent.blobs import BlobCache
+from coterie_agent.budget import Budget
 from coterie_agent.config import Config
-from coterie_agent.decide import Accept, Action, Compare, Drop, Facts, Fetch, Rest, TakeForms, Train, Upload, decide
-from coterie_agent.errors import AgentError, reason_of
+from coterie_agent.decide import (
+    Accept,
+    Action,
+    Compare,
+    Drop,
+    EndShadowing,
+    Facts,
+    Fetch,
+    GoOnShadowing,
+    Measure,
+    Rest,
+    TakeForms,
+    TimeModel,
+    Train,
+    Upload,
+    decide,
+)
+from coterie_agent.delivering import Delivering
+from coterie_agent.errors import AgentError
+from coterie_agent.evaluating import Evaluations
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
-from coterie_agent.handing_over import HandingOver, NeighbourRefused
-from coterie_agent.link.backoff import Backoff
-from coterie_agent.link.failure import Refused, Unreachable, is_retryable
+from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import fetch_model, held_manifest, parts
+from coterie_agent.retrying import Retrying
+from coterie_agent.shadowing import Shadowing
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
+from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
-from coterie_agent.upload import Delivery
-from coterie_agent.variants import take_forms
+from coterie_agent.trials import Trials
+from coterie_agent.variants import FLOAT32, take_forms
 from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, verify_manifest
 from coterie_wire.errors import WireError
+from coterie_wire.latency import Histogram, Work
 from coterie_wire.meeting import Gathering
-from coterie_wire.messages import Assignment, Done, OfferUpdate, Progress, ReleaseAssignment, UploadState
-from coterie_wire.relaying import HandIn, Route, SignedReceipt
+from coterie_wire.messages import Assignment, OfferUpdate, Progress
 from coterie_wire.secure_sum import SumNews
-from coterie_wire.trial import ReportTrial, Trial
 from coterie_wire.variants import digest_of
 
 if TYPE_CHECKING:  # they load NumPy
@@ -41,6 +59,7 @@ if TYPE_CHECKING:  # they load NumPy
     from coterie_agent.training.teaching import Teaching
     from coterie_learning.device_plan import DevicePlan
     from coterie_learning.privacy import Masking
+    from coterie_learning.secure_sum.vector import Vector
     from coterie_learning.teacher import Teacher
 
 log = logging.getLogger(__name__)
@@ -49,11 +68,6 @@ _PROGRESS_S = 0.5
 _LONGEST_MARGIN_S = 2.0
 _CLOSED = "rounds.assignment_closed"
 """The platform's final no to an update that came too late: none of the device's counts in the round."""
-_TRIES = 6
-"""How often a supernode is tried before the update goes to the platform."""
-_ROUTE_ENDED = "rounds.route_ended"
-Ended = Literal["accepted", "stopped"] | Refused
-"""How a delivery ends."""
 
 
 @dataclass(kw_only=True)
@@ -72,21 +86,52 @@ class Worker:
     record_sent: Callable[[str, int], None]
     desk: Desk | None = None
     """Where the owner lets the device meet its peers."""
-    rng: random.Random = field(default_factory=random.SystemRandom)
-    _backoff: Backoff = field(default_factory=Backoff)
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _bad_forms: SignedManifest | None = None
     """A list of smaller forms that cannot be used; it is not tried again."""
-    _fault: ReportTrial | None = None
-    """The report to send of a candidate that turned out to be unusable before it was held."""
-    _tried: str | None = None
-    """The roll-out whose trial has ended on this device."""
+    _has_run: bool = False
+    """Whether a model has run in this process: only then is one timed, as loading the first takes 30 MB."""
+    _timed: str | None = None
+    """The version whose predictions have been timed, or need not be."""
     _reported_at: float = 0.0
-    _held: tuple[str, int | None] | None = None
-    """The assignment whose update a supernode holds, and the epoch of its route."""
-    _away: tuple[tuple[str, int | None], int] | None = None
-    """The same of one that a supernode did not take, and how often it has not."""
+    _retrying: Retrying = field(init=False)
+    _delivering: Delivering = field(init=False)
+    _trials: Trials = field(init=False)
+
+    def __post_init__(self) -> None:
+        longest_s = max(1.0, self.identity.check_in_s)
+        self._retrying = Retrying(link=self.link, situation=self.situation, longest_s=longest_s)
+        self._delivering = Delivering(
+            link=self.link,
+            work=self.store.work,
+            situation=self.situation,
+            trusted=self.store.identity.trusted,
+            peer_secret=self.peer_secret,
+            chunk_bytes=self.config.chunk_bytes,
+            record_sent=self.record_sent,
+        )
+        self._trials = Trials(
+            link=self.link,
+            store=self.store,
+            blobs=self.blobs,
+            situation=self.situation,
+            threads=self.config.threads,
+        )
+        self._evaluations = Evaluations(
+            config=self.config,
+            store=self.store,
+            blobs=self.blobs,
+            link=self.link,
+            situation=self.situation,
+        )
+        self._shadowing = Shadowing(
+            config=self.config,
+            store=self.store,
+            blobs=self.blobs,
+            link=self.link,
+            may_not=self._trials.may_not_compare,
+        )
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
@@ -109,6 +154,7 @@ class Worker:
         champion = directive.manifest if directive else None
         if champion == self._refused or (now.version is not None and champion == self.store.work.held_model()):
             champion = None
+        evaluate = self._evaluations.due(now)
         return Facts(
             in_hand=in_hand,
             spooled=in_hand is not None and self.store.work.offer() is not None,
@@ -116,18 +162,15 @@ class Worker:
             assigned=assigned,
             champion=champion,
             blockers=now.blockers,
-            is_held=in_hand is not None and self._held == (in_hand.assignment, _epoch(assigned)),
-            trial=self._due_trial(now),
+            is_held=in_hand is not None and self._delivering.is_held(in_hand, now),
+            trial=self._trials.due(now),
             forms=self._new_forms(now),
+            evaluate=evaluate,
+            shadow=self._shadowing.due(now),
+            is_shadow_over=self._shadowing.is_over(now),
+            is_untimed=self._has_run and now.version is not None and now.version != self._timed,
+            is_measured=evaluate is not None and self._evaluations.report_of(evaluate) is not None,
         )
-
-    def _due_trial(self, now: Now) -> Trial | None:
-        """The trial that the device can finish now."""
-        trial = now.directive.trial if now.directive else None
-        if trial is None or trial.rollout == self._tried:
-            return None
-        failed = self._fault is not None and self._fault.rollout == trial.rollout
-        return trial if failed or trial.candidate == now.version else None
 
     def _new_forms(self, now: Now) -> SignedManifest | None:
         forms = now.directive.variants if now.directive else None
@@ -138,30 +181,36 @@ class Worker:
     def _attempt(self, action: Action) -> None:
         try:
             self._perform(action)
-            self._backoff = Backoff()
+            self._retrying.succeed()
         except StoreFailed as error:
             if not is_retryable(error):
                 raise  # not caused by the assignment, and the store could not record it
-            self._wait_out(error)
+            self._retrying.wait_out(error)
         except (AgentError, WireError) as error:
             if isinstance(error, Refused) and error.is_revoked:
                 self.situation.end(error)
             elif isinstance(error, AgentError) and (is_retryable(error) or _can_wait(action, error)):
-                self._wait_out(error)
+                self._retrying.wait_out(error)
             elif isinstance(action, Train | Upload | Drop):
-                self._release(action.assignment, error)
+                if self._retrying.give_back(action.assignment.assignment, error):
+                    self._finish(action.assignment, "released", error.detail)
             elif isinstance(action, Fetch):
                 log.error("the platform's newest version is not usable: %s [%s]", error.detail, error.code)
                 self._refused = action.champion
-                trial = self._trial()
-                if trial is not None:
-                    self._fault = ReportTrial(rollout=trial.rollout, fault=reason_of(error))
+                self._trials.cannot_be_held(error)
             elif isinstance(action, TakeForms):
                 log.warning("no smaller form of the model is used: %s [%s]", error.detail, error.code)
                 self._bad_forms = action.forms
             elif isinstance(action, Compare):
                 log.warning("the candidate cannot be compared here: %s [%s]", error.detail, error.code)
-                self._tried = action.trial.rollout
+                self._trials.end(action.trial)
+            elif isinstance(action, Measure):
+                self._evaluations.give_up(action.evaluate, error)
+            elif isinstance(action, GoOnShadowing):
+                self._shadowing.give_up(action.trial, error)
+            elif isinstance(action, TimeModel):
+                log.warning("predictions cannot be timed: %s [%s]", error.detail, error.code)
+                self._timed = self.situation.now.version
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Accept):
@@ -175,24 +224,39 @@ class Worker:
         elif isinstance(action, Drop):
             self._finish(action.assignment, "dropped", "the platform has taken the assignment back")
         elif isinstance(action, Fetch):
-            trial = self._trial()
+            trial = self._trials.newest
             # The champion stays beside a candidate: for comparison, and for use after a rollback.
-            kept = () if trial is None else parts(verify_manifest(trial.champion, self.identity.platform_key))
-            self._fetch(action.champion, stop=self.situation.is_offline, also=kept, difference=self._difference())
+            kept = () if trial is None else parts(verify_manifest(trial.champion, *self.store.identity.trusted()))
+            directive = self.situation.now.directive
+            difference = directive.difference if directive else None
+            self._fetch(action.champion, stop=self.situation.is_offline, also=kept, difference=difference)
         elif isinstance(action, Compare):
-            self._compare(action.trial)
+            self._trials.run(action.trial)
         elif isinstance(action, TakeForms):
             self._take_forms(action.forms)
+        elif isinstance(action, Measure):
+            self._has_run = True
+            self._evaluations.go_on(action.evaluate)
+        elif isinstance(action, GoOnShadowing):
+            self._shadowing.go_on(action.trial)
+        elif isinstance(action, EndShadowing):
+            self._shadowing.drop()
+        elif isinstance(action, TimeModel):
+            self._time_model()
 
     def _train(self, assignment: Assignment) -> None:
         # Only here: NumPy and onnxruntime take 30 MB, and most devices are idle most of the time.
         from coterie_agent.training.assignment import Training
         from coterie_agent.training.model import Model
         from coterie_agent.training.teaching import parts_of
-        from coterie_agent.training.turns import check_turn
+        from coterie_agent.training.turns import check_turn, release_cost
 
+        self._has_run = True
         plan = _plan_of(assignment)
         check_turn(assignment, plan.privacy, self.store.work)
+        spent = release_cost(plan.privacy)
+        if spent is not None:
+            self._budget.check(*spent)
         teacher = self._teacher(assignment, plan)
         kept = () if teacher is None else parts_of(teacher)
         manifest = self._fetch(
@@ -213,6 +277,7 @@ class Worker:
             checkpoint_s=self.config.checkpoint_s,
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
+            timed=partial(self._keep_latency, manifest, "step", FLOAT32),
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         )
@@ -245,7 +310,7 @@ class Worker:
             training=training,
             gathering=newest,
             desk=desk,
-            open_calls=lambda roster: PeerCalls(
+            calls_in=lambda roster: PeerCalls(
                 device=self.identity.device,
                 secret=self.peer_secret,
                 round_=roster.round,
@@ -262,7 +327,7 @@ class Worker:
             return None
         if assignment.teacher is None:
             raise AgentError("data.no_teacher", "the plan learns from the cloud model, and the platform named none")
-        return verify_teacher(assignment.teacher, self.identity.platform_key)
+        return verify_teacher(assignment.teacher, *self.store.identity.trusted())
 
     def _teaching(self, assignment: Assignment, manifest: Manifest, teacher: "Teacher") -> "Teaching":
         from coterie_agent.training.teaching import Teaching, parts_of
@@ -287,28 +352,45 @@ class Worker:
         plan = _plan_of(assignment)
         masking = plan.privacy.masking()
         if masking is None:
-            self._deliver(assignment, offer)
+            self._charge(assignment, offer, plan)
+            self._deliver(assignment, offer, plan)
         else:
             self._sum(assignment, offer, plan, masking)
 
-    def _deliver(self, assignment: Assignment, offer: OfferUpdate) -> None:
+    def _charge(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan") -> None:
+        """Write down what the update will tell, before any of it leaves; by itself each one tells something.
+
+        Raises AgentError ``privacy.device_budget``.
+        """
+        from coterie_agent.training.turns import release_cost
+
+        spent = release_cost(plan.privacy)
+        if spent is not None:
+            release = assignment.assignment
+            if plan.privacy.releases == "updates":
+                release += f" {offer.sha256[:16]}"
+            self._budget.charge(release, assignment.federation, *spent, now=time.time())
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.config.privacy, self.store.told)
+
+    def _deliver(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan") -> None:
         """Bring the update to the platform, as it is."""
         if not self.store.work.is_sound(offer):
             self.store.work.forget_update()
             return
         self._report(assignment, "uploading")
         started = time.monotonic()
-        route = self._route(assignment)
-        outcome = None if route is None else self._hand_over(assignment, offer, route)
-        if outcome is None:
-            outcome = Delivery(
-                link=self.link, offer=offer, read=self.store.work.read_payload, chunk_bytes=self.config.chunk_bytes
-            ).run(stop=self.situation.is_offline)
+        outcome = self._delivering.run(assignment, offer)
         if outcome == "accepted":
             self.store.journal.measure("upload_s", time.monotonic() - started)
             self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")
         elif isinstance(outcome, Refused):
-            self._finish(assignment, "dropped", outcome.detail, is_uncounted=outcome.code == _CLOSED)
+            is_uncounted = outcome.code == _CLOSED
+            if is_uncounted and plan.privacy.releases == "sums":  # the platform's noise would have been on the sum
+                self.store.told.take_back(assignment.assignment)
+            self._finish(assignment, "dropped", outcome.detail, is_uncounted=is_uncounted)
 
     def _sum(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan", masking: "Masking") -> None:
         """Bring the update, and what was measured, into a sum in which nobody can read it."""
@@ -320,23 +402,30 @@ class Worker:
         if manifest is None:
             return
         self._report(assignment, "uploading")
+        contribution = Contribution(
+            assignment=assignment,
+            plan=plan,
+            masking=masking,
+            model=Model(manifest, self.blobs),
+            work=self.store.work,
+            offer=offer,
+        )
+
+        def vector(members: int) -> "Vector":
+            self._charge(assignment, offer, plan)
+            return contribution.vector(members)
+
         ended = SecureSum(
             assignment=assignment.assignment,
             device=self.identity.device,
             identity=self.store.identity.key(),
             terms=masking.terms,
-            vector=Contribution(
-                assignment=assignment,
-                plan=plan,
-                masking=masking,
-                model=Model(manifest, self.blobs),
-                work=self.store.work,
-                offer=offer,
-            ).vector,
+            vector=vector,
             link=self.link,
             store=self.store.secure_sum,
             log=self.store.identity_log,
             situation=self.situation,
+            tell_wait=self.situation.wait_in_sum,
             chunk_bytes=self.config.chunk_bytes,
         ).run()
         if isinstance(ended, Refused):
@@ -347,72 +436,6 @@ class Worker:
             else:
                 why = "the secure sum ended without the update" if ended.reason is None else ended.reason.sentence
                 self._finish(assignment, "dropped", why)
-
-    def _route(self, assignment: Assignment) -> Route | None:
-        """The supernode that the update goes to by now, unless it did not take it."""
-        assigned = self.situation.now.directive.assignment if self.situation.now.directive else None
-        if assigned is None or assigned.assignment != assignment.assignment or assigned.route is None:
-            return None
-        way = (assignment.assignment, assigned.route.epoch)
-        has_tried = self._away is not None and self._away[0] == way and self._away[1] >= _TRIES
-        return None if has_tried else assigned.route
-
-    def _hand_over(self, assignment: Assignment, offer: OfferUpdate, route: Route) -> Literal["held"] | Ended | None:
-        """Hand the update to a supernode, and its receipt to the platform; None: it goes to the platform itself.
-
-        Raises Unreachable where the platform does not answer, or the supernode does not and may yet.
-        """
-        from coterie_agent.training.vouching import fingerprint_of
-
-        way = (assignment.assignment, route.epoch)
-        try:
-            state = self.link.call(offer, UploadState)
-            if state.accepted:
-                return "accepted"
-            if state.held != route.epoch:
-                receipt = self._receipt(way, offer, route)
-                if receipt is None:
-                    return None if self._has_given_up(way) else "stopped"
-                payload = self.store.work.read_payload(0, offer.size_bytes)
-                found = fingerprint_of(assignment, payload, offer, route, receipt, self.identity.platform_key)
-                if found is None:
-                    log.warning("the receipt of the supernode is not for this update, which goes to the platform")
-                    self._away = (way, _TRIES)
-                    return None
-                hand_in = HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
-                self.link.call(hand_in, UploadState)
-        except Refused as refusal:
-            if refusal.code == _ROUTE_ENDED:
-                self.situation.wake()
-                raise Unreachable(refusal.detail) from refusal
-            if refusal.is_revoked or is_retryable(refusal):
-                raise
-            return refusal
-        log.info("a neighbour holds the update until the round is merged")
-        self._held = way
-        return "held"
-
-    def _receipt(self, way: tuple[str, int], offer: OfferUpdate, route: Route) -> SignedReceipt | None:
-        """That of the supernode; None if the agent is to stop, or has asked often enough. Raises Unreachable."""
-        try:
-            return HandingOver(
-                route=route,
-                offer=offer,
-                read=self.store.work.read_payload,
-                secret=self.peer_secret,
-                chunk_bytes=self.config.chunk_bytes,
-                record_sent=self.record_sent,
-            ).run(stop=self.situation.is_offline)
-        except (Unreachable, NeighbourRefused) as error:
-            tries = self._away[1] + 1 if self._away is not None and self._away[0] == way else 1
-            self._away = (way, tries)
-            if tries >= _TRIES:
-                log.warning("%s; the update goes to the platform", error.detail)
-                return None
-            raise Unreachable(error.detail) from error
-
-    def _has_given_up(self, way: tuple[str, int]) -> bool:
-        return self._away is not None and self._away == (way, _TRIES)
 
     def _fetch(
         self,
@@ -426,25 +449,21 @@ class Worker:
 
         Files of other versions are removed, except those of `also`.
         """
-        manifest = verify_manifest(signed, self.identity.platform_key)
+        manifest = verify_manifest(signed, *self.store.identity.trusted())
         if not fetch_model(manifest, self.blobs, self.link.download, stop=stop, difference=difference):
             return None
         if self.situation.now.version != manifest.version:
             self.store.work.hold_model(signed)
-            self.blobs.keep_only((*parts(manifest), *also))
+            self.blobs.keep_only((*parts(manifest), *also, *self._shadowing.parts()))
             self.situation.hold(manifest.version, manifest.model)
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest
-
-    def _difference(self) -> Difference | None:
-        directive = self.situation.now.directive
-        return directive.difference if directive else None
 
     def _take_forms(self, signed: SignedManifest) -> None:
         known = take_forms(
             signed,
             held_manifest(self.store),
-            platform_key=self.identity.platform_key,
+            platform_keys=self.store.identity.trusted(),
             blobs=self.blobs,
             variants=self.variants,
             download=self.link.download,
@@ -454,57 +473,41 @@ class Worker:
         )
         if known is not None:
             self.store.variants.keep(known)
+            manifest = held_manifest(self.store)
+            for form, durations in known.forms.items():
+                self._keep_latency(manifest, "predict", form, durations)
+            self._timed = manifest.version
             self.situation.know_forms(known.digest)
 
-    def _trial(self) -> Trial | None:
-        directive = self.situation.now.directive
-        return directive.trial if directive else None
-
-    def _compare(self, trial: Trial) -> None:
-        """Report how the candidate compares with the champion, or why it cannot be used."""
-        report = self._fault
-        if report is None or report.rollout != trial.rollout:
-            report = self._compared(trial)
-        if report is None:
-            return
-        self.link.call(report, Done)
-        self._tried = trial.rollout
-        log.info("told the platform how the new version does: %s", "compared" if report.fault is None else "unusable")
-
-    def _compared(self, trial: Trial) -> ReportTrial | None:
-        """None if it was interrupted."""
+    def _time_model(self) -> None:
+        """See how long predictions of the held version take, unless those of its pair were timed before."""
+        from coterie_agent.training.forms import measure_form
         from coterie_agent.training.model import Model
-        from coterie_agent.training.trial import run_trial
+        from coterie_agent.training.predictor import Predictor
 
-        champion = verify_manifest(trial.champion, self.identity.platform_key)
-        if not fetch_model(champion, self.blobs, self.link.download, stop=self._may_not_compare):
-            return None
-        return run_trial(
-            trial.rollout,
-            champion=Model(champion, self.blobs),
-            candidate=Model(held_manifest(self.store), self.blobs),
-            samples=self.store.samples,
-            threads=self.config.threads,
-            stop=self._may_not_compare,
+        manifest = held_manifest(self.store)
+        if not self.store.latencies.has(manifest.pair, "predict", FLOAT32):
+            model, threads = Model(manifest, self.blobs), self.config.serving.threads
+            predictor = Predictor(model.predict(), manifest.model, model.parameters(), model.frozen(), threads=threads)
+            durations = measure_form(predictor, manifest.model, stop=self._trials.may_not_compare)
+            if durations is None:
+                return
+            self._keep_latency(manifest, "predict", FLOAT32, durations)
+        self._timed = manifest.version
+
+    def _keep_latency(self, manifest: Manifest, work: Work, form: str, durations: Histogram) -> None:
+        conditions = self.situation.now.conditions
+        self.store.latencies.add(
+            Measured(
+                pair=manifest.pair,
+                version=manifest.version,
+                work=work,
+                form=form,
+                charging=conditions.charging,
+                temperature_c=conditions.temperature_c,
+                durations=durations,
+            )
         )
-
-    def _may_not_compare(self) -> bool:
-        now = self.situation.now
-        directive = now.directive
-        return now.stopping or bool(now.blockers) or directive is None or directive.assignment is not None
-
-    def _release(self, assignment: Assignment, error: AgentError | WireError) -> None:
-        """Give the assignment back, so that the platform need not wait for it."""
-        try:
-            self.link.call(ReleaseAssignment(assignment=assignment.assignment, reason=reason_of(error)), Done)
-        except AgentError as failure:
-            if isinstance(failure, Refused) and failure.is_revoked:
-                self.situation.end(failure)
-                return
-            if is_retryable(failure):
-                self._wait_out(failure)
-                return
-        self._finish(assignment, "released", error.detail)
 
     def _finish(self, assignment: Assignment, outcome: Outcome, sentence: str, *, is_uncounted: bool = False) -> None:
         self.store.work.finish(outcome, sentence, now=time.time(), is_uncounted=is_uncounted)
@@ -517,14 +520,6 @@ class Worker:
             outcome,
             sentence,
         )
-
-    def _wait_out(self, error: AgentError) -> None:
-        """Do not call the platform for a while; only the end of the agent ends the wait."""
-        self._backoff = self._backoff.failed()
-        until = time.monotonic() + self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
-        log.warning("%s; trying again", error.detail)
-        while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
-            self.situation.wait(now.edition, left)
 
     def _halt(self, assignment: Assignment, finishing_s: float) -> Halt | None:
         if self._must_pause(assignment):
@@ -574,11 +569,6 @@ def _is_masked(assignment: Assignment) -> bool:
         return _plan_of(assignment).privacy.masking() is not None
     except WireError:  # training says so, and gives it back
         return True
-
-
-def _epoch(assigned: Assignment | None) -> int | None:
-    """Of the route that the platform names; None: it names none."""
-    return assigned.route.epoch if assigned is not None and assigned.route is not None else None
 
 
 def _can_wait(action: Action, error: AgentError) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_WR
@@ -17,6 +17,7 @@ from websockets.server import ServerProtocol
 
 from coterie_wire.bundle import SignedManifest
 from coterie_wire.conditions import Requirements
+from coterie_wire.evaluating import Evaluate, ReportEvaluation
 from coterie_wire.message import Message
 from coterie_wire.messages import (
     EXCHANGES,
@@ -36,13 +37,15 @@ from coterie_wire.messages import (
     UploadState,
     Wake,
 )
+from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
 from coterie_wire.secure_sum import AskSum, JoinSum, OfferMasked, ReadLog, RevealShares, ShareSecrets
-from coterie_wire.trial import ReportTrial, Trial
+from coterie_wire.trial import ReportTrial, ShadowTrial, Trial
 from coterie_wire.variants import digest_of
 from tests.coterie_agent import summing
 from tests.coterie_agent.bundles import Bundle
 
 TOKEN, CREDENTIAL = "one-time", "secret"
+STRANGERS = ("enrol", "read-receipt")
 TIMEOUT_S = 20
 PLAN = {
     "local": {"kind": "sgd", "epochs": 3, "learning_rate": 0.5},
@@ -76,6 +79,12 @@ class FakePlatform:
         self.candidate: Bundle | None = None
         """What the device is to try against the platform's version, until it tells how it does."""
         self.reports: list[ReportTrial] = []
+        self.shadow: Bundle | None = None
+        """A candidate that is to answer beside the platform's version; the outcome is wanted in `shadow_s`."""
+        self.shadow_s = 0.0
+        self.evaluated: Bundle | None = None
+        """What the device is to evaluate, until it tells how it does."""
+        self.evaluations: list[ReportEvaluation] = []
         self.sockets_allowed = True
         self.socket_count = 0
         self.uploads: dict[str, bytearray] = {}
@@ -90,6 +99,10 @@ class FakePlatform:
         """Answers chunks without storing them."""
         self.variants: SignedManifest | None = None
         """Smaller forms of its version, for devices that do not know them."""
+        self.forgotten: set[str] = set()
+        """Receipts of devices that were forgotten."""
+        self.known: Mapping[str, tuple[msgspec.Raw, ...]] = {}
+        """By section, what the device's owner reads of it; two rows a page."""
         self.check_in_s = 30.0
         self.sum: summing.Platform | None = None
         """The secure sum that the device's update goes into."""
@@ -174,10 +187,14 @@ class FakePlatform:
                     manifest=manifest,
                     requirements=Requirements() if self.member else None,
                     variants=self._variants_for(message),
-                    ignores_unknown=self.variants is not None,
+                    ignores_unknown=self.variants is not None or self.evaluated is not None,
+                    evaluate=self._evaluate(),
+                    shadow=self._shadow(),
                 )
             case ReportTrial():
                 self.reports.append(message)
+            case ReportEvaluation():
+                self.evaluations.append(message)
             case OfferUpdate(assignment=name):
                 if name in self.accepted:
                     return UploadState(offset=message.size_bytes, accepted=True)
@@ -192,9 +209,31 @@ class FakePlatform:
                 return self.sum.handle("d1", message)
             case ReleaseAssignment():
                 self.assignment = None
+            case ReadExport(section=section, after=after):
+                if not section:
+                    return ExportPage(sections=tuple(self.known))
+                begin = int(after or 0)
+                rows, end = self.known[section][begin : begin + 2], begin + 2
+                return ExportPage(rows=rows, after=str(end) if end < len(self.known[section]) else "")
+            case Forget(receipt=receipt) | ReadReceipt(receipt=receipt):
+                if isinstance(message, ReadReceipt) and receipt not in self.forgotten:
+                    raise Denied(404, "owners.unknown_receipt")
+                self.forgotten.add(receipt)
+                held = HoldsUpdate("digits", 3, "v3", "2026-01-01T12:00:00+00:00")
+                return ForgetNews(receipt, True, "gone", "2026-01-01", "d1", 1, {"updates": 2}, (held,), 1)
             case Leave():
                 pass
         return Done()
+
+    def _shadow(self) -> ShadowTrial | None:
+        if self.shadow is None or self.reports:
+            return None
+        return ShadowTrial(rollout="r1", candidate=self.shadow.signed, remaining_s=self.shadow_s)
+
+    def _evaluate(self) -> Evaluate | None:
+        if self.evaluated is None or self.evaluations:
+            return None
+        return Evaluate(evaluation="e1", manifest=self.evaluated.signed, remaining_s=600.0)
 
     def _variants_for(self, message: CheckIn) -> SignedManifest | None:
         wanted = self.variants is not None and message.version == "v1" and message.variants is not None
@@ -239,7 +278,7 @@ class FakePlatform:
 
             def do_POST(self) -> None:
                 name = self.path.removeprefix("/device/v1/")
-                self._guarded(lambda: platform.handle(name, self._body()), name != "enrol")
+                self._guarded(lambda: platform.handle(name, self._body()), name not in STRANGERS)
 
             def do_PATCH(self) -> None:
                 name, offset = self.path.removeprefix("/device/v1/uploads/"), int(self.headers["Upload-Offset"])
@@ -252,7 +291,10 @@ class FakePlatform:
                     self._guarded(self._blob)
 
             def _blob(self) -> bytes:
-                blobs = {**platform.bundle.blobs, **(platform.candidate or platform.bundle).blobs}
+                beside = [
+                    bundle for bundle in (platform.candidate, platform.evaluated, platform.shadow) if bundle is not None
+                ]
+                blobs = {name: blob for bundle in (platform.bundle, *beside) for name, blob in bundle.blobs.items()}
                 content = blobs[self.path.removeprefix("/device/v1/blobs/")]
                 platform.blob_ranges.append(self.headers.get("Range"))
                 start = int((self.headers.get("Range") or "bytes=0-")[6:-1])

@@ -18,7 +18,7 @@ class Steady(Local, frozen=True, tag="steady"):
 
     given: StepScalars
 
-    def weights(self, step: int) -> StepScalars:
+    def step_scalars(self, step: int) -> StepScalars:
         return self.given
 
 

@@ -2,12 +2,19 @@
 
 from coterie_agent.contact import Contact
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.model import held_manifest
 from coterie_agent.situation import Situation
+from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_learning.kind_names import own_kinds
+from coterie_wire.bundle import verify_key_of
+from coterie_wire.latency import Histogram, Latency
 from coterie_wire.messages import Capabilities, CheckIn, Directive
+from coterie_wire.platform_keys import sign_next_key
+from tests.coterie_agent.bundles import SIGNING_KEY, Bundle
 
+NEXT_KEY = verify_key_of(bytes([9]) * 32)
 CAPABILITIES = Capabilities(cores=1, memory_bytes=1, machine="any", agent="any")
 
 
@@ -65,17 +72,19 @@ def no_socket(_on_wake: object, _on_close: object) -> object:
     raise Unreachable("no answer")
 
 
-def contact(store: Store, situation: Situation, platform: Answering | Platform) -> Contact:
+def contact(store: Store, situation: Situation, platform: "Answering | Platform | Renaming") -> Contact:
     return Contact(
         situation=situation,
         samples=store.samples,
         peers=store.peers,
         work=store.work,
         journal=store.journal,
+        latencies=store.latencies,
         capabilities=CAPABILITIES,
         https=platform,
         open_socket=no_socket,
         check_in_s=15,
+        identity=store.identity,
         tell="counts",
     )
 
@@ -95,10 +104,61 @@ def test_a_platform_of_0_1_is_not_told_the_kinds_that_the_device_has(store: Stor
     assert [heard.capabilities for heard in platform.heard] == [CAPABILITIES]
 
 
-def test_a_newer_platform_is_told_them_at_once(store: Store) -> None:
+def test_a_newer_platform_is_told_them_at_once(joined: Store) -> None:
     platform = Platform(ignores_unknown=True)
-    contact(store, Counting(3), platform).run()
+    contact(joined, Counting(3), platform).run()
     first, second = (heard.capabilities for heard in platform.heard)
     assert first == CAPABILITIES
     assert second is not None
     assert second.kinds == own_kinds()
+
+
+class Renaming:
+    """A platform that has replaced its signing key, and says who has signed that."""
+
+    def __init__(self, *, by: bytes) -> None:
+        self._statement = sign_next_key(NEXT_KEY, former_until=0, signing_key=by)
+
+    def call(self, _message: object, _reply: object) -> Directive:
+        return Directive(check_in_s=15, next_keys=(self._statement,))
+
+
+def test_the_key_that_the_trusted_one_names_is_followed_before_anything_else(joined: Store, bundle: Bundle) -> None:
+    class Looking(Counting):
+        def direct(self, directive: Directive, *, at: float) -> None:
+            assert joined.identity.trusted() == (NEXT_KEY,)
+            super().direct(directive, at=at)
+
+    joined.work.hold_model(bundle.signed)
+    contact(joined, Looking(2), Renaming(by=SIGNING_KEY)).run()
+    assert joined.identity.get().platform_key == NEXT_KEY
+    assert held_manifest(joined) == bundle.manifest
+
+
+def test_a_key_that_a_stranger_names_is_not_followed(joined: Store, bundle: Bundle) -> None:
+    contact(joined, Counting(1), Renaming(by=bytes([8]) * 32)).run()
+    assert joined.identity.trusted() == (bundle.platform_key,)
+
+
+def test_the_trusted_key_is_told_to_a_newer_platform_alone(joined: Store, bundle: Bundle) -> None:
+    for ignores_unknown, keys in ((False, [None]), (True, [None, bundle.platform_key])):
+        platform = Platform(ignores_unknown=ignores_unknown)
+        contact(joined, Counting(3), platform).run()
+        assert [heard.capabilities and heard.capabilities.platform_key for heard in platform.heard] == keys
+
+
+def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(joined: Store) -> None:
+    durations = Histogram((0, 1000))
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, durations))
+    old, new = Platform(ignores_unknown=False), Platform(ignores_unknown=True)
+    contact(joined, Counting(3), old).run()
+    assert [heard.latencies for heard in old.heard] == [()] * len(old.heard)
+    told = contact(joined, Counting(4), new)
+    told.run()
+    assert new.heard[0].latencies == ()
+    assert new.heard[1].latencies == (Latency("v1", "predict", "float32", durations, "yes"),)
+    assert told._news_of_latencies() == ()
+    joined.latencies.add(Measured("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))))
+    assert told._news_of_latencies() == (), "not every few seconds"
+    joined.latencies.add(Measured("digits", "v1", "predict", "int8", "yes", None, durations))
+    assert [one.form for one in told._news_of_latencies()] == ["float32", "int8"]

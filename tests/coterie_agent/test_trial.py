@@ -53,6 +53,23 @@ def test_it_waits_for_the_devices_conditions_and_is_told_once(
     assert len(platform.reports) == 1
 
 
+def test_what_a_sum_is_to_hide_is_not_told_of_a_trial_either(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store
+) -> None:
+    platform.assign("a0")
+    assert platform.assignment is not None
+    stocked.work.accept(platform.assignment, is_masked=True)
+    stocked.work.finish("dropped", "the round was over", now=1.0)
+    platform.assignment = None
+    stocked.journal.measure("train_step_s", 0.25)
+    offer(platform, new_agent())
+    platform.wait_for(lambda: platform.check_ins[-1].version == "v2")
+    seen = len(platform.check_ins)
+    platform.wait_for(lambda: len(platform.check_ins) > seen + 5)
+    assert platform.reports == []
+    assert all(one.capabilities is None or one.capabilities.train_step_s is None for one in platform.check_ins)
+
+
 def test_a_rolled_back_candidate_leaves_without_a_download(platform: FakePlatform, new_agent: NewAgent) -> None:
     offer(platform, new_agent())
     platform.wait_for(lambda: platform.reports)

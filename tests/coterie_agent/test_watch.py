@@ -18,6 +18,7 @@ def watch_with(read: ReadConditions, situation: Situation, store: Store) -> Watc
         owner=Requirements(),
         samples=store.samples,
         work=store.work,
+        choices=store.choices,
         free_bytes=lambda: 1 << 30,
     )
 
@@ -64,6 +65,7 @@ def test_hours_follow_the_clock_on_the_wall(store: Store) -> None:
         owner=Requirements(hours=(22, 7)),
         samples=store.samples,
         work=store.work,
+        choices=store.choices,
         free_bytes=lambda: 1 << 30,
         local_hour=lambda: hour[0],
     )

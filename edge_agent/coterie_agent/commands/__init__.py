@@ -27,5 +27,6 @@ class Arguments(msgspec.Struct, frozen=True):
     file: Path = Path()
     replace: bool = False
     force: bool = False
+    offline: bool = False
     allow: str = ""
     withdraw: str = ""

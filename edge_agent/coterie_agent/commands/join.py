@@ -57,6 +57,7 @@ def run(arguments: Arguments) -> Output:
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=arguments.token, name=name, capabilities=capabilities())
         enrolled = link.call(enrol, Enrolled)
+        home.receipt.unlink(missing_ok=True)  # of the device that it was before
         store.identity.save(url=url, name=name, enrolled=enrolled)
         if not home.config.exists():
             write_private(home.config, TEMPLATE.encode())
@@ -67,6 +68,7 @@ def run(arguments: Arguments) -> Output:
             f"joined {url} as {name} ({enrolled.device})",
             f"settings: {home.config}",
             "next: coterie-agent ingest FILE, then coterie-agent run",
+            "your page, while it runs: coterie-agent page",
         ],
     )
 

@@ -4,10 +4,10 @@ from datetime import date
 
 import msgspec
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError
+from coterie_agent.forgetting import forget_platform
 from coterie_agent.home import Home, RunLock
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
@@ -37,9 +37,7 @@ def run(arguments: Arguments) -> Output:
         except AgentError as error:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise
-        store.identity.forget()
-        for cache in (home.blobs, home.variants):
-            BlobCache(cache).keep_only(())
+        forget_platform(home, store)
         samples = store.samples.count()
         lock.release()
     return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])

@@ -4,6 +4,7 @@ import faulthandler
 import logging
 import os
 import sys
+from datetime import date
 from typing import NoReturn
 
 import msgspec
@@ -11,12 +12,13 @@ import msgspec
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.until_stopped import log_to_stderr, stop_on_signal
 from coterie_agent.conditions.reader import conditions_reader
-from coterie_agent.config import load_config
+from coterie_agent.config import Config, load_config
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.forgetting import Forgetter, kept_receipt
 from coterie_agent.home import Home, RunLock
 from coterie_agent.runner import Runner
 from coterie_agent.situation import Situation
-from coterie_agent.store.opened import open_store
+from coterie_agent.store.opened import Store, open_store
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
     with open_store(home) as store:
         store.identity.get()
         RunLock(home.lock).acquire()
+        _finish_forgetting(home, config, store)
         stop_on_signal(situation.stop)
         runner = Runner(
             home=home,
@@ -56,6 +59,23 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
     logging.shutdown()
     sys.stderr.flush()
     os._exit(exit_code)
+
+
+def _finish_forgetting(home: Home, config: Config, store: Store) -> None:
+    """The owner has asked for it, and the agent was killed, or the platform away, before it was done.
+
+    Raises AgentError ``agent.forgotten``, Unreachable or Refused.
+    """
+    if kept_receipt(home) is None:
+        return
+    forgetter = Forgetter(
+        home=home,
+        store=store,
+        ca_file=config.ca_file,
+        record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
+    )
+    forgetter.forget()
+    raise AgentError("agent.forgotten", "its owner has had this device forgotten", exit_code=Exit.NOT_JOINED)
 
 
 def _run(runner: Runner) -> Exit:

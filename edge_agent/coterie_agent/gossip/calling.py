@@ -4,16 +4,14 @@ import secrets
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-import urllib3
-
 from coterie_agent.gossip.desk import MAX_BODY_BYTES
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
 from coterie_wire.meeting import MEETINGS_PATH, Answer, Call, Envelope, Peer
 from coterie_wire.relaying import read_with_body, seal, unseal, with_body
 
 RecordSent = Callable[[str, int], None]
-_TIMEOUT = urllib3.Timeout(connect=2, read=30)
 
 
 class Replied(NamedTuple):
@@ -24,14 +22,10 @@ class Replied(NamedTuple):
 
 
 class PeerCalls:
-    """Calls of one device in one round, on connections that are kept open."""
+    """Calls of one device in one round."""
 
     def __init__(self, *, device: str, secret: bytes, round_: str, record_sent: RecordSent) -> None:
         self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
-        self._pool = urllib3.PoolManager(maxsize=1, retries=False, timeout=_TIMEOUT)
-
-    def close(self) -> None:
-        self._pool.clear()
 
     def call(
         self,
@@ -50,14 +44,9 @@ class PeerCalls:
         sealed = seal(with_body(call, content), secret=self._secret, to=peer.key)
         body = with_body(Envelope(self._round, self._device), sealed)
         self._record_sent("model to a peer" if content else "question to a peer", len(body))
+        reply = ask_neighbour(peer.address, MEETINGS_PATH, body, at_most_bytes=MAX_BODY_BYTES)
         try:
-            response = self._pool.request("POST", f"http://{peer.address}{MEETINGS_PATH}", body=body, redirect=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"the peer at {peer.address} does not answer: {error}") from error
-        if response.status != 200 or len(response.data) > MAX_BODY_BYTES:
-            raise Unreachable(f"the peer at {peer.address} answers {response.status}")
-        try:
-            answer, found = read_with_body(unseal(response.data, secret=self._secret, by=peer.key), Answer)
+            answer, found = read_with_body(unseal(reply, secret=self._secret, by=peer.key), Answer)
         except WireError as error:
             raise Unreachable(f"what answers at {peer.address} is not the peer: {error.detail}") from error
         if answer.number != number:

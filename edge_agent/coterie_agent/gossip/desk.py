@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coterie_agent.store.identity import Identity
 from coterie_wire.bundle import SignedManifest, read_signed
 from coterie_wire.errors import WireError
 from coterie_wire.meeting import Answer, Call, Envelope, Peer, Roster
@@ -18,13 +17,18 @@ if TYPE_CHECKING:  # it loads NumPy
 
 MAX_BODY_BYTES = 64 << 20
 """A model at its largest, and what is said with it."""
+REMEMBERED_CALLS = 1 << 14
+"""Those of some hundred meetings."""
 
 
 @dataclass(kw_only=True)
 class Desk:
     """Safe to use from several threads; whoever uses a meeting that is open here holds `lock`."""
 
-    identity: Identity
+    device: str
+    """Its own name at the platform."""
+    trusted: Callable[[], tuple[bytes, ...]]
+    """The platform's keys, which may change while the agent runs."""
     secret: bytes
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which rosters expire."""
@@ -37,6 +41,8 @@ class Desk:
     _meetings: "dict[int, Meeting]" = field(default_factory=dict)
     """That one, once the device has come to it, and the one before, whose average others may still want."""
     _whole: bytes = b""
+    _heard: dict[tuple[str, bytes], None] = field(default_factory=dict)
+    """Who called, and the numbers of the calls; the oldest first."""
 
     def attend(self, signed: SignedManifest) -> Roster:
         """From now on answer the peers that `signed` lists, another round's no more.
@@ -46,7 +52,7 @@ class Desk:
         digest = hashlib.sha256(signed.manifest).hexdigest()
         with self.lock:
             if self._roster is None or digest != self._digest:
-                roster = read_signed(signed, self.identity.platform_key, Roster)
+                roster = read_signed(signed, Roster, *self.trusted())
                 if self._roster is None or roster.round != self._roster.round:
                     self._at, self._whole = 0, b""
                     self._meetings.clear()
@@ -73,17 +79,23 @@ class Desk:
             self._meetings = {number: meeting} if before is None else {number - 1: before, number: meeting}
             self._at = number
 
-    def receive(self, body: bytes) -> bytes:
-        """The sealed answer to a peer's call. Raises WireError ``meeting.*``, ``relay.*`` or ``update.*``."""
-        envelope, sealed = read_with_body(body, Envelope)
+    def admit(self, line: bytes) -> Peer:
+        """Who says that it calls. Raises WireError ``meeting.*`` or ``relay.malformed``."""
+        envelope, _ = read_with_body(line, Envelope)
         with self.lock:
             roster, peer = self._roster, self._peers.get(envelope.sender)
             if roster is None or peer is None or envelope.round != roster.round:
                 raise WireError("meeting.not_a_peer", f"device {envelope.sender} is not in the round's roster")
             self._check_time(roster)
-            call, payload = read_with_body(unseal(sealed, secret=self.secret, by=peer.key), Call)
-            if call.sender != peer.device or call.to != self.identity.device:
-                raise WireError("meeting.not_a_peer", "the call is not from who sealed it, or not for this device")
+            return peer
+
+    def receive(self, peer: Peer, sealed: bytes) -> bytes:
+        """The sealed answer to a peer's call. Raises WireError ``meeting.*``, ``relay.*`` or ``update.*``."""
+        call, payload = read_with_body(unseal(sealed, secret=self.secret, by=peer.key), Call)
+        if call.sender != peer.device or call.to != self.device:
+            raise WireError("meeting.not_a_peer", "the call is not from who sealed it, or not for this device")
+        with self.lock:
+            self._hear_once(call)
             answer, content = self._answer(call, payload)
         return seal(with_body(answer, content), secret=self.secret, to=peer.key)
 
@@ -103,6 +115,15 @@ class Desk:
             content = meeting.average() or b""
         is_there = call.meeting == self._at
         return Answer(call.number, self._at, is_there=is_there, members=meeting.members, taken=taken), content
+
+    def _hear_once(self, call: Call) -> None:
+        """A call that somebody has recorded and sends again is not answered: the answer may be a whole model."""
+        number = (call.sender, call.number)
+        if number in self._heard:
+            raise WireError("meeting.repeated", "the call has been answered before")
+        self._heard[number] = None
+        if len(self._heard) > REMEMBERED_CALLS:
+            del self._heard[next(iter(self._heard))]
 
     def _check_time(self, roster: Roster) -> None:
         if roster.expires_at < self.clock():

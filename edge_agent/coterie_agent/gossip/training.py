@@ -58,7 +58,7 @@ class GossipTraining:
     gathering: Callable[[], Gathering]
     """The newest that is known."""
     desk: Desk
-    open_calls: Callable[[Roster], PeerCalls]
+    calls_in: Callable[[Roster], PeerCalls]
     wait: Callable[[float], None]
     """Waits for so many seconds at most, less where something changes."""
     _may_be_behind: bool = True
@@ -74,13 +74,10 @@ class GossipTraining:
             roster = self._attend()
             if roster is None:
                 break
-            calls = self.open_calls(roster)
-            try:
-                if self._may_be_behind:
-                    state = self._caught_up(state, roster, calls)
-                next_state = self._part(state, rules, roster, calls)
-            finally:
-                calls.close()
+            calls = self.calls_in(roster)
+            if self._may_be_behind:
+                state = self._caught_up(state, roster, calls)
+            next_state = self._part(state, rules, roster, calls)
             if next_state is None:
                 return False
             state = next_state

@@ -2,13 +2,10 @@
 
 from typing import Protocol
 
-from coterie_agent.blobs import BlobCache
-from coterie_agent.config import Config
-from coterie_agent.link.http import HttpLink
 from coterie_agent.peers import membership
+from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.personal_training import PersonalTraining
-from coterie_agent.situation import Now, Situation
-from coterie_agent.store.opened import Store
+from coterie_agent.situation import Now
 from coterie_agent.store.peers import PeersStatus
 from coterie_agent.training.model import Model
 from coterie_learning.device_plan import parse_device_plan
@@ -32,17 +29,7 @@ class BetweenRounds(Protocol):
         """For the owner."""
 
 
-def join(
-    standing: StandingPlan,
-    manifest: Manifest,
-    *,
-    config: Config,
-    store: Store,
-    blobs: BlobCache,
-    portions: BlobCache,
-    link: HttpLink,
-    situation: Situation,
-) -> BetweenRounds:
+def join(standing: StandingPlan, manifest: Manifest, at_hand: AtHand) -> BetweenRounds:
     """Take part under `standing` with the version of `manifest`, which is on the device.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``plan.*`` or ``tensors.*``.
@@ -50,24 +37,14 @@ def join(
     plan = parse_device_plan(standing.plan)
     rules = plan.personal.rules(plan.local)
     if rules is None:
-        return membership.join(
-            standing,
-            plan,
-            manifest,
-            config=config,
-            store=store,
-            blobs=blobs,
-            portions=portions,
-            link=link,
-            situation=situation,
-        )
+        return membership.join(standing, plan, manifest, at_hand)
     return PersonalTraining(
         standing=standing,
         rules=rules,
-        model=Model(manifest, blobs),
-        config=config,
-        store=store,
-        link=link,
-        situation=situation,
-        before=store.peers.personal(),
+        model=Model(manifest, at_hand.blobs),
+        config=at_hand.config,
+        store=at_hand.store,
+        link=at_hand.link,
+        situation=at_hand.situation,
+        before=at_hand.store.peers.personal(),
     )

@@ -8,10 +8,10 @@ from functools import partial
 
 import msgspec
 
-from coterie_agent.blobs import BlobCache
 from coterie_agent.config import Config
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.peers.being_helped import BeingHelped
 from coterie_agent.peers.helping import Helping
 from coterie_agent.peers.local_training import LocalTraining
@@ -213,10 +213,10 @@ class Membership:
             return False
         watch, settings = self._watch(reading, rules), self.config.peers
         if settings.tell == "nothing":
-            if not watch.told:
+            if not watch.reported:
                 return False
-            profile, told = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, told=())
-        elif watch.wants_to_tell(rules) or reading.told_drifting is not watch.drifting:
+            profile, after = Profile(batch=reading.batches, willing=False), msgspec.structs.replace(watch, reported=())
+        elif watch.report_is_due(rules) or reading.reported_drifting is not watch.drifting:
             profile = share_profile(
                 found_in(watch.metadata(rules)),
                 settings.tell,
@@ -224,7 +224,7 @@ class Membership:
                 drifting=watch.drifting,
                 willing=settings.help_others,
             )
-            told = watch.told_now(rules)
+            after = watch.reported_now(rules)
         else:
             return False
         try:
@@ -234,7 +234,7 @@ class Membership:
                 raise
             log.warning("the platform takes no profile: %s [%s]", refusal.detail, refusal.code)
         self.store.peers.read_on(
-            msgspec.structs.replace(reading, watch=msgspec.json.encode(told), told_drifting=watch.drifting)
+            msgspec.structs.replace(reading, watch=msgspec.json.encode(after), reported_drifting=watch.drifting)
         )
         return True
 
@@ -264,22 +264,12 @@ def _fails_on(classes: Sequence[int], watch: Watch, rules: HelpRules) -> bool:
     return not set(watch.troubled(rules, samples=1)).isdisjoint(classes)
 
 
-def join(
-    standing: StandingPlan,
-    plan: DevicePlan,
-    manifest: Manifest,
-    *,
-    config: Config,
-    store: Store,
-    blobs: BlobCache,
-    portions: BlobCache,
-    link: HttpLink,
-    situation: Situation,
-) -> Membership:
+def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, at_hand: AtHand) -> Membership:
     """Take part under `standing`, the `plan` of it, with the version of `manifest`, which is on the device.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
+    config, store, blobs, portions, link, situation = at_hand
     reading, spec = store.peers.reading(), manifest.model
     rules = plan.help.rules()
     window = 0 if rules is None else rules.recent_batches * spec.batch_size

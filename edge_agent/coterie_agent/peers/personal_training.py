@@ -81,7 +81,7 @@ class PersonalTraining:
         Nothing is told while the device works for a plan that hides in a sum what devices measure.
         """
         tuned = self._tuned()
-        if tuned is None or tuned.told:
+        if tuned is None or tuned.reported:
             return False
         report = ReportPersonal(
             federation=self.standing.federation,
@@ -99,7 +99,7 @@ class PersonalTraining:
                 if refusal.is_revoked or is_retryable(refusal):
                     raise
                 log.warning("the platform takes no figures of a personal model: %s", refusal.detail)
-        self.store.peers.told_tuned(tuned)
+        self.store.peers.mark_reported(tuned)
         return shared is not None
 
     def learn(self, now: Now) -> bool:

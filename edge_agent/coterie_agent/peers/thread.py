@@ -12,12 +12,13 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.model import held_manifest
+from coterie_agent.peers.at_hand import AtHand
 from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.opened import Store
-from coterie_wire.bundle import Manifest, verify_manifest
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
@@ -101,16 +102,8 @@ class PeersThread:
         # Only here: NumPy and onnxruntime take 30 MB, and many devices take part in rounds alone.
         from coterie_agent.peers.joining import join
 
-        return join(
-            standing,
-            self._held(),
-            config=self.config,
-            store=self.store,
-            blobs=self.blobs,
-            portions=self.portions,
-            link=self.link,
-            situation=self.situation,
-        )
+        at_hand = AtHand(self.config, self.store, self.blobs, self.portions, self.link, self.situation)
+        return join(standing, held_manifest(self.store), at_hand)
 
     def _settle(self, now: Now) -> None:
         """Where no plan applies any more: decide whether the personal model stays when a version has come since."""
@@ -124,17 +117,12 @@ class PeersThread:
         from coterie_agent.training.model import Model
 
         settle(
-            Model(self._held(), self.blobs),
+            Model(held_manifest(self.store), self.blobs),
             self.store.peers,
             newest_samples(self.store.samples),
             now=time.time(),
             threads=self.config.threads,
         )
-
-    def _held(self) -> Manifest:
-        held = self.store.work.held_model()
-        assert held is not None, "the situation holds what the store holds"
-        return verify_manifest(held, self.identity.platform_key)
 
     def _tell_peers(self, member: "BetweenRounds", now: Now) -> bool:
         done = member.tell_peers(now)

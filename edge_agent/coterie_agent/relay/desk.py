@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from coterie_agent.errors import AgentError
 from coterie_agent.relay.shelf import Kept, Shelf
-from coterie_agent.store.identity import Identity
 from coterie_wire.bundle import SignedManifest, read_signed, verify_manifest
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
@@ -42,7 +41,10 @@ WRONG_HASH = Reason("relay.wrong_hash", "what came is not what was announced; se
 class Desk:
     """Safe to use from several threads."""
 
-    identity: Identity
+    device: str
+    """Its own name at the platform."""
+    trusted: Callable[[], tuple[bytes, ...]]
+    """The platform's keys, which may change while the agent runs."""
     secret: bytes
     folder: Path
     members: int
@@ -68,22 +70,23 @@ class Desk:
 
             self._lead = None  # until all of it is understood
             plan = parse_device_plan(lead.plan)
-            model = verify_manifest(lead.manifest, self.identity.platform_key).model
+            model = verify_manifest(lead.manifest, *self.trusted()).model
             self._contents = Contents(model, plan.codec, plan.local)
             self._limit_bytes = update_bytes(plan.local, plan.codec, model).most
             self._shelf = Shelf(self.folder / lead.round)
             self._shelf.keep_only_this()
             self._lead = lead
 
-    def receive(self, body: bytes) -> bytes:
-        """The sealed answer to what a neighbour sent.
-
-        Raises WireError ``relay.*`` or ``bundle.*`` where it has no business here.
-        """
-        signed, sealed = read_with_body(body, SignedManifest)
-        ticket = read_signed(signed, self.identity.platform_key, Ticket)
-        if ticket.supernode != self.identity.device or ticket.expires_at < self.clock():
+    def admit(self, line: bytes) -> Ticket:
+        """The ticket of who calls. Raises WireError ``relay.*`` or ``bundle.*`` where it has no business here."""
+        signed, _ = read_with_body(line, SignedManifest)
+        ticket = read_signed(signed, Ticket, *self.trusted())
+        if ticket.supernode != self.device or ticket.expires_at < self.clock():
             raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
+        return ticket
+
+    def receive(self, ticket: Ticket, sealed: bytes) -> bytes:
+        """The sealed answer to what a neighbour sent. Raises WireError ``relay.*`` where it did not seal that."""
         told, chunk = read_with_body(unseal(sealed, secret=self.secret, by=ticket.member_key), HandOver)
         with self._lock:
             answer = self._take(ticket, told, chunk)
@@ -106,7 +109,7 @@ class Desk:
             if kept is None or shelf.sound(share.assignment, share.sha256) is None:
                 raise AgentError("relay.update_lost", f"the update of assignment {share.assignment} is not here")
             if share.weight:
-                update = partial(_opened, shelf.path(share.assignment), contents, kept.told.classes)
+                update = partial(_opened, shelf.path(share.assignment), contents, kept.handed_over.classes)
                 counted.append(Counted(update, share.weight))
         sums = partial_aggregate(contents.model.parameters, counted, parts=contents.local.parts)
         return encode_sums(sums, of=order.fold)
@@ -117,7 +120,7 @@ class Desk:
             return HandedOver(refusal=NOT_LEADING)
         kept = shelf.kept(assignment)
         if kept is not None:
-            if kept.told.sha256 == told.sha256 and shelf.sound(assignment, told.sha256) is not None:
+            if kept.handed_over.sha256 == told.sha256 and shelf.sound(assignment, told.sha256) is not None:
                 return HandedOver(offset=told.size_bytes, receipt=kept.receipt)
             shelf.forget(assignment)
         if told.size_bytes > self._limit_bytes:

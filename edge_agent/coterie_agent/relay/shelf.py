@@ -18,7 +18,7 @@ from coterie_wire.structs import from_json
 class Kept(msgspec.Struct, frozen=True):
     """An update that is here, whole and verified."""
 
-    told: HandOver
+    handed_over: HandOver
     receipt: SignedReceipt
 
 

@@ -2,15 +2,13 @@
 
 import hashlib
 import logging
-import random
-import time
 from dataclasses import dataclass, field
 
 from coterie_agent.errors import AgentError
-from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.relay.desk import Desk
+from coterie_agent.retrying import Retrying
 from coterie_agent.situation import Situation
 from coterie_agent.upload import Delivery
 from coterie_wire.errors import WireError
@@ -27,10 +25,12 @@ class RelayThread:
     link: HttpLink
     situation: Situation
     chunk_bytes: int
-    rng: random.Random = field(default_factory=random.SystemRandom)
     _done: str | None = None
     """The sum that was sent last, or that cannot be."""
-    _backoff: Backoff = field(default_factory=Backoff)
+    _retrying: Retrying = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._retrying = Retrying(link=self.link, situation=self.situation, longest_s=5.0)
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
@@ -52,12 +52,12 @@ class RelayThread:
     def _attempt(self, order: Order) -> None:
         try:
             self._send(order)
-            self._backoff = Backoff()
+            self._retrying.succeed()
         except (AgentError, WireError) as error:
             if isinstance(error, Refused) and error.is_revoked:
                 self.situation.end(error)
             elif isinstance(error, AgentError) and is_retryable(error):
-                self._wait_out(error)
+                self._retrying.wait_out(error)
             else:  # the platform does not hear of it, and has the neighbours send their updates themselves
                 log.error("the sum of %d updates is not sent: %s [%s]", len(order.shares), error.detail, error.code)
                 self._done = order.fold
@@ -76,10 +76,3 @@ class RelayThread:
         if outcome == "accepted":
             log.info("sent the sum of %d neighbours' updates, %d bytes", len(order.shares), len(payload))
             self._done = order.fold
-
-    def _wait_out(self, error: AgentError) -> None:
-        self._backoff = self._backoff.failed()
-        until = time.monotonic() + self._backoff.delay_s(longest_s=5.0, rng=self.rng)
-        log.warning("%s; trying again", error.detail)
-        while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
-            self.situation.wait(now.edition, left)

@@ -3,15 +3,17 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coterie_agent.errors import AgentError
 from coterie_agent.predicting import HeldModel
 from coterie_agent.predictions import Output, Prediction
+from coterie_agent.serving.beside import Answers, CandidateBeside
 from coterie_agent.store.samples import Row
-from coterie_wire.latency import Durations
+from coterie_wire.latency import Durations, Histogram
 
 Predictions = list[Prediction | Output]
 
@@ -33,20 +35,33 @@ class Ticket:
     answer: "Future[Predictions]" = field(default_factory=Future)
 
 
+class Ran(NamedTuple):
+    """What was run."""
+
+    pair: str
+    version: str
+    form: str
+
+
 class PredictionQueue:
     """The queue, and the thread's loop.
 
     No request waits for others to come: while the model runs those that come gather, and are the next batch.
     """
 
-    def __init__(self, *, capacity: int, batch: int) -> None:
-        """`capacity`: samples that may wait; `batch`: samples of one run, unless a single request has more."""
+    def __init__(self, *, capacity: int, batch: int, beside: CandidateBeside | None = None) -> None:
+        """`capacity`: samples that may wait; `batch`: samples of one run, unless a single request has more.
+
+        `beside` is told what was answered.
+        """
         self._capacity, self._batch = capacity, batch
+        self._beside = beside
         self._tickets: deque[Ticket] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
         self._closed = False
         self.runs = Durations()
+        self._by_model: dict[Ran, Durations] = {}
         self.samples = self.batches = 0
 
     def ask(self, held: HeldModel, rows: Sequence[Row]) -> "Future[Predictions]":
@@ -63,7 +78,9 @@ class PredictionQueue:
     def run(self) -> None:
         """Predict until `close`."""
         while batch := self._next_batch():
-            _predict(batch, self._measured)
+            answers = _predict(batch, self._measured)
+            if answers is not None and self._beside is not None:
+                self._beside.offer(batch[0].held, answers)
 
     def close(self) -> None:
         """End `run` when the model has run on what waits."""
@@ -90,13 +107,23 @@ class PredictionQueue:
                     return batch
                 self._changed.wait()
 
-    def _measured(self, samples: int, took_s: float) -> None:
+    def take_latencies(self) -> Mapping[Ran, Histogram]:
+        """How long runs took since this was asked last, by what was run."""
+        with self._changed:
+            taken, self._by_model = self._by_model, {}
+        return {ran: durations.histogram() for ran, durations in taken.items()}
+
+    def _measured(self, held: HeldModel, samples: int, took_s: float) -> None:
+        ran = Ran(held.manifest.pair, held.manifest.version, held.form)
+        with self._changed:
+            self._by_model.setdefault(ran, Durations()).add(took_s)
         self.runs.add(took_s)
         self.samples += samples
         self.batches += 1
 
 
-def _predict(batch: Sequence[Ticket], measured: Callable[[int, float], None]) -> None:
+def _predict(batch: Sequence[Ticket], measured: Callable[[HeldModel, int, float], None]) -> Answers | None:
+    """What was answered; None: the model failed."""
     rows = [row for ticket in batch for row in ticket.rows]
     began = time.perf_counter()
     try:
@@ -104,9 +131,11 @@ def _predict(batch: Sequence[Ticket], measured: Callable[[int, float], None]) ->
     except AgentError as error:
         for ticket in batch:
             ticket.answer.set_exception(error)
-        return
-    measured(len(rows), time.perf_counter() - began)
+        return None
+    took_s = time.perf_counter() - began
+    measured(batch[0].held, len(rows), took_s)
     start = 0
     for ticket in batch:
         ticket.answer.set_result(predictions[start : start + len(ticket.rows)])
         start += len(ticket.rows)
+    return Answers(rows, predictions, took_s)

@@ -5,6 +5,7 @@ import logging
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -14,14 +15,20 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.loopback import Address, LoopbackServer, Site, UnixServer
+from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.service import PredictionService
 from coterie_agent.store.database import StoreFull
+from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
+from coterie_agent.threads import start_guarded
+from coterie_wire.conditions import Conditions
 
 log = logging.getLogger(__name__)
 _WRITTEN_S = 5.0
 """Seconds between two writings of the figures that ``coterie-agent status`` shows."""
+_KNOWN_S = 120.0
+"""How long what the agent last wrote of its conditions is taken for the present."""
 _SWITCH_S = 0.0005
 """After how long a thread of Python gives way to another; with the usual 5 ms reading one request delays another."""
 _GRACE_S = 2.0
@@ -40,7 +47,8 @@ class PredictionServer:
         self._store, self._file = store, home.serving
         self._current = CurrentModel(store, home, threads=settings.threads)
         self._current.look()
-        self._service = PredictionService(self._current, settings)
+        self._beside = CandidateBeside(store, home, threads=settings.threads)
+        self._service = PredictionService(self._current, settings, self._beside)
         self._stopped = stopped
         self.failure: AgentError | None = None
         """What ended a thread, and with it the service."""
@@ -62,6 +70,7 @@ class PredictionServer:
         sys.setswitchinterval(_SWITCH_S)
         predicting = self._start("predictions", self._service.queue.run)
         self._start("model", self._current.run)
+        self._start("beside", self._beside.run)
         for server in self._servers:
             self._start("requests", server.run)
         log.info("predictions at %s, %s", self.address.url, self.address.socket or "no socket")
@@ -72,6 +81,7 @@ class PredictionServer:
             server.shutdown()
             server.server_close()
         self._current.close()
+        self._beside.close()
         self._service.queue.close()
         predicting.join(_GRACE_S)
         self._write_figures()
@@ -81,23 +91,35 @@ class PredictionServer:
     def _write_figures(self) -> None:
         try:
             self._store.journal.write_serving(self._service.status())
+            self._keep_latencies()
+            self._beside.write()
         except StoreFull as error:  # readers see older ones; the service continues
             log.warning("%s", error.detail)
 
-    def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True)
-        thread.start()
-        return thread
+    def _keep_latencies(self) -> None:
+        """Those of the conditions that the agent, which reads them, last wrote down."""
+        status = self._store.journal.status()
+        known = status is not None and time.time() - status.at < _KNOWN_S
+        conditions = status.conditions if status is not None and known else Conditions()
+        for ran, durations in self._service.queue.take_latencies().items():
+            self._store.latencies.add(
+                Measured(
+                    pair=ran.pair,
+                    version=ran.version,
+                    work="predict",
+                    form=ran.form,
+                    charging=conditions.charging,
+                    temperature_c=conditions.temperature_c,
+                    durations=durations,
+                )
+            )
 
-    def _guarded(self, run: Callable[[], None]) -> None:
-        """A failed thread ends the service: with a part of its threads it would only seem to answer."""
-        try:
-            run()
-        except Exception as error:  # the outermost loop of each thread
-            if not self._stopped.is_set():
-                log.exception("thread %s failed", threading.current_thread().name)
-                self.failure = AgentError("agent.failed", f"{type(error).__name__}: {error}")
-                self._stopped.set()
+    def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
+        return start_guarded(name, run, is_stopping=self._stopped.is_set, end=self._fail)
+
+    def _fail(self, failure: AgentError) -> None:
+        self.failure = failure
+        self._stopped.set()
 
 
 def _listen(site: Site, port: int, socket: str) -> list[LoopbackServer]:

@@ -14,6 +14,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.loopback import RequestError, Route, decode
 from coterie_agent.predicting import HeldModel
+from coterie_agent.serving.beside import CandidateBeside
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.messages import Answer, Ask
 from coterie_agent.serving.openapi import openapi
@@ -39,9 +40,9 @@ class LastAnswer(msgspec.Struct, frozen=True):
 class PredictionService:
     """The routes, and what they count. Each is called from many threads."""
 
-    def __init__(self, current: CurrentModel, settings: ServingSettings) -> None:
+    def __init__(self, current: CurrentModel, settings: ServingSettings, beside: CandidateBeside | None = None) -> None:
         self._current, self._settings = current, settings
-        self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch)
+        self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch, beside=beside)
         self._lock = threading.Lock()
         self._counted = Counted()
         self._latency = Durations()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from coterie_agent.errors import STORE_FULL, AgentError, Exit
+from coterie_agent.store.renaming import with_reported
 from coterie_agent.store.sealing import teach_sqlite
 
 _PATIENCE_S = 60.0
@@ -148,6 +149,40 @@ _SERVING = """
 CREATE TABLE serving (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
 CREATE TABLE variants (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
 """
+_KEYS = """
+CREATE TABLE former_platform_key (position INTEGER PRIMARY KEY, key BLOB NOT NULL, until REAL NOT NULL, seal BLOB);
+"""
+_REPORTED = """
+UPDATE peers SET content = with_reported(content), seal = seal(name, with_reported(content))
+WHERE name IN ('reading', 'tuned') AND seal = seal(name, content);
+"""
+_QUESTIONS = """
+CREATE TABLE question_sum (
+    one INTEGER PRIMARY KEY CHECK (one = 1), assignment TEXT NOT NULL, state BLOB NOT NULL, offer BLOB, seal BLOB
+);
+CREATE TABLE question_vector (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE question (
+    answer TEXT PRIMARY KEY, outcome TEXT NOT NULL, sentence TEXT NOT NULL, federation TEXT NOT NULL,
+    question TEXT NOT NULL, at REAL NOT NULL
+);
+CREATE TABLE told (
+    release TEXT PRIMARY KEY, federation TEXT NOT NULL, mu2 REAL NOT NULL, at REAL NOT NULL, seal BLOB
+);
+"""
+_EVALUATING = """
+CREATE TABLE evaluating (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+CREATE TABLE shadow (
+    one INTEGER PRIMARY KEY CHECK (one = 1), shadow BLOB NOT NULL, beside BLOB NOT NULL, seal BLOB
+);
+CREATE TABLE latency (
+    pair TEXT NOT NULL, work TEXT NOT NULL, form TEXT NOT NULL, charging TEXT NOT NULL,
+    content BLOB NOT NULL, seal BLOB,
+    PRIMARY KEY (pair, work, form, charging)
+);
+"""
+_CHOICES = """
+CREATE TABLE choices (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL, seal BLOB);
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -158,6 +193,11 @@ _SCHEMAS = (
     _SEALS + _COUNTED,
     _SUMS + _LOG + _STREAMS,
     _MEETINGS + _SERVING,
+    _KEYS,
+    _QUESTIONS,
+    _EVALUATING,
+    _CHOICES,
+    _REPORTED,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
@@ -228,6 +268,7 @@ class Database:
         if self._version() == SCHEMA_VERSION:
             return  # without a lock: reading the status never waits
         with self.transaction() as cursor:
+            self._connection.create_function("with_reported", 1, with_reported, deterministic=True)
             version = self._version()
             if version > SCHEMA_VERSION:
                 found = f"{self._path} was written by a newer agent (schema {version}, this one reads {SCHEMA_VERSION})"

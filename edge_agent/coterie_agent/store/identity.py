@@ -1,20 +1,26 @@
 """Who this device is: the platform it joined, the key it pinned, the credential it holds, the key of its own."""
 
+import time
+from collections.abc import Iterable
+
 from nacl.signing import SigningKey
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.store.database import Database, StoreDamaged
 from coterie_agent.store.sealing import SEAL_BYTES, seal
+from coterie_wire.bundle import SignedManifest
 from coterie_wire.message import Message
 from coterie_wire.messages import Enrolled
+from coterie_wire.platform_keys import FormerKey, PlatformKeys
 
 _OF_THE_PLATFORM = (
-    *("identity", "work", "checkpoint", "spool", "spooled_state", "device_state", "held_model", "status"),
+    *("identity", "former_platform_key", "work", "checkpoint", "spool", "spooled_state", "device_state"),
     *("masking", "secure_sum", "masked_vector", "identity_log"),
     *("personal_model", "former_personal_model", "peers", "kept_portion", "helped", "teacher_probabilities"),
-    *("variants", "serving"),
+    *("variants", "serving", "question", "question_sum", "question_vector", "evaluating", "held_model", "status"),
 )
+"""All that goes with the membership; what was told under noise stays on the owner's account."""
 
 
 class Identity(Message, frozen=True):
@@ -24,7 +30,7 @@ class Identity(Message, frozen=True):
     device: str
     name: str
     platform_key: bytes
-    """Ed25519 public key, pinned when the device joined."""
+    """Ed25519 public key that the platform signs with, pinned when the device joined or named by the one before."""
     check_in_s: float
 
 
@@ -65,6 +71,42 @@ class IdentityStore:
             detail = "this device has not joined a platform; run: coterie-agent join URL TOKEN"
             raise AgentError("agent.not_joined", detail, exit_code=Exit.NOT_JOINED)
         return identity
+
+    def keys(self) -> PlatformKeys:
+        """Which keys of the platform the device trusts. Raises AgentError ``agent.not_joined``, or StoreDamaged."""
+        current = self.get().platform_key
+        with self._database.reading() as cursor:
+            rows = cursor.execute(
+                "SELECT key, until, seal IS seal(position, key, until) FROM former_platform_key ORDER BY position"
+            ).fetchall()
+        if not all(is_sound for _, _, is_sound in rows):
+            raise StoreDamaged(self._home.database, "a key of the platform is not what was written")
+        return PlatformKeys(current, tuple(FormerKey(key, until) for key, until, _ in rows))
+
+    def trusted(self) -> tuple[bytes, ...]:
+        """The keys that what the platform sends now may be signed with. Raises as `keys` does."""
+        return self.keys().trusted(at=time.time())
+
+    def follow(self, statements: Iterable[SignedManifest]) -> bool:
+        """Trust the keys that `statements` name, from now on; whether the device trusted others before.
+
+        Raises WireError ``bundle.*`` where a statement is not by the key that is trusted.
+        """
+        with self._database.transaction() as cursor:
+            before = self.keys()
+            after = before.follow(statements)
+            if after == before:
+                return False
+            cursor.execute(
+                "UPDATE identity SET platform_key = ?1, seal = seal(url, device, name, ?1, check_in_s)",
+                (after.current,),
+            )
+            cursor.execute("DELETE FROM former_platform_key")
+            cursor.executemany(
+                "INSERT INTO former_platform_key VALUES (?1, ?2, ?3, seal(?1, ?2, ?3))",
+                ((position, key, float(until)) for position, (key, until) in enumerate(after.former)),
+            )
+        return True
 
     def credential(self) -> str:
         """Raises AgentError ``agent.no_credential``."""

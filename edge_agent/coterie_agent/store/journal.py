@@ -33,11 +33,23 @@ class Status(msgspec.Struct, frozen=True):
     """What the device does between rounds; None: nothing."""
     sum_wait: Reason | None = None
     """What the secure sum waits for that the device's update is to go into."""
+    question_wait: Reason | None = None
+    """What the sum waits for that the device answers a question in."""
 
 
 class Sent(msgspec.Struct, frozen=True):
     """What left the device under one name."""
 
+    what: str
+    messages: int
+    bytes: int
+
+
+class SentOnDay(msgspec.Struct, frozen=True):
+    """What left the device under one name on one day."""
+
+    day: str
+    """ISO date, as the device's clock had it."""
     what: str
     messages: int
     bytes: int
@@ -89,6 +101,11 @@ class Journal:
                 "SELECT what, sum(messages), sum(bytes) FROM sent GROUP BY what ORDER BY what"
             ).fetchall()
         return tuple(Sent(*row) for row in rows)
+
+    def sent_by_day(self) -> tuple[SentOnDay, ...]:
+        with self._database.reading() as cursor:
+            rows = cursor.execute("SELECT day, what, messages, bytes FROM sent ORDER BY day, what").fetchall()
+        return tuple(SentOnDay(*row) for row in rows)
 
     def measure(self, name: str, value: float) -> None:
         """Store a measurement of this device."""

@@ -5,22 +5,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coterie_agent.home import Home
+from coterie_agent.store.choices import ChoicesStore
+from coterie_agent.store.contents import Contents
 from coterie_agent.store.database import Database
+from coterie_agent.store.evaluating import EvaluationStore
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.identity_log import IdentityLogStore
 from coterie_agent.store.journal import Journal
+from coterie_agent.store.latencies import LatencyStore
 from coterie_agent.store.meetings import MeetingStore
 from coterie_agent.store.peers import PeersStore
+from coterie_agent.store.questions import QuestionStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.secure_sum import SecureSumStore
+from coterie_agent.store.shadow import ShadowStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
+from coterie_agent.store.told import ToldStore
 from coterie_agent.store.variants import VariantStore
 from coterie_agent.store.work import WorkStore
 
 
 @dataclass(frozen=True)
 class Store:
-    """The parts of the store; all but the journal survive power loss."""
+    """The parts of the store; all but the journal and the latencies survive power loss."""
 
     identity: IdentityStore
     samples: Samples
@@ -28,10 +35,19 @@ class Store:
     meetings: MeetingStore
     secure_sum: SecureSumStore
     identity_log: IdentityLogStore
+    questions: QuestionStore
+    question_sum: SecureSumStore
+    """The sum that a question is answered in."""
+    told: ToldStore
     peers: PeersStore
     teaching: TeacherProbabilitiesStore
     variants: VariantStore
+    evaluating: EvaluationStore
+    latencies: LatencyStore
+    choices: ChoicesStore
+    shadow: ShadowStore
     journal: Journal
+    contents: Contents
 
 
 @contextmanager
@@ -48,10 +64,18 @@ def open_store(home: Home) -> Iterator[Store]:
             meetings=MeetingStore(durable),
             secure_sum=SecureSumStore(durable),
             identity_log=IdentityLogStore(durable),
+            questions=QuestionStore(durable),
+            question_sum=SecureSumStore(durable, of="answer"),
+            told=ToldStore(durable),
             peers=PeersStore(durable),
             teaching=TeacherProbabilitiesStore(durable),
             variants=VariantStore(durable),
+            evaluating=EvaluationStore(durable),
+            latencies=LatencyStore(hints),
+            choices=ChoicesStore(durable),
+            shadow=ShadowStore(durable),
             journal=Journal(hints),
+            contents=Contents(durable),
         )
     finally:
         hints.close()

@@ -41,7 +41,7 @@ class Reading(msgspec.Struct, frozen=True):
     """Number of the newest sample that the personal model was evaluated on."""
     trained: int
     """Number of the newest sample that the personal model was trained on locally."""
-    told_drifting: bool | None = None
+    reported_drifting: bool | None = None
     """Whether the personal model has begun to fail, as last reported to the platform; None: not reported."""
     trained_at: float = 0.0
     """When that was, in Unix time."""
@@ -95,7 +95,7 @@ class Tuned(msgspec.Struct, frozen=True):
     version_accuracy: float | None
     own_accuracy: float | None
     """Of what answers."""
-    told: bool = False
+    reported: bool = False
     """Whether the platform knows, or is not to know."""
 
 
@@ -240,11 +240,11 @@ class PeersStore:
             _write(cursor, "tuned", tuned)
             return _replace_personal(cursor, own)
 
-    def told_tuned(self, tuned: Tuned) -> None:
+    def mark_reported(self, tuned: Tuned) -> None:
         """Record that the platform knows of `tuned`, unless another training has ended since."""
         with self._database.transaction() as cursor:
             if _read(cursor, "tuned", Tuned) == tuned:
-                _write(cursor, "tuned", msgspec.structs.replace(tuned, told=True))
+                _write(cursor, "tuned", msgspec.structs.replace(tuned, reported=True))
 
     def adopt(self, own: PersonalTensors) -> PersonalEdition:
         """Predict with `own` from now on."""

@@ -1,10 +1,11 @@
-"""The secure sum that the current assignment takes part in: the device's secrets, and its masked vector.
+"""The secure sum that the device takes part in: its secrets, and its masked vector.
 
-Both go with the assignment, in `WorkStore`. What is damaged stays until then, so that a sum is never joined twice.
+Both go with the assignment, in `WorkStore`, or with the question, in `QuestionStore`. What is damaged stays until then,
+so that a sum is never joined twice.
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,6 +15,7 @@ from coterie_wire.secure_sum import OfferMasked
 from coterie_wire.structs import from_json
 
 _HASHED_BYTES = 1 << 18
+_TABLES = {"update": ("secure_sum", "masked_vector"), "answer": ("question_sum", "question_vector")}
 
 
 class Remembered(NamedTuple):
@@ -28,14 +30,15 @@ class Remembered(NamedTuple):
 class SecureSumStore:
     """At most one sum at a time; every method is one transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, of: Literal["update", "answer"] = "update") -> None:
         self._database = database
+        self._sum, self._vector = _TABLES[of]
 
     def find(self, assignment: str) -> Remembered | None:
         """What is remembered of the sum of `assignment`. Raises AgentError ``agent.sum_damaged``."""
         with self._database.reading() as cursor:
             row = cursor.execute(
-                "SELECT assignment, state, offer, seal IS seal(assignment, state, offer) FROM secure_sum"
+                f"SELECT assignment, state, offer, seal IS seal(assignment, state, offer) FROM {self._sum}"  # noqa: S608
             ).fetchone()
         if row is None:
             return None
@@ -48,7 +51,7 @@ class SecureSumStore:
         """Remember this state of the sum of `assignment`, beside the vector if there is one."""
         with self._database.transaction() as cursor:
             cursor.execute(
-                "INSERT INTO secure_sum VALUES (1, ?1, ?2, NULL, seal(?1, ?2, NULL)) ON CONFLICT (one)"
+                f"INSERT INTO {self._sum} VALUES (1, ?1, ?2, NULL, seal(?1, ?2, NULL)) ON CONFLICT (one)"  # noqa: S608
                 " DO UPDATE SET state = excluded.state, seal = seal(assignment, excluded.state, offer)",
                 (assignment, state),
             )
@@ -58,15 +61,16 @@ class SecureSumStore:
         offer = OfferMasked(assignment, hashlib.sha256(vector).hexdigest(), len(vector))
         with self._database.transaction() as cursor:
             row = (assignment, state, msgspec.json.encode(offer))
-            cursor.execute("INSERT OR REPLACE INTO secure_sum VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))", row)
-            cursor.execute("INSERT OR REPLACE INTO masked_vector VALUES (1, ?)", (vector,))
+            values = "VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))"
+            cursor.execute(f"INSERT OR REPLACE INTO {self._sum} {values}", row)
+            cursor.execute(f"INSERT OR REPLACE INTO {self._vector} VALUES (1, ?)", (vector,))  # noqa: S608
         return offer
 
     def read_vector(self, offset: int, size_bytes: int) -> bytes:
         """Up to `size_bytes` of the masked vector from `offset` on, without reading the rest."""
         with (
             self._database.reading() as cursor,
-            cursor.connection.blobopen("masked_vector", "content", 1, readonly=True) as blob,
+            cursor.connection.blobopen(self._vector, "content", 1, readonly=True) as blob,
         ):
             blob.seek(offset)
             return blob.read(size_bytes)

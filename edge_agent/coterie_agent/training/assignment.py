@@ -30,6 +30,7 @@ from coterie_learning.client.update import Update
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.device_state import States, decode_state, encode_state
 from coterie_wire.errors import WireError
+from coterie_wire.latency import Histogram
 from coterie_wire.messages import Assignment, OfferUpdate
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, encode_tensors
@@ -73,6 +74,8 @@ class Training:
     """Called between steps, with the seconds that finishing takes: why training should stop; None: it continues."""
     report: Callable[[int, int], None]
     """Called with the steps done and in total."""
+    timed: Callable[[Histogram], None]
+    """Called with how long steps took, whenever it pauses or ends."""
     rest: Callable[[float], None]
     """Called after each step with the seconds it took; returns when the next may begin."""
     teaching: Teaching | None = None
@@ -135,6 +138,7 @@ class Training:
         step_s = trainer.step_s()
         if step_s is not None:
             self.store.journal.measure("train_step_s", step_s)
+        self.timed(trainer.durations.histogram())
         if not finished:
             return None
         if client.training.steps_done == 0 and start is None:

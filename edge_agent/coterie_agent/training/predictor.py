@@ -86,7 +86,7 @@ class Predictor:
             if stop():
                 return None
             rows = samples.load(loss_of[start : start + _ROWS])
-            found = self._measured(rows)
+            found = self.measured(rows)
             loss, seen = loss + float(found.losses.sum()), seen + len(rows)
             if found.right is not None:
                 chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
@@ -106,11 +106,12 @@ class Predictor:
         for start in range(0, len(ids), _ROWS):
             if stop():
                 return None
-            found.append(self._measured(samples.load(ids[start : start + _ROWS])))
+            found.append(self.measured(samples.load(ids[start : start + _ROWS])))
         right = [one.right for one in found if one.right is not None]
         return Measured(np.concatenate([one.losses for one in found]), np.concatenate(right) if right else None)
 
-    def _measured(self, rows: Sequence[StoredRow]) -> Measured:
+    def measured(self, rows: Sequence[StoredRow]) -> Measured:
+        """The figures of each of `rows`, of which there is one. Raises AgentError as `each` does."""
         batch = make_batch(rows, self._spec, size=len(rows))
         output, own = self._run(batch.inputs, batch.target)
         return measure(self._spec.task, output, batch.target, padding=self._spec.padding, own=own)

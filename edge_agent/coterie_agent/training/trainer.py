@@ -14,6 +14,7 @@ from coterie_learning.client.optimisation import Diverged, OpenSteps
 from coterie_learning.client.training import Learn, Training
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import train_inputs, train_outputs
+from coterie_wire.latency import Durations
 from coterie_wire.tensors import Array, Float32, Tensors
 
 _TIMED_STEPS = 100
@@ -28,6 +29,8 @@ class Trainer:
         self.training, self._samples = training, samples
         self._teacher = teacher
         self._step_s: list[float] = []
+        self.durations = Durations()
+        """Of the steps."""
         self.train_s = 0.0
         self.memory_bytes = 0
         """Largest resident size of this process after a step: the arena keeps what a step took."""
@@ -49,6 +52,7 @@ class Trainer:
             raise AgentError("agent.diverged", str(error)) from error
         elapsed = time.perf_counter() - started
         self.train_s += elapsed
+        self.durations.add(elapsed)
         self._step_s = [*self._step_s[1 - _TIMED_STEPS :], elapsed]
         self.memory_bytes = max(self.memory_bytes, self._process.memory_info().rss)
 

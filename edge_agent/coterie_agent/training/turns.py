@@ -1,7 +1,8 @@
-"""Whether it is the device's turn in a stream of releases, by its own account of the parts that it had."""
+"""What a plan's noise asks of the device: its turn in a stream of releases, and its budget, by its own account."""
 
 from coterie_agent.errors import AgentError
 from coterie_agent.store.work import StreamPart, WorkStore
+from coterie_learning.merge import Cohort
 from coterie_learning.privacy import Privacy
 from coterie_wire.messages import Assignment
 
@@ -18,6 +19,12 @@ def stream_part(assignment: Assignment, privacy: Privacy) -> StreamPart | None:
         detail = "the plan's noise hides parts that are apart, and the platform did not number this one"
         raise AgentError("privacy.not_numbered", detail)
     return StreamPart(assignment.federation, stream.apart, assignment.stream_index)
+
+
+def release_cost(privacy: Privacy) -> tuple[float, int] | None:
+    """Noise multiplier and participations of one release of the device; None: its guarantee, if any, is not spent."""
+    spent = privacy.spend(Cohort(1, 1))
+    return None if spent is None else (spent.noise_multiplier, spent.participations)
 
 
 def check_turn(assignment: Assignment, privacy: Privacy, work: WorkStore) -> None:

@@ -23,14 +23,14 @@ def fingerprint_of(
     offer: OfferUpdate,
     route: Route,
     signed: SignedReceipt,
-    platform_key: bytes,
+    platform_keys: tuple[bytes, ...],
 ) -> Fingerprint | None:
     """The fingerprint of the update; None: the receipt is not the supernode's, or not for it, or says otherwise of it.
 
     Raises WireError where the assignment cannot be read.
     """
     plan = parse_device_plan(assignment.plan)
-    model = verify_manifest(assignment.manifest, platform_key).model
+    model = verify_manifest(assignment.manifest, *platform_keys).model
     try:
         receipt = verify_receipt(signed, route.key)
     except WireError:

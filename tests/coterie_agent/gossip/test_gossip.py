@@ -4,18 +4,17 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Literal
 
 import msgspec
 import numpy as np
 import pytest
 
+from coterie_agent.gossip import desk
 from coterie_agent.gossip.attending import Attended, Attending
 from coterie_agent.gossip.calling import PeerCalls
 from coterie_agent.gossip.desk import Desk
 from coterie_agent.link.failure import Unreachable
-from coterie_agent.relay.server import RelayServer
-from coterie_agent.store.identity import Identity
+from coterie_agent.peer_door import PeerDoor
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.meetings import Meeting
 from coterie_wire.bundle import SignedManifest, sign_content
@@ -28,7 +27,6 @@ NOW, ROUND = 1e9, "7"
 NAMES = ("a", "b", "c")
 SECRETS = {name: bytes([ord(name[0])]) * 32 for name in (*NAMES, "stranger")}
 PLATFORM_KEY = make_bundle().platform_key
-Asks = Literal["who is there", "take my share", "your average", "your model"]
 
 
 class Device:
@@ -36,9 +34,8 @@ class Device:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        identity = Identity("https://platform", name, name, PLATFORM_KEY, 10.0)
-        self.desk = Desk(identity=identity, secret=SECRETS[name], clock=lambda: NOW)
-        self.server = RelayServer(0, self.desk.receive, path=MEETINGS_PATH)
+        self.desk = Desk(device=name, trusted=lambda: (PLATFORM_KEY,), secret=SECRETS[name], clock=lambda: NOW)
+        self.server = PeerDoor(0, self.desk, path=MEETINGS_PATH)
         threading.Thread(target=self.server.run, daemon=True).start()
         self.calls = PeerCalls(device=name, secret=SECRETS[name], round_=ROUND, record_sent=lambda _what, _size: None)
         self.difference = {spec.name: np.full(spec.shape, ord(name) / 1000, np.float32) for spec in SPEC.parameters}
@@ -48,7 +45,6 @@ class Device:
         return Peer(self.name, public_key(SECRETS[self.name]), f"127.0.0.1:{self.server.server_port}")
 
     def close(self) -> None:
-        self.calls.close()
         self.server.shutdown()
         self.server.server_close()
 
@@ -146,11 +142,11 @@ def test_a_device_that_is_to_stop_leaves_everything_as_it_was(devices: dict[str,
     assert meeting.members == ()
 
 
-def asked(device: Device, sender: str, *, asks: Asks = "who is there", to: str = "a", key: str = "") -> bytes:
-    """A call to device a, as `sender` would put it, sealed by `key`."""
-    call = Call(sender, to, bytes(16), device.desk.digest, 0, asks)
+def answered(device: Device, sender: str, *, to: str = "a", key: str = "", number: int = 0) -> bytes:
+    """What `device` answers to a call to device a, as `sender` would put it, sealed by `key`."""
+    call = Call(sender, to, number.to_bytes(16, "big"), device.desk.digest, 0, "who is there")
     sealed = seal(with_body(call), secret=SECRETS[key or sender], to=public_key(SECRETS["a"]))
-    return with_body(Envelope(ROUND, sender), sealed)
+    return device.desk.receive(device.desk.admit(with_body(Envelope(ROUND, sender))), sealed)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +160,14 @@ def asked(device: Device, sender: str, *, asks: Asks = "who is there", to: str =
 )
 def test_others_get_no_answer(devices: dict[str, Device], call: dict[str, str], code: str) -> None:
     with pytest.raises(WireError) as refusal:
-        devices["a"].desk.receive(asked(devices["a"], **call))  # type: ignore[arg-type]
+        answered(devices["a"], **call)
     assert refusal.value.code == code
 
 
 def test_nobody_is_answered_under_an_expired_roster(devices: dict[str, Device]) -> None:
     devices["a"].desk.clock = lambda: NOW + 61
     with pytest.raises(WireError, match="expired"):
-        devices["a"].desk.receive(asked(devices["a"], "b"))
+        answered(devices["a"], "b")
     with pytest.raises(WireError, match="expired"):
         devices["b"].desk.attend(roster(devices, expires_at=NOW - 1))
 
@@ -188,7 +184,7 @@ def test_another_round_begins_anew(devices: dict[str, Device]) -> None:
     devices["a"].desk.stand_at(9, b"model")
     devices["a"].desk.attend(roster(devices, round_="8"))
     with pytest.raises(WireError, match="roster"):
-        devices["a"].desk.receive(asked(devices["a"], "b"))
+        answered(devices["a"], "b")
 
 
 def test_groups_are_the_same_only_under_the_same_roster(devices: dict[str, Device]) -> None:
@@ -199,12 +195,40 @@ def test_groups_are_the_same_only_under_the_same_roster(devices: dict[str, Devic
     assert not replied.answer.is_there
 
 
+class Replaying:
+    """Gives everybody the same answer."""
+
+    def __init__(self, recorded: bytes) -> None:
+        self._recorded = recorded
+
+    def admit(self, line: bytes) -> None:
+        pass
+
+    def receive(self, caller: None, sealed: bytes) -> bytes:
+        return self._recorded
+
+
+def test_a_call_that_is_sent_again_is_not_answered_again(devices: dict[str, Device]) -> None:
+    answered(devices["a"], "b", number=1)
+    with pytest.raises(WireError) as refusal:
+        answered(devices["a"], "b", number=1)
+    assert refusal.value.code == "meeting.repeated"
+    answered(devices["a"], "c", number=1)
+    answered(devices["a"], "b", number=2)
+
+
+def test_however_many_call_memory_is_bounded(devices: dict[str, Device], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "REMEMBERED_CALLS", 2)
+    for number in (1, 2, 3, 1):
+        answered(devices["a"], "b", number=number)
+
+
 def test_an_answer_that_is_sent_again_is_not_taken(devices: dict[str, Device]) -> None:
     """Nor can a device's own calls be sent back to it as answers: they name no number that it asks for."""
-    recorded = devices["a"].desk.receive(asked(devices["a"], "b"))
+    recorded = answered(devices["a"], "b")
     answer, _ = read_with_body(unseal(recorded, secret=SECRETS["b"], by=public_key(SECRETS["a"])), Answer)
     assert answer.number == bytes(16)
-    replaying = RelayServer(0, lambda _body: recorded, path=MEETINGS_PATH)
+    replaying = PeerDoor(0, Replaying(recorded), path=MEETINGS_PATH)
     threading.Thread(target=replaying.run, daemon=True).start()
     liar = msgspec.structs.replace(devices["a"].peer, address=f"127.0.0.1:{replaying.server_port}")
     with pytest.raises(Unreachable, match="older answer"):

@@ -305,7 +305,7 @@ def test_a_platform_that_refuses_is_not_asked_again(new_device: Callable[..., De
     device.link.fault = refused("transfer.not_a_member", 403)
     device.direct(TUNED)
     device.live()
-    assert device.store.peers.tuned().told  # type: ignore[union-attr]
+    assert device.store.peers.tuned().reported  # type: ignore[union-attr]
     assert accuracy(device) == 1
 
 
@@ -339,5 +339,5 @@ def test_nothing_is_told_while_the_device_works_for_a_plan_that_hides_figures(
     device.store.work.finish("accepted", "", now=1)
     device.direct(TUNED)
     device.live()
-    assert device.store.peers.tuned().told  # type: ignore[union-attr]
+    assert device.store.peers.tuned().reported  # type: ignore[union-attr]
     assert not device.link.named(ReportPersonal)

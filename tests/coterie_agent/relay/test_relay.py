@@ -13,9 +13,8 @@ import pytest
 from coterie_agent.errors import AgentError
 from coterie_agent.handing_over import HandingOver, NeighbourRefused
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.peer_door import PeerDoor
 from coterie_agent.relay.desk import Desk
-from coterie_agent.relay.server import RelayServer
-from coterie_agent.store.identity import Identity
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.fold import Counted, partial_aggregate
 from coterie_learning.local.sgd import Sgd
@@ -23,7 +22,7 @@ from coterie_learning.partial_sums import encode_sums
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
 from coterie_wire.messages import OfferUpdate
-from coterie_wire.relaying import PATH, Lead, Order, Route, Share, SignedReceipt, Ticket, public_key, verify_receipt
+from coterie_wire.relaying import PATH, Lead, Order, Route, SignedReceipt, Ticket, Weighed, public_key, verify_receipt
 from coterie_wire.tensor_files import InMemory
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
 from tests.coterie_agent.fake_platform import PLAN
@@ -45,11 +44,15 @@ class Door:
     """A supernode that listens, and a neighbour's way to it."""
 
     def __init__(self, folder: Path, *, members: int = 10) -> None:
-        identity = Identity("https://a", "supernode", "supernode", BUNDLE.platform_key, 10.0)
         self.desk = Desk(
-            identity=identity, secret=SUPERNODE, folder=folder / "relay", members=members, clock=lambda: NOW
+            device="supernode",
+            trusted=lambda: (BUNDLE.platform_key,),
+            secret=SUPERNODE,
+            folder=folder / "relay",
+            members=members,
+            clock=lambda: NOW,
         )
-        self.server = RelayServer(0, self.desk.receive, path=PATH)
+        self.server = PeerDoor(0, self.desk, path=PATH)
         threading.Thread(target=self.server.run, daemon=True).start()
 
     def route(self, assignment: str = ASSIGNMENT, **changes: object) -> Route:
@@ -160,7 +163,7 @@ def test_it_sums_what_it_is_told_to_and_nothing_that_was_damaged(door: Door, tmp
     door.hand_over(update(1))
     door.hand_over(update(2), door.route(other))
     hashes = [hashlib.sha256(update(seed)).hexdigest() for seed in (1, 2)]
-    order = Order(fold="f", shares=(Share(ASSIGNMENT, hashes[0], 3), Share(other, hashes[1], 0)))
+    order = Order(fold="f", shares=(Weighed(ASSIGNMENT, hashes[0], 3), Weighed(other, hashes[1], 0)))
     file = Contents(SPEC, Int8(), Sgd()).open(InMemory(update(1)), ())
     alone = partial_aggregate(SPEC.parameters, [Counted(lambda: nullcontext(file), 3)], parts=("delta",))
     assert door.desk.sum(order) == encode_sums(alone, of="f")

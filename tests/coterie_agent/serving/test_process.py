@@ -168,3 +168,14 @@ def test_a_device_without_a_model_says_so_until_it_has_one(held: tuple[Home, Sto
             except PredictionRefused as error:
                 assert error.code == "agent.no_model"
         assert answer.version == "v1"
+
+
+def test_how_long_its_runs_take_is_kept_for_the_agent_to_tell(held: tuple[Home, Store]) -> None:
+    home, store = held
+    x, _ = samples(5)
+    with serving(home) as process, Predictions(home.root) as model:
+        model.predict(x.tolist())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == Exit.OK
+    (told,) = store.latencies.told()
+    assert (told.version, told.work, told.form, told.charging) == ("v1", "predict", "float32", "unknown")

@@ -39,7 +39,7 @@ class Model:
     failure: AgentError | None = None
 
     def __post_init__(self) -> None:
-        self.manifest = SimpleNamespace(model=SPEC, version=self.version)
+        self.manifest = SimpleNamespace(model=SPEC, version=self.version, pair="digits")
         self.running = threading.Event()
 
     def predict(self, rows: list[Row]) -> list[Prediction]:
@@ -230,3 +230,20 @@ def test_a_queue_has_room_again_when_a_request_has_left_it() -> None:
     queue.close()
     queue.run()
     queue.ask(cast(HeldModel, model), [ROW])
+
+
+def test_runs_are_timed_by_what_ran_and_told_once() -> None:
+    world = World()
+    world.model.goes.set()
+    world.ask()
+    world.ask()
+    other = Model(version="v2", form="int8")
+    other.goes.set()
+    world.current.held = other
+    world.ask()
+    taken = world.service.queue.take_latencies()
+    assert {(ran.version, ran.form): found.total for ran, found in taken.items()} == {
+        ("v1", "float32"): 2,
+        ("v2", "int8"): 1,
+    }
+    assert world.service.queue.take_latencies() == {}

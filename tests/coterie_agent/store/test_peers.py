@@ -10,8 +10,11 @@ from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
 from coterie_agent.store.database import _FIRST, SCHEMA_VERSION, Database
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.store.peers import KeptPortion, Reading
+from coterie_agent.store.peers import KeptPortion, Reading, Tuned
 from coterie_agent.store.personal_model import PersonalTensors
+from coterie_agent.store.sealing import teach_sqlite
+from coterie_learning.help.cartel import Cartel
+from coterie_learning.watch import Watch, begin_watch
 from coterie_wire.helping import AskHelp, GiveVerdict, OfferPortion, Profile
 from coterie_wire.messages import Assignment
 from tests.coterie_agent.bundles import Bundle
@@ -44,6 +47,44 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         assert store.journal.measured("train_step_s") == 0.5
         store.peers.adopt(PersonalTensors("v1", b"tensors"))
         assert store.peers.personal() == ("v1", 1)
+
+
+def test_what_was_told_in_an_older_store_is_what_was_reported(home: Home) -> None:
+    home.create()
+    watch = begin_watch(Cartel(), 3)
+    older = msgspec.json.encode(msgspec.structs.replace(watch, reported=(1, 2, 3), batches_unreported=4))
+    older = older.replace(b'"reported"', b'"told"').replace(b'"batches_unreported"', b'"batches_untold"')
+    reading = {"judged": 8, "trained": 4, "told_drifting": True, "batches": 2, "watch": older}
+    tuned = Tuned("d", "v1", 8, "v1", answers=True, samples=3, version_accuracy=0.5, own_accuracy=0.75, reported=True)
+    Database(home.database).close()
+    with closing(sqlite3.connect(home.database)) as connection:
+        teach_sqlite(connection)
+        rows = {
+            "reading": msgspec.json.encode(reading),
+            "tuned": msgspec.json.encode(tuned).replace(b'"reported"', b'"told"'),
+        }
+        for name, content in rows.items():
+            connection.execute("INSERT INTO peers VALUES (?1, ?2, seal(?1, ?2))", (name, content))
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        connection.commit()
+    with open_store(home) as store:
+        found = store.peers.reading()
+        assert found is not None
+        assert (found.judged, found.reported_drifting, found.batches) == (8, True, 2)
+        after = msgspec.json.decode(found.watch, type=Watch)
+        assert (after.reported, after.batches_unreported) == ((1, 2, 3), 4)
+        assert store.peers.tuned() == tuned
+
+
+def test_a_row_that_the_disk_has_changed_gets_no_new_seal(home: Home) -> None:
+    home.create()
+    Database(home.database).close()
+    with closing(sqlite3.connect(home.database)) as connection:
+        connection.execute("INSERT INTO peers VALUES ('reading', ?, ?)", (b'{"judged":8,"trained":4}', bytes(8)))
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        connection.commit()
+    with open_store(home) as store:
+        assert store.peers.reading() is None
 
 
 def test_a_newer_store_is_left_alone(home: Home) -> None:

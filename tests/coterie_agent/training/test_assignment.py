@@ -61,6 +61,7 @@ def training(store: Store, root: Path, bundle: Bundle, halt: Callable[[float], H
         checkpoint_s=1000,
         halt=halt,
         report=lambda done, total: None,
+        timed=lambda durations: None,
         rest=lambda worked_s: None,
     )
 

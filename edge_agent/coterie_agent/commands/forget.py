@@ -1,0 +1,46 @@
+"""``coterie-agent forget``: leave, and have the platform forget the device; again: how far that is."""
+
+from datetime import date
+
+import msgspec
+
+from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.reading import reading_store
+from coterie_agent.config import load_config
+from coterie_agent.forgetting import Forgetter, news_lines
+from coterie_agent.home import Home, RunLock
+from coterie_wire.owning import ForgetNews
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """What became of it."""
+
+    receipt: ForgetNews | None
+    """What the platform says; None: it was not reached, and ``--force`` removed what is here."""
+    samples: int
+    """Samples that stay on the device, which the platform never had."""
+
+
+def run(arguments: Arguments) -> Output:
+    """Raises AgentError ``agent.not_joined``, ``agent.not_forgotten``, ``agent.already_running``,
+    ``agent.credential_ended``, Unreachable or Refused.
+    """
+    home = Home(arguments.home)
+    config = load_config(home.config)
+    with reading_store(arguments.home) as store:
+        lock = RunLock(home.lock)
+        lock.acquire()
+        forgetter = Forgetter(
+            home=home,
+            store=store,
+            ca_file=config.ca_file,
+            record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
+        )
+        try:
+            news = forgetter.forget(force=arguments.force)
+        finally:
+            lock.release()
+        samples = store.samples.count()
+    told = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
+    stays = f"{samples} samples stay in {home.root}; remove that folder to remove them, too"
+    return Output(Forgotten(news, samples), [*told, stays])

@@ -1,0 +1,131 @@
+"""The device is forgotten: the platform is asked first, under a number that this device has drawn and keeps."""
+
+import uuid
+from dataclasses import dataclass
+
+import msgspec
+
+from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.home import Home, write_private
+from coterie_agent.link.failure import Refused
+from coterie_agent.link.http import HttpLink, RecordSent
+from coterie_agent.store.opened import Store
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.owning import Forget, ForgetNews, ReadReceipt
+from coterie_wire.structs import from_json
+
+UNKNOWN = "owners.unknown_receipt"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What the device keeps when everything else of the platform is gone."""
+
+    url: str
+    receipt: str
+
+
+def kept_receipt(home: Home) -> Kept | None:
+    """The number under which the device was, or is to be, forgotten; None: nobody has asked."""
+    try:
+        return from_json(home.receipt.read_bytes(), Kept)
+    except FileNotFoundError:
+        return None
+    except UNREADABLE as error:
+        detail = f"{home.receipt}: {error}; the operator has the receipt, too"
+        raise AgentError("agent.bad_receipt", detail, exit_code=Exit.BAD_DATA) from error
+
+
+def forget_platform(home: Home, store: Store) -> None:
+    """Remove what is here of the platform; samples, settings and the journal are the owner's, and stay."""
+    store.identity.forget()
+    for cache in (home.blobs, home.variants, home.portions):
+        BlobCache(cache).keep_only(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetter:
+    """Asks the platform to forget this device, and removes here what is the platform's."""
+
+    home: Home
+    store: Store
+    ca_file: str | None
+    record_sent: RecordSent
+
+    def forget(self, *, force: bool = False) -> ForgetNews | None:
+        """Killed anywhere, it is done again with the same number.
+
+        None: `force` removed what is here, and the platform has not said that it forgets the device.
+        Raises AgentError ``agent.not_joined``, Unreachable or Refused.
+        """
+        if self.store.identity.find() is None:
+            return self.read()
+        try:
+            news = self.ask()
+        except AgentError:
+            if not force:
+                raise
+            news = None
+            self.home.receipt.unlink(missing_ok=True)
+        forget_platform(self.home, self.store)
+        return news
+
+    def ask(self) -> ForgetNews:
+        """Have the platform forget the device; here everything stays. Raises Unreachable or Refused."""
+        identity, kept = self.store.identity.get(), kept_receipt(self.home)
+        if kept is None or kept.url != identity.url:
+            kept = Kept(identity.url, str(uuid.uuid4()))
+            write_private(self.home.receipt, msgspec.json.encode(kept))
+        return self._ask(kept)
+
+    def read(self) -> ForgetNews:
+        """How far the platform is. Raises AgentError ``agent.not_joined``, Unreachable or Refused."""
+        kept = kept_receipt(self.home)
+        if kept is None:
+            self.store.identity.get()
+            detail = "nobody has asked for this device to be forgotten"
+            raise AgentError("agent.not_forgotten", detail, exit_code=Exit.USAGE)
+        return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)
+
+    def _ask(self, kept: Kept) -> ForgetNews:
+        try:
+            credential = self.store.identity.credential()
+            return self._link(kept.url, credential).call(Forget(receipt=kept.receipt), ForgetNews)
+        except Refused as error:
+            if not error.is_revoked:
+                raise
+            return self._read_after_the_end(kept, error)
+
+    def _read_after_the_end(self, kept: Kept, ended: Refused) -> ForgetNews:
+        """The credential has ended: because the platform has heard this before, or because of something else."""
+        try:
+            return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)
+        except Refused as error:
+            if error.code != UNKNOWN:
+                raise
+        device = self.store.identity.get().device
+        detail = (
+            f"{ended.detail} What it keeps of the device its operator can have forgotten: device {device}. "
+            "--force removes what is here"
+        )
+        raise AgentError("agent.credential_ended", detail, exit_code=Exit.REVOKED) from ended
+
+    def _link(self, url: str, credential: str | None) -> HttpLink:
+        return HttpLink(url, credential=credential, record_sent=self.record_sent, ca_file=self.ca_file)
+
+
+def news_lines(news: ForgetNews) -> list[str]:
+    """The receipt for people."""
+    lines = [
+        f"receipt {news.receipt}, asked at {news.asked_at}: {news.sentence}",
+        f"updates that went into no merge any more: {news.taken_out}",
+        *(f"removed: {name}: {count} rows" for name, count in news.removed.items()),
+    ]
+    if news.done and not news.holds:
+        lines.append("no version is known to hold an update of this device")
+    if news.holds:
+        lines.append(f"versions known to hold updates of this device: {news.versions}")
+    for held in news.holds:
+        came = " (in a sum)" if held.in_sum else ""
+        lines.append(f"  version {held.version} of {held.federation}, {held.at}{came}")
+    return lines

@@ -1,0 +1,163 @@
+"""What the owner's page asks of the running agent, and the page itself."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import resources
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie_agent.config import Config
+from coterie_agent.errors import AgentError, Exit
+from coterie_agent.exporting import DeviceExport, export_device, read_section
+from coterie_agent.forgetting import Forgetter
+from coterie_agent.home import Home
+from coterie_agent.link.http import HttpLink, RecordSent
+from coterie_agent.loopback import Page, RequestError, Route, decode
+from coterie_agent.model import held_manifest
+from coterie_agent.report import Report, make_report
+from coterie_agent.situation import Situation
+from coterie_agent.store.choices import Choices
+from coterie_agent.store.opened import Store
+from coterie_wire.conditions import Requirements
+from coterie_wire.errors import WireError
+from coterie_wire.messages import Done, Leave
+from coterie_wire.owning import ForgetNews
+
+FILES = {
+    "GET /": ("index.html", "text/html; charset=utf-8"),
+    "GET /owner.css": ("owner.css", "text/css; charset=utf-8"),
+    "GET /owner.js": ("owner.js", "text/javascript; charset=utf-8"),
+}
+RECEIPTS = "receipts"
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """The model that the device holds."""
+
+    version: int
+    labels: tuple[str, ...]
+    """What it tells apart."""
+
+
+class OwnerView(msgspec.Struct, frozen=True):
+    """``GET /owner``: all that the page shows but receipts."""
+
+    at: float
+    """Unix time."""
+    report: Report
+    learned: Learned | None
+    """None: it holds no model yet."""
+    settings: Requirements
+    """The owner's, of agent.toml."""
+    choices: Choices
+    """The owner's, of this page."""
+
+
+class Receipts(msgspec.Struct, frozen=True):
+    """``GET /receipts``: what left the device to be learned from and what became of it, as the platform says."""
+
+    receipts: tuple[msgspec.Raw, ...]
+
+
+class Left(msgspec.Struct, frozen=True):
+    """``POST /leave``."""
+
+    url: str
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /leave`` and ``POST /forget``: the owner's word, so that no request does it by mistake."""
+
+    name: Annotated[str, Meta(max_length=100)]
+    """Of the device."""
+
+
+@dataclass(kw_only=True)
+class OwnerApi:
+    """What the routes do."""
+
+    home: Home
+    config: Config
+    store: Store
+    situation: Situation
+    link: HttpLink
+    record_sent: RecordSent
+    parted: bool = False
+    """The device has left the platform; what is here of it goes when the agent has stopped."""
+
+    def routes(self) -> Mapping[str, Route]:
+        return {
+            "GET /owner": self.view,
+            "GET /receipts": self.receipts,
+            "GET /export": self.export,
+            "POST /choices": self.choose,
+            "POST /leave": self.leave,
+            "POST /forget": self.forget,
+        }
+
+    def view(self, _: bytes) -> OwnerView:
+        return OwnerView(
+            at=time.time(),
+            report=make_report(self.home, self.store),
+            learned=self._learned(),
+            settings=self.config.policy,
+            choices=self.store.choices.load(),
+        )
+
+    def receipts(self, _: bytes) -> Receipts:
+        """Raises Unreachable or Refused."""
+        return Receipts(read_section(self.link, RECEIPTS))
+
+    def export(self, _: bytes) -> DeviceExport:
+        """Raises Unreachable or Refused."""
+        return export_device(self.home, self.store, self.config, link=self.link)
+
+    def choose(self, body: bytes) -> Choices:
+        chosen = decode(body, Choices)
+        self.store.choices.save(chosen)
+        return chosen
+
+    def leave(self, body: bytes) -> Left:
+        """Leave the platform; the samples stay. Raises Unreachable or Refused."""
+        self._check(decode(body, Asked))
+        url = self.store.identity.get().url
+        self.link.call(Leave(), Done)
+        self._part("agent.left", "its owner has had this device leave the platform")
+        return Left(url)
+
+    def forget(self, body: bytes) -> ForgetNews:
+        """Leave the platform and be forgotten there. Raises Unreachable or Refused."""
+        self._check(decode(body, Asked))
+        forgetter = Forgetter(
+            home=self.home, store=self.store, ca_file=self.config.ca_file, record_sent=self.record_sent
+        )
+        news = forgetter.ask()
+        self._part("agent.forgotten", "its owner has had this device forgotten")
+        return news
+
+    def _check(self, asked: Asked) -> None:
+        name = self.store.identity.get().name
+        if asked.name != name:
+            detail = f"this device is called {name!r}, not {asked.name!r}"
+            raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, "local_api.wrong_name", detail)
+
+    def _part(self, code: str, sentence: str) -> None:
+        self.parted = True
+        self.situation.end(AgentError(code, sentence, exit_code=Exit.NOT_JOINED))
+
+    def _learned(self) -> Learned | None:
+        try:
+            manifest = held_manifest(self.store)
+        except (AgentError, WireError):  # it holds none, or a damaged one, which comes again
+            return None
+        return Learned(manifest.number, manifest.labels)
+
+
+def pages() -> Mapping[str, Page]:
+    """The page's files."""
+    folder = resources.files("coterie_agent") / "owner_page"
+    return {route: Page((folder / name).read_bytes(), kind) for route, (name, kind) in FILES.items()}

@@ -1,0 +1,73 @@
+"""How long train steps and predictions take on this device, in the conditions that it had."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from coterie_agent.store.database import Database
+from coterie_wire.conditions import Answer
+from coterie_wire.latency import TOLD, Histogram, Latency, Work
+from coterie_wire.structs import from_json
+
+_REMEMBERED = 100_000
+"""Durations; beyond that those of old are halved, so that the newest weigh most."""
+
+
+class Measured(NamedTuple):
+    """Durations of one kind of work in one condition."""
+
+    pair: str
+    version: str
+    work: Work
+    form: str
+    charging: Answer
+    temperature_c: float | None
+    durations: Histogram
+
+
+class LatencyStore:
+    """A row for each kind of work on one pair's models, by form and by whether the device charged."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, measured: Measured) -> None:
+        """Count in what was measured; nothing where it holds no duration. Other pairs' figures are forgotten."""
+        if not measured.durations.total:
+            return
+        key = (measured.work, measured.form, measured.charging)
+        where = "pair = ? AND work = ? AND form = ? AND charging = ?"
+        with self._database.transaction() as cursor:
+            cursor.execute("DELETE FROM latency WHERE pair <> ?", (measured.pair,))
+            query = f"SELECT content FROM latency WHERE {where} AND seal IS seal(content)"  # noqa: S608 - from above
+            row = cursor.execute(query, (measured.pair, *key)).fetchone()
+            latency = _joined(from_json(row[0], Latency) if row else None, measured)
+            cursor.execute(
+                "INSERT OR REPLACE INTO latency VALUES (?1, ?2, ?3, ?4, ?5, seal(?5))",
+                (measured.pair, *key, msgspec.json.encode(latency)),
+            )
+
+    def has(self, pair: str, work: Work, form: str) -> bool:
+        """Whether it was measured, in whichever condition."""
+        with self._database.reading() as cursor:
+            query = "SELECT 1 FROM latency WHERE pair = ? AND work = ? AND form = ?"
+            return cursor.execute(query, (pair, work, form)).fetchone() is not None
+
+    def told(self) -> tuple[Latency, ...]:
+        """What the platform is told: shapes, not counts."""
+        query = "SELECT content FROM latency WHERE seal IS seal(content) ORDER BY work, form, charging"
+        with self._database.reading() as cursor:
+            rows = cursor.execute(query).fetchall()
+        found = (from_json(row[0], Latency) for row in rows)
+        return tuple(msgspec.structs.replace(one, durations=one.durations.scaled(TOLD)) for one in found)
+
+
+def _joined(before: Latency | None, measured: Measured) -> Latency:
+    durations, hottest_c = measured.durations, measured.temperature_c
+    if before is not None:
+        kept = before.durations
+        if kept.total > _REMEMBERED:
+            kept = Histogram.of([count // 2 for count in kept.counts])
+        durations = kept + durations
+        hottest_c = max((known for known in (before.hottest_c, hottest_c) if known is not None), default=None)
+    return Latency(measured.version, measured.work, measured.form, durations, measured.charging, hottest_c)

@@ -1,0 +1,186 @@
+"""What the owner's page asks of a running agent, and who may not ask."""
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from coterie_agent.errors import Exit
+from coterie_agent.home import Home
+from coterie_agent.store.choices import FOR_GOOD, Choices
+from coterie_agent.store.opened import open_store
+from coterie_wire.conditions import Requirements
+from coterie_wire.owning import Forget
+from tests.coterie_agent.fake_platform import TOKEN, Denied, FakePlatform
+from tests.coterie_agent.test_cli import READY, ask, running
+
+
+class Api:
+    """The local API of a running agent."""
+
+    def __init__(self, home: Path) -> None:
+        found = json.loads((home / "local-api.json").read_text())
+        self.host, self.token = found["url"].removeprefix("http://"), found["token"]
+
+    def ask(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        connection = HTTPConnection(self.host, timeout=20)
+        sent = {"Authorization": f"Bearer {self.token}", **{name.title(): value for name, value in headers.items()}}
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+
+    def get(self, path: str) -> dict:
+        status, _, content = self.ask("GET", path)
+        assert status == 200, content
+        return json.loads(content)
+
+    def code(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+        status, _, content = self.ask(method, path, body, **headers)
+        return status, json.loads(content).get("code", "")
+
+
+@pytest.fixture
+def home(tmp_path: Path, platform: FakePlatform) -> Path:
+    home = tmp_path / "agent"
+    home.mkdir()
+    (home / "agent.toml").write_text('conditions_file = "conditions.json"\n[policy]\nhours = [0, 0]\n')
+    (home / "conditions.json").write_text(READY)
+    assert ask(home, "join", platform.url, TOKEN, "--name", "kiosk")[0] == 0
+    (tmp_path / "s.jsonl").write_text('{"x": [1, 2, 3, 4], "y": 0}\n')
+    assert ask(home, "ingest", str(tmp_path / "s.jsonl"))[0] == 0
+    return home
+
+
+@pytest.fixture
+def api(home: Path, platform: FakePlatform) -> Iterator[Api]:
+    platform.champion = True
+    with running(home) as process:
+        platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].version == "v1")
+        yield Api(home)
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def eventually(look: Callable[[], object]) -> None:
+    ends_at = time.monotonic() + 20
+    while not look():
+        assert time.monotonic() < ends_at
+        time.sleep(0.05)
+
+
+def waits(api: Api) -> list[str]:
+    return [reason["code"] for reason in api.get("/owner")["report"]["waits"]]
+
+
+def test_the_page_tells_what_is_learned_and_why_not_now(api: Api, home: Path, platform: FakePlatform) -> None:
+    receipt = {"at": "2026-01-01T12:00:00Z", "kind": "update", "size_bytes": 90, "sentence": "counted in version 31"}
+    platform.known = {"receipts": tuple(msgspec.Raw(json.dumps(receipt).encode()) for _ in range(3))}
+    view = api.get("/owner")
+    assert (view["report"]["name"], view["learned"]) == ("kiosk", {"version": 1, "labels": ["red", "green", "blue"]})
+    assert view["settings"]["hours"] == [0, 0]
+    assert api.get("/receipts") == {"receipts": [receipt] * 3}
+    assert api.get("/export")["platform"]["sections"]["receipts"] == [receipt] * 3
+    code, page = ask(home, "page")
+    assert (code, page["url"]) == (0, f"http://{api.host}/#{api.token}")
+
+
+def test_a_pause_and_limits_hold_within_a_moment_and_after_a_restart(home: Path, platform: FakePlatform) -> None:
+    with running(home) as process:
+        platform.wait_for(lambda: platform.check_ins)
+        api = Api(home)
+        assert api.ask("POST", "/choices", {"paused_until": FOR_GOOD})[0] == 200
+        eventually(lambda: "owner.paused" in waits(api))
+        limits = {"charging": False, "unmetered": False, "max_temperature_c": 10.0}
+        assert api.ask("POST", "/choices", {"paused_until": 0, "limits": limits})[0] == 200
+        eventually(lambda: waits(api) == ["conditions.temperature_unknown"])
+        assert api.code("POST", "/choices", {"limits": {"hours": [1, 99]}}) == (400, "local_api.malformed")
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+    with running(home):
+        eventually(lambda: "conditions.temperature_unknown" in [one["code"] for one in ask(home, "why")[1]["waits"]])
+
+
+def test_files_are_the_same_for_all_and_carry_the_bounds_of_the_page(api: Api) -> None:
+    for path, kind in (("/", "text/html"), ("/owner.js", "text/javascript"), ("/owner.css", "text/css")):
+        status, headers, content = api.ask("GET", path, authorization="")
+        assert (status, headers["Content-Type"].partition(";")[0]) == (200, kind)
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert api.token.encode() not in content and b"kiosk" not in content
+
+
+@pytest.mark.parametrize("path", ["/", "/owner", "/export"])
+def test_other_pages_are_kept_out(api: Api, path: str) -> None:
+    assert api.code("GET", path, host="evil.example:80") == (403, "local_api.foreign_host")
+    assert api.code("GET", path, origin="https://evil.example") == (403, "local_api.foreign_origin")
+    assert api.code("GET", path, origin="null") == (403, "local_api.foreign_origin")
+    assert api.ask("GET", path, origin=f"http://{api.host}")[0] == 200 if path != "/export" else True
+    if path != "/":
+        assert api.code("GET", path, authorization="Bearer guess") == (401, "local_api.unauthorised")
+
+
+def test_leaving_and_forgetting_want_the_devices_name(api: Api, platform: FakePlatform) -> None:
+    for path in ("/leave", "/forget"):
+        assert api.code("POST", path, {"name": "other"}) == (422, "local_api.wrong_name")
+        assert api.code("POST", path, {}) == (400, "local_api.malformed")
+    assert not platform.forgotten
+
+
+def test_forgotten_from_the_page_the_agent_ends_and_wipes(home: Path, platform: FakePlatform) -> None:
+    with running(home) as process:
+        platform.wait_for(lambda: platform.check_ins)
+        status, _, content = Api(home).ask("POST", "/forget", {"name": "kiosk"})
+        assert (status, json.loads(content)["receipt"]) == (200, *platform.forgotten)
+        assert process.wait(10) == Exit.NOT_JOINED
+    with open_store(Home(home)) as store:
+        assert store.identity.find() is None and store.samples.count() == 1
+    assert ask(home, "forget")[1]["receipt"]["done"] is True
+
+
+def test_left_from_the_page_the_agent_ends_and_wipes(home: Path, platform: FakePlatform) -> None:
+    with running(home) as process:
+        platform.wait_for(lambda: platform.check_ins)
+        assert Api(home).ask("POST", "/leave", {"name": "kiosk"})[0] == 200
+        assert process.wait(10) == Exit.NOT_JOINED
+    assert ask(home, "status")[0] == Exit.NOT_JOINED
+
+
+def test_killed_after_it_asked_the_next_start_ends_it(home: Path, platform: FakePlatform) -> None:
+    def away(path: str) -> None:
+        if path.endswith("/forget"):
+            raise ConnectionError
+
+    platform.fault = away
+    assert ask(home, "forget")[0] == Exit.UNREACHABLE
+
+    def ended(path: str) -> None:
+        if path.endswith("/forget"):
+            raise Denied(401, "fleet.left", "This device has left the fleet.")
+
+    (asked,) = {message.receipt for message in platform.received if isinstance(message, Forget)} or {None}
+    kept = json.loads((home / "forgotten.json").read_text())["receipt"]
+    assert asked in (None, kept)
+    platform.forgotten.add(kept)
+    platform.fault = ended
+    with running(home) as process:
+        assert process.wait(10) == Exit.NOT_JOINED
+    assert ask(home, "status")[0] == Exit.NOT_JOINED
+
+
+def test_without_a_running_agent_there_is_no_page(home: Path) -> None:
+    assert ask(home, "page")[1]["code"] == "agent.no_page"
+
+
+def test_damaged_choices_rest_the_device(tmp_path: Path) -> None:
+    chosen = Choices(paused_until=7.0, limits=Requirements(idle=True))
+    with open_store(Home(tmp_path)) as store:
+        store.choices.save(chosen)
+        assert store.choices.load() == chosen
+        with store.choices._database.transaction() as cursor:
+            cursor.execute("UPDATE choices SET content = x'7b7d'")
+        assert store.choices.load() == Choices(paused_until=FOR_GOOD)
