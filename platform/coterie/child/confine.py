@@ -9,10 +9,10 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from coterie.child import landlock
+from coterie.child import landlock, seccomp
 from coterie.child.job import Start
 
 PR_SET_PDEATHSIG = 1
@@ -25,15 +25,21 @@ IFF_UP = 1
 LOOPBACK = b"lo"
 PARENT_DIED = 113
 
+OWN_NETWORK = (socket.AF_INET, socket.AF_INET6, 16)
+"""The families of sockets that reach nobody from a network of one's own; 16: netlink, which names its interfaces."""
 NO_CUT = "being cut off from the network"
+NO_FILTER = "being kept from other programs' sockets"
 NO_FENCE = "being kept from the platform's other files"
 
 
 def never_confined() -> tuple[str, ...]:
-    """What this system lets no child do to itself, as in "it runs without …"; the network shows in the child alone."""
+    """What this system lets no child do to itself, as in "it runs without …"; `try_confinement` finds out the rest."""
     if sys.platform != "linux":
         return (NO_CUT, NO_FENCE)
-    return () if landlock.version() else (NO_FENCE,)
+    return (
+        *(() if landlock.version() else (NO_FENCE,)),
+        *(() if seccomp.known_machine() else (NO_FILTER,)),
+    )
 
 
 def confine(start: Start) -> tuple[str, ...]:
@@ -44,11 +50,9 @@ def confine(start: Start) -> tuple[str, ...]:
     missing: list[str] = []
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        if start.files is not None:
-            if cut_off(libc.unshare):
-                raise_loopback()
-            else:
-                missing.append(NO_CUT)
+        is_cut = start.files is not None and cut_off(libc.unshare)
+        if is_cut:
+            raise_loopback()
         if start.files is not None:
             give_up_capabilities(libc)
         # After the namespaces: a change of credentials clears it.
@@ -56,6 +60,8 @@ def confine(start: Start) -> tuple[str, ...]:
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if start.files is not None and not landlock.restrict_files(start.files, own=str(Path.cwd())):
             missing.append(NO_FENCE)
+        if start.files is not None:
+            missing += close_sockets(libc, is_cut=is_cut, loopback=start.loopback)
     elif start.files is not None:
         missing += never_confined()
     if os.getppid() != start.parent_pid:
@@ -67,6 +73,16 @@ def confine(start: Start) -> tuple[str, ...]:
     _lower(resource.RLIMIT_FSIZE, start.file_bytes)
     _lower(resource.RLIMIT_DATA, start.memory_bytes)
     return tuple(missing)
+
+
+def close_sockets(libc: ctypes.CDLL, *, is_cut: bool, loopback: bool) -> Sequence[str]:
+    """Open no socket from now on that reaches anybody; what that was not allowed for, as in "it ran without …".
+
+    Where the process could not leave the network it opens none at all, unless it needs `loopback`.
+    """
+    if is_cut:
+        return () if seccomp.restrict_sockets(libc, allowed=OWN_NETWORK) else (NO_FILTER,)
+    return () if not loopback and seccomp.restrict_sockets(libc, allowed=()) else (NO_CUT,)
 
 
 def cut_off(unshare: Callable[[int], int]) -> bool:

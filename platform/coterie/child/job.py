@@ -68,8 +68,12 @@ class Limits:
     threads: int = 1
     confined: bool = False
     """True: cut off from every network, and from all files but the system's, Python's and those that the arguments name
-    as `ReadPath` or `WritePath`, where the system lets an ordinary process do that (Linux: user namespaces, Landlock).
+    as `ReadPath` or `WritePath`, where the system lets an ordinary process do that (Linux: user namespaces, seccomp,
+    Landlock).
     """
+    loopback: bool = False
+    """Its processes talk to each other by the loopback interface; all others are refused sockets where the system does
+    not let them have a network of their own."""
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -81,6 +85,8 @@ class Start(msgspec.Struct, frozen=True):
     file_bytes: int
     files: Files | None
     """All that it may open besides the system's and Python's, and no network; None: it is not confined."""
+    loopback: bool
+    """Whether its processes talk to each other by sockets."""
     arguments: msgspec.Raw
 
 

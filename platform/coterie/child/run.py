@@ -6,7 +6,6 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -38,6 +37,7 @@ from coterie.child.job import (
 )
 from coterie.core.disk import is_full
 from coterie.core.errors import Field
+from coterie.core.scratch import scratch_directory
 from coterie_wire.structs import from_json
 
 logger = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ class _Listeners:
 
 def _run(job: ChildJob[A, R], arguments: A, limits: Limits, listeners: _Listeners, cancel: threading.Event | None) -> R:
     with (
-        tempfile.TemporaryDirectory(prefix="coterie-child-") as directory,
-        Path(directory, "output").open("w+b") as output,
+        scratch_directory("child") as directory,
+        (directory / "output").open("w+b") as output,
     ):
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "coterie.child", job.module],
@@ -100,7 +100,7 @@ def _run(job: ChildJob[A, R], arguments: A, limits: Limits, listeners: _Listener
             stdout=subprocess.PIPE,
             stderr=output,
             cwd=directory,
-            env=_environment(directory, limits),
+            env=_environment(str(directory), limits),
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -126,6 +126,7 @@ def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, lim
         cpu_s=limits.cpu_s,
         file_bytes=limits.file_bytes,
         files=files_of(arguments) if limits.confined else None,
+        loopback=limits.loopback,
         arguments=msgspec.Raw(msgspec.json.encode(arguments)),
     )
     with suppress(BrokenPipeError):  # It died at once; its status tells why.

@@ -38,6 +38,7 @@ class Arguments(msgspec.Struct, frozen=True):
         "unconfined",
         "read",
         "kill",
+        "socket",
     ]
     number: int = 0
     path: ReadPath = ""

@@ -44,6 +44,10 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
         case "network":
             with socket.create_connection(("127.0.0.1", arguments.number), timeout=5):
                 return Answer(1)
+        case "socket":
+            socket.socketpair()[0].close()
+            with socket.socket(socket.AddressFamily(arguments.number)):
+                return Answer(1)
         case "read":
             return Answer(0, Path(arguments.other or arguments.path).read_text())
         case "kill":

@@ -15,13 +15,16 @@ from typing import Annotated, get_args, get_origin
 import msgspec
 import pytest
 
-from coterie.child import landlock
-from coterie.child.confine import cut_off
+from coterie.child import landlock, seccomp
+from coterie.child.confine import cut_off, never_confined
 from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
 from coterie.child.job import Limits, Progress, Unconfined
 from coterie.child.run import run_child
+from coterie.child.trial_job import try_confinement
 from coterie_wire.bundle import ModelSpec
 from tests.coterie.child.deeds import JOB, Arguments, Refused
+
+CONFINED = Limits(confined=True)
 
 
 def is_alive(pid: int) -> bool:
@@ -122,18 +125,64 @@ def test_network_is_cut_off() -> None:
             run_child(JOB, Arguments("network", port), limits=Limits(confined=True))
 
 
+@pytest.mark.skipif(not seccomp.known_machine(), reason="there is no filter for this machine")
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_PACKET, socket.AF_VSOCK])
+def test_a_confined_child_opens_no_socket_of_other_programs(family: int) -> None:
+    with pytest.raises(Crashed, match="PermissionError"):
+        run_child(JOB, Arguments("socket", family), limits=CONFINED)
+
+
+FILTERED = """
+import ctypes, socket
+from coterie.child.confine import PR_SET_NO_NEW_PRIVS, close_sockets
+libc = ctypes.CDLL(None)
+libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+print(close_sockets(libc, is_cut=False, loopback={loopback}))
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):
+    try:
+        socket.socket(family).close()
+        print("open")
+    except PermissionError:
+        print("refused")
+if libc.syscall(425, 8, ctypes.create_string_buffer(256)) < 0:
+    print("no io_uring")
+"""
+
+
+@pytest.mark.skipif(not seccomp.known_machine(), reason="there is no filter for this machine")
+@pytest.mark.parametrize(
+    ("loopback", "told"),
+    [
+        (False, ["()", "refused", "refused", "refused", "no io_uring"]),
+        (True, ["('being cut off from the network',)", "open", "open", "open"]),
+    ],
+)
+def test_where_nobody_may_leave_the_network_sockets_are_refused(loopback: bool, told: list[str]) -> None:
+    program = FILTERED.format(loopback=loopback)
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env={"PYTHONPATH": path}, text=True)
+    assert done.stdout.splitlines()[: len(told)] == told, done.stderr
+
+
+def test_what_a_trial_finds_is_what_the_system_does_not_allow() -> None:
+    missing = try_confinement()
+    assert set(never_confined()) <= set(missing)
+    if landlock.version() and seccomp.known_machine():
+        assert missing == ()
+
+
 NO_LANDLOCK = pytest.mark.skipif(landlock.version() == 0, reason="this kernel has no Landlock")
-CONFINED = Limits(confined=True)
 
 
 @NO_LANDLOCK
-def test_a_confined_child_reads_what_its_arguments_name_and_not_the_secret_beside_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", ["secret-key", "coterie.sqlite3", "coterie.sqlite3-wal"])
+def test_a_confined_child_reads_what_its_arguments_name_and_not_what_is_beside_it(tmp_path: Path, beside: str) -> None:
     (tmp_path / "given").write_text("a program")
-    (tmp_path / "secret-key").write_text("hush")
+    (tmp_path / beside).write_text("hush")
     assert run_child(JOB, Arguments("read", path=str(tmp_path / "given")), limits=CONFINED).text == "a program"
-    aside = Arguments("read", path=str(tmp_path / "given"), other=str(tmp_path / "secret-key"))
+    aside = Arguments("read", path=str(tmp_path / "given"), other=str(tmp_path / beside))
     assert run_child(JOB, aside).text == "hush"
-    with pytest.raises(Crashed, match=r"PermissionError.*secret-key"):
+    with pytest.raises(Crashed, match=f"PermissionError.*{beside}"):
         run_child(JOB, aside, limits=CONFINED)
 
 
@@ -222,6 +271,7 @@ def test_exception_of_the_listener_ends_the_child() -> None:
 
 PARENT = """
 from coterie.child.run import run_child
+from coterie.child.trial_job import try_confinement
 from tests.coterie.child.deeds import JOB, Arguments
 run_child(JOB, Arguments("wait"), on_progress=lambda progress: print(progress.done, flush=True))
 """

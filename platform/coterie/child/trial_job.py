@@ -1,0 +1,29 @@
+"""Job `trial`: a child that does nothing but confine itself, to find out how far the system lets it."""
+
+import msgspec
+
+from coterie.child.job import ChildJob, Limits, ReportProgress, Unconfined
+from coterie.child.run import run_child
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """Neither asked nor found."""
+
+
+JOB = ChildJob(module=__name__, work=f"{__name__}:do_nothing", arguments=Nothing, result=Nothing)
+LIMITS = Limits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, confined=True)
+
+
+def do_nothing(arguments: Nothing, report: ReportProgress) -> Nothing:  # noqa: ARG001 - as each job's work
+    """Be confined."""
+    return Nothing()
+
+
+def try_confinement() -> tuple[str, ...]:
+    """What jobs on programs of others are not confined by here, as in "it runs without …".
+
+    Raises what `run_child` does.
+    """
+    told: list[Unconfined] = []
+    run_child(JOB, Nothing(), limits=LIMITS, on_unconfined=told.append)
+    return tuple(what for each in told for what in each.missing)
