@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.fleet.models import Device, EnrolmentToken, Observation
+from coterie.fleet.models import Device, DeviceLatency, EnrolmentToken, Observation
 
 
 @admin.register(Device)
@@ -21,6 +21,13 @@ class EnrolmentTokenAdmin(ReadOnlyAdmin):
 
     list_display = ["label", "uses", "uses_allowed", "created_at", "expires_at", "revoked_at"]
     search_fields = ["label"]
+
+
+@admin.register(DeviceLatency)
+class DeviceLatencyAdmin(ReadOnlyAdmin):
+    """How quick devices are."""
+
+    list_display = ["device", "work", "form", "charging", "p50_s", "p99_s", "at"]
 
 
 @admin.register(Observation)

@@ -58,7 +58,7 @@ class Device(Archivable):
     state = models.CharField(max_length=10, choices=State.choices, default=State.ENROLLED)
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
-    """The platform's Ed25519 public key that it received when it joined, in hexadecimal digits; blank: not known."""
+    """The platform's Ed25519 public key that it trusts, in hexadecimal digits; blank: not known."""
     enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
     enrolled_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -132,6 +132,38 @@ class Device(Archivable):
         return from_values(self.metadata, DataMetadata)
 
 
+class DeviceLatency(models.Model):
+    """How long one kind of work took on a device in one of its conditions, as it told last."""
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="latencies")
+    work = models.CharField(max_length=10)
+    """``step`` or ``predict``."""
+    form = models.CharField(max_length=40)
+    """Which form of the version; ``float32`` is the version itself."""
+    charging = models.CharField(max_length=10)
+    """``yes``, ``no`` or ``unknown``."""
+    version = models.UUIDField()
+    """The newest one that was measured."""
+    hottest_c = models.FloatField(null=True, blank=True)
+    durations = models.JSONField()
+    """A `coterie_wire.latency.Histogram`."""
+    p50_s = models.FloatField()
+    p90_s = models.FloatField()
+    p99_s = models.FloatField()
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["device", "work", "form", "charging"]
+        verbose_name_plural = "device latencies"
+        constraints = [
+            models.UniqueConstraint(fields=["device", "work", "form", "charging"], name="latency_once_a_condition")
+        ]
+        indexes = [models.Index(fields=["version", "work"], name="latency_of_version")]
+
+    def __str__(self) -> str:
+        return f"{self.work} of {self.form} on {self.device}"
+
+
 class Observation(models.Model):
     """What a device reported when something had changed."""
 
@@ -148,6 +180,28 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.device} at {self.at:%F %T}"
+
+
+class SigningKeyChange(models.Model):
+    """That the platform has replaced its signing key: devices that trust the former one learn of it (ADR 64)."""
+
+    former_key = models.CharField(max_length=64, unique=True)
+    """Ed25519 public key, in hexadecimal digits."""
+    key = models.CharField(max_length=64, unique=True)
+    """The one in its place."""
+    former_until = models.DateTimeField(null=True, blank=True)
+    """Until when devices also take what the former key has signed; null: not any more."""
+    made_at = models.DateTimeField()
+    statement = models.BinaryField(editable=False)
+    """A `coterie_wire.platform_keys.NextKey`."""
+    signature = models.BinaryField(editable=False)
+    """Of the statement, by the former key."""
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.former_key[:16]}… to {self.key[:16]}…"
 
 
 class FleetSize(models.Model):

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.fleet import services
-from coterie.fleet.models import Device, EnrolmentToken, Observation
+from coterie.fleet.models import Device, DeviceLatency, EnrolmentToken, Observation
 from coterie.fleet.selectors import is_present, is_ready, why_not_ready, with_tag
 from coterie.fleet.status import DeviceStatus, status_of, with_status
 from coterie_wire.conditions import Reason
@@ -94,6 +94,18 @@ class ObservationSerializer(serializers.ModelSerializer[Observation]):
     class Meta:
         model = Observation
         fields = ["id", "at", "conditions", "blockers", "held_version"]
+        read_only_fields = fields
+
+
+class DeviceLatencySerializer(serializers.ModelSerializer[DeviceLatency]):
+    """How long one kind of work takes on a device, in one of its conditions."""
+
+    work = serializers.ChoiceField(["step", "predict"], read_only=True)
+    charging = serializers.ChoiceField(["yes", "no", "unknown"], read_only=True, help_text="while it was measured")
+
+    class Meta:
+        model = DeviceLatency
+        fields = ["work", "form", "charging", "version", "hottest_c", "p50_s", "p90_s", "p99_s", "at"]
         read_only_fields = fields
 
 
@@ -178,6 +190,12 @@ class DeviceViewSet(ListedViewSet[Device]):
     def timeline(self, _request: Request, **_: UUID) -> Response:
         """What the device reported whenever something changed, newest first, a page at a time; the last two weeks."""
         return self.page_of(self.get_object().observations.all(), ObservationSerializer)
+
+    @extend_schema(responses=DeviceLatencySerializer(many=True), filters=False)
+    @action(detail=True, pagination_class=None)
+    def latencies(self, _request: Request, **_: UUID) -> Response:
+        """How long train steps and predictions take on it, by form and condition, as it told last."""
+        return Response(DeviceLatencySerializer(self.get_object().latencies.all(), many=True).data)
 
 
 class EnrolmentTokenSerializer(serializers.ModelSerializer[EnrolmentToken]):

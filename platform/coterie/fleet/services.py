@@ -18,8 +18,11 @@ from coterie.core.identity import verify_key
 from coterie.core.names import checked_name
 from coterie.core.rows import Row, update_each
 from coterie.fleet.kinds import words_of
-from coterie.fleet.models import LONGEST_PRESENCE, LONGEST_QUARANTINE_REASON, Device, EnrolmentToken
+from coterie.fleet.latencies import record_latencies
+from coterie.fleet.models import LONGEST_PRESENCE, LONGEST_QUARANTINE_REASON, Device, EnrolmentToken, Observation
 from coterie.fleet.observing import CheckedIn, observe, story
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.messages import Capabilities, CheckIn
 from coterie_wire.structs import from_values
 
@@ -35,6 +38,11 @@ SAID_EACH_TIME = (
     "held_version",
 )
 """Columns that every check-in writes."""
+SAID = (
+    *("tags", "notes", "capabilities", "lacks", "conditions", "blockers", "blocked_by", "metadata", "held_version"),
+    *("quarantine", "pinned_version", "train_step_s"),
+)
+"""Columns that hold what the device reported, or operators said about it."""
 TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
 MAX_TAGS = 32
 
@@ -171,6 +179,7 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
         train_step_s=capabilities.train_step_s,
     )
     tell_consoles("fleet")
+    announce(Event.DEVICE_ENROLLED, {"device": str(device.pk), "name": device.name, "tags": device.tags}, now=now)
     return EnrolledDevice(device, credential)
 
 
@@ -188,18 +197,25 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
         reported = _with_known_kinds(device, check_in.capabilities)
         device.capabilities, device.lacks = msgspec.to_builtins(reported), words_of(reported)
         device.train_step_s = reported.train_step_s
+        if reported.platform_key is not None:
+            device.trusted_key = reported.platform_key.hex()
     return CheckedIn(device, before, check_in)
 
 
 def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
-    """What is `told`, with the kinds known of the same agent: after each start it reports them one check-in later.
+    """What is `reported`, with the rest as it is known of the same agent, which tells that one check-in after a start.
 
-    So it does with its key for other devices, and with what its owner lets it do for them.
+    An agent cannot know at its first check-in whether the platform passes over what it does not know.
     """
     if reported.kinds or reported.agent != device.capabilities.get("agent"):
         return reported
-    known = from_values(device.capabilities, Capabilities)
-    return msgspec.structs.replace(reported, kinds=known.kinds, peer_key=known.peer_key, relay=known.relay)
+    return msgspec.structs.replace(
+        from_values(device.capabilities, Capabilities),
+        cores=reported.cores,
+        memory_bytes=reported.memory_bytes,
+        machine=reported.machine,
+        train_step_s=reported.train_step_s,
+    )
 
 
 def expect_check_in(*, device: Device, check_in_s: float) -> None:
@@ -215,7 +231,10 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     _keep(SAID_EACH_TIME, [device for device, _, _ in checked_in])
     _keep(("metadata",), [device for device, _, check_in in checked_in if check_in.metadata is not None])
     reported = [device for device, _, check_in in checked_in if check_in.capabilities is not None]
-    _keep(("capabilities", "lacks", "train_step_s"), reported)
+    _keep(("capabilities", "lacks", "train_step_s", "trusted_key"), reported)
+    record_latencies(
+        [(device, check_in.latencies) for device, _, check_in in checked_in if check_in.latencies], now=now
+    )
     if observe(checked_in, now=now):
         tell_consoles("fleet")
 
@@ -238,7 +257,9 @@ def pause_device(*, device: Device, now: datetime) -> None:
 def quarantine_device(*, device: Device, why: str, now: datetime) -> None:
     """Let no round ask the device until an operator resumes it; one that rests already only gets the reason."""
     waiting = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, quarantine="")
-    waiting.update(quarantine=why[:LONGEST_QUARANTINE_REASON], paused_at=Coalesce("paused_at", Value(now)))
+    why = why[:LONGEST_QUARANTINE_REASON]
+    if waiting.update(quarantine=why, paused_at=Coalesce("paused_at", Value(now))):
+        announce(Event.DEVICE_QUARANTINED, {"device": str(device.pk), "name": device.name, "why": why}, now=now)
     device.refresh_from_db()
     wake_device(str(device.pk))
 
@@ -294,8 +315,28 @@ def restore_device(*, device: Device) -> None:
 
 
 @transaction.atomic
+def forget_words(*, device: Device, now: datetime) -> None:
+    """End the device's credential, where it has not ended, and remove what it and others said about it.
+
+    The row stays under another name: the privacy ledger, which nobody may change, refers to it.
+    """
+    _end(device, Device.State.LEFT, now)
+    plain = {column.name: column.get_default() for column in Device._meta.concrete_fields if column.name in SAID}
+    Device.objects.filter(pk=device.pk).update(name=pseudonym_of(device), enrolled_with=None, **plain)
+    Observation.objects.filter(device=device).delete()
+    device.refresh_from_db()
+    tell_consoles("fleet")
+
+
+def pseudonym_of(device: Device) -> str:
+    """What a device is called that was forgotten."""
+    return f"forgotten {str(device.pk)[:8]}"
+
+
+@transaction.atomic
 def _end(device: Device, state: Device.State, now: datetime) -> None:
-    Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now)
+    if Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED).update(state=state, ended_at=now):
+        announce(Event.DEVICE_ENDED, {"device": str(device.pk), "name": device.name, "state": state.value}, now=now)
     device.refresh_from_db()
     drop_device(str(device.pk))
     tell_consoles("fleet")
