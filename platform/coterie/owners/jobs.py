@@ -1,0 +1,5 @@
+"""What owners ask to be done later."""
+
+from coterie.core.jobs import Job
+
+SWEEP = Job("coterie.owners.tasks.sweep")

@@ -1,0 +1,99 @@
+"""A device is forgotten: at once it is out of whatever goes on, and what is kept of it is removed step by step."""
+
+from datetime import datetime
+from uuid import UUID, uuid4
+
+import msgspec
+from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Replace
+
+from coterie.audit.recording import check_permitted, record
+from coterie.core.errors import CoterieError, ErrorKind
+from coterie.fleet.models import Device
+from coterie.fleet.services import forget_words, pseudonym_of
+from coterie.owners.jobs import SWEEP
+from coterie.owners.models import Forgetting
+from coterie.owners.reasons import ASKED
+from coterie.owners.taking_out import hold_rounds, take_out
+from coterie.owners.words import forget_in_deliveries, forget_in_log
+from coterie.rounds.models import Assignment, Fold, Route
+
+
+class ReceiptTaken(CoterieError):
+    """Another device has the receipt of this number."""
+
+    code = "owners.receipt_taken"
+    kind = ErrorKind.CONFLICT
+    sentence = "Another device was forgotten under this number; draw another."
+
+
+def forget_device(*, device: Device, now: datetime) -> Forgetting:
+    """An operator has the device forgotten, for its owner. Forgetting twice changes nothing.
+
+    Raises NobodyActs, RoleNeeded or ScopeNeeded.
+    """
+    check_permitted("owners.forget_device")
+    with transaction.atomic():
+        known = Forgetting.objects.filter(device=device).first()
+        if known is not None:
+            return known
+        forgetting = _forget(device, uuid4(), Forgetting.By.OPERATOR, now)
+        after = {"id": str(forgetting.pk), "device_id": str(device.pk), "asked_by": forgetting.asked_by}
+        record("owners.forget_device", row=forgetting, before={}, after=after)
+    return forgetting
+
+
+def leave_forgotten(*, device: Device, receipt: UUID, now: datetime) -> Forgetting:
+    """The device leaves and is forgotten, as its owner wants it; he has drawn the number of the receipt.
+
+    Raises ReceiptTaken.
+    """
+    with transaction.atomic():
+        known = Forgetting.objects.filter(device=device).first()
+        if known is not None:
+            return known
+        if Forgetting.objects.filter(pk=receipt).exists():
+            raise ReceiptTaken
+        return _forget(device, receipt, Forgetting.By.OWNER, now)
+
+
+def _forget(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> Forgetting:
+    """From here on no merge gets an update of it, whatever is killed."""
+    hold_rounds(device)
+    device = Device.objects.select_for_update().get(pk=device.pk)
+    known = Forgetting.objects.filter(device=device).first()
+    if known is not None:  # another request was quicker
+        return known
+    name = device.name
+    forget_words(device=device, now=now)
+    taken_out, files = take_out(device, now=now)
+    forgetting = Forgetting.objects.create(
+        id=receipt,
+        device=device,
+        asked_by=by,
+        asked_at=now,
+        taken_out=taken_out,
+        files=msgspec.to_builtins(files),
+        reason_code=ASKED.code,
+        reason_sentence=ASKED.sentence,
+    )
+    _forget_name(device, name)
+    forget_in_log(device)
+    forget_in_deliveries(device)
+    SWEEP.send()
+    return forgetting
+
+
+def _forget_name(device: Device, name: str) -> None:
+    """In sentences that were made of it: about itself, and to the neighbours whose updates it summed."""
+    new = pseudonym_of(device)
+    Assignment.objects.filter(device=device, reason_sentence__contains=name).update(
+        reason_sentence=Replace("reason_sentence", Value(name), Value(new))
+    )
+    for phrase in ("{} is the supernode of ", "the sum that {} sent "):
+        old = phrase.format(name)
+        for model in (Route, Fold):
+            model._base_manager.filter(reason_sentence__contains=old).update(
+                reason_sentence=Replace("reason_sentence", Value(old), Value(phrase.format(new)))
+            )

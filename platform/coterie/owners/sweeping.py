@@ -1,0 +1,157 @@
+"""Goes on with devices that are to be forgotten; each step may be done again, so that a kill costs nothing."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+from django.db.models import Q
+
+from coterie.core.durable import Steps
+from coterie.core.file_removal import removal
+from coterie.fleet.models import Device
+from coterie.merging.models import Merge, Update
+from coterie.owners import files
+from coterie.owners.files import Leftover, leftovers
+from coterie.owners.models import Forgetting
+from coterie.owners.reasons import REMOVING, in_a_sum, in_an_answer
+from coterie.owners.sections import SECTIONS
+from coterie.owners.taking_out import hold_rounds, in_sums, open_question, take_out
+from coterie.rounds.models import Assignment, Round
+from coterie.secure_sums.models import Party
+from coterie.transfer.models import HelpRequest
+from coterie_wire.owning import HoldsUpdate
+
+logger = logging.getLogger(__name__)
+State = Forgetting.State
+
+STEPS = Steps(
+    Forgetting,
+    ways={State.ASKED: frozenset({State.REMOVING}), State.REMOVING: frozenset({State.DONE}), State.DONE: frozenset()},
+    app="fleet",
+)
+REMOVED = frozenset(
+    {"observations", "routes", "round_events", "memberships", "trials", "profiles", "reported_days", "personal_figures"}
+    | {"latencies", "questions", "evaluations"}
+)
+"""Sections of the export whose rows go beside updates: all that it reported, and what was found of that."""
+
+
+def sweep(*, now: datetime) -> None:
+    """Take every device that is to be forgotten as far as it goes now. Raises ExceptionGroup after all were tried."""
+    failures: list[Exception] = []
+    for key in Forgetting.objects.exclude(state=State.DONE).values_list("pk", flat=True):
+        try:
+            go_on(key, now=now)
+        except Exception as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("devices could not be forgotten", failures)
+
+
+def go_on(key: UUID, *, now: datetime) -> None:
+    """Remove its rows once no sum holds it, then its files, but not beside a backup."""
+    _remove_rows(key, now)
+    if Forgetting.objects.filter(pk=key, state=State.REMOVING).exists():
+        with removal() as allowed:
+            if allowed:
+                _remove_files(key, now)
+
+
+@transaction.atomic
+def _remove_rows(key: UUID, now: datetime) -> None:
+    device = Device.objects.get(forgetting=key)
+    hold_rounds(device)
+    forgetting = Forgetting.objects.select_for_update().get(pk=key)
+    if forgetting.state != State.ASKED:
+        return
+    taken_out, left = take_out(device, now=now)  # what was on its way when it was asked
+    part = in_sums(device).first()
+    if part is not None:
+        round_ = part.taken_by or part.round
+        STEPS.explain(forgetting, in_a_sum(part.round.federation.slug, round_.number))
+        _add(forgetting, taken_out, left)
+        return
+    question = open_question(device)
+    if question is not None:
+        STEPS.explain(forgetting, in_an_answer(question.federation.slug))
+        _add(forgetting, taken_out, left)
+        return
+    holds = holding(device)
+    left = [*left, *_clear_sums(device, now)]
+    removed, own_files = _remove(device)
+    _add(forgetting, taken_out, [*left, *own_files])
+    STEPS.take(forgetting, State.REMOVING, reason=REMOVING, removed=removed, holds=msgspec.to_builtins(holds))
+
+
+def _add(forgetting: Forgetting, taken_out: int, left: Sequence[Leftover]) -> None:
+    if taken_out or left:
+        forgetting.taken_out += taken_out
+        forgetting.files = [*forgetting.files, *msgspec.to_builtins(left)]
+        forgetting.save(update_fields=["taken_out", "files"])
+
+
+def holding(device: Device) -> list[HoldsUpdate]:
+    """The versions that were made of its updates, oldest first; what was made of them since holds them, too."""
+    counted = Update.objects.filter(device=device, merge__state=Merge.State.PUBLISHED, fault_code="")
+    counted = counted.exclude(kept=False).exclude(merge_weight=0)
+    found = [
+        _holds(update.merge, in_sum=update.partial_id is not None)
+        for update in counted.select_related("merge__result_version", "merge__federation")
+    ]
+    summed = Party.objects.filter(device=device, delivered_at__isnull=False, out_of_budget=False)
+    summed = summed.filter(sum__merge__state=Merge.State.PUBLISHED)
+    related = ("sum__merge__result_version", "sum__merge__federation")
+    found += [_holds(party.sum.merge, in_sum=True) for party in summed.select_related(*related)]
+    return sorted(found, key=lambda one: (one.at, one.federation))
+
+
+def _holds(merge: Merge | None, *, in_sum: bool) -> HoldsUpdate:
+    assert merge is not None, "it is published"
+    assert merge.result_version is not None, "a published merge has a version"
+    version = merge.result_version
+    return HoldsUpdate(
+        federation=merge.federation.slug,
+        version=version.number,
+        version_id=str(version.pk),
+        at=version.created_at.isoformat(),
+        in_sum=in_sum,
+    )
+
+
+def _clear_sums(device: Device, now: datetime) -> list[Leftover]:
+    """Rounds in whose sums it is, or may be, are over: nothing of them is kept, as it cannot be taken out alone."""
+    relayed = Update.objects.filter(device=device).exclude(partial=None).values("cohort")
+    summed = Party.objects.filter(device=device).values("sum__cohort")
+    rounds = Round.objects.filter(Q(pk__in=relayed) | Q(pk__in=summed), tidied_at=None)
+    cohorts = list(rounds.values_list("pk", flat=True))
+    Round.objects.filter(pk__in=cohorts).update(tidied_at=now)
+    return [Leftover(cohort=cohort) for cohort in cohorts]
+
+
+def _remove(device: Device) -> tuple[dict[str, int], list[Leftover]]:
+    """Remove what it reported; rows by section of the export, and the files of its updates."""
+    updates = Update.objects.filter(device=device)
+    own_files = [
+        Leftover(cohort=cohort, sha256=sha256)
+        for cohort, sha256 in updates.filter(partial=None).values_list("cohort", "sha256")
+    ]
+    Assignment.objects.filter(device=device).update(update=None)
+    removed = {"updates": updates.delete()[0]}
+    for section in SECTIONS:
+        if section.name in REMOVED:
+            removed[section.name] = section.model._base_manager.filter(**{section.by: device}).delete()[0]
+    HelpRequest.objects.filter(device=device).update(classes=[], profile={})
+    Party.objects.filter(device=device).update(boxes="", shares="")
+    return {name: count for name, count in removed.items() if count}, own_files
+
+
+def _remove_files(key: UUID, now: datetime) -> None:
+    forgetting = Forgetting.objects.get(pk=key)
+    left = [leftover for leftover in leftovers(forgetting.files) if not files.remove(leftover)]
+    if left:
+        Forgetting.objects.filter(pk=key).update(files=msgspec.to_builtins(left))
+    elif STEPS.take(forgetting, State.DONE, reason=None, finished_at=now, files=[]):
+        logger.info("%s is done", forgetting)

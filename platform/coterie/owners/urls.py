@@ -1,0 +1,11 @@
+"""The owners' part of the REST API."""
+
+from django.urls import path
+
+from coterie.owners.operator_api import ExportView, ForgettingView, ForgetView
+
+urlpatterns = [
+    path("devices/<uuid:pk>/export/", ExportView.as_view(), name="device-export"),
+    path("devices/<uuid:pk>/forget/", ForgetView.as_view(), name="device-forget"),
+    path("devices/<uuid:pk>/forgetting/", ForgettingView.as_view(), name="device-forgetting"),
+]
