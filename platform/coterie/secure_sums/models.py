@@ -15,10 +15,12 @@ from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie_learning.plan import Plan, stored_plan
 from coterie_learning.privacy import Masking
+from coterie_learning.question import Question, parse_question
+from coterie_learning.secure_sum.terms import Terms
 
 
 class SecureSum(Stateful):
-    """The sum of the updates of one cohort."""
+    """The sum of the updates of one cohort, or of the answers to one question."""
 
     class State(models.TextChoices):
         """What it waits for."""
@@ -39,13 +41,15 @@ class SecureSum(Stateful):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     """Devices know it as their session."""
     federation = models.ForeignKey(Federation, on_delete=models.CASCADE, related_name="secure_sums")
-    cohort = models.PositiveBigIntegerField(unique=True)
-    """Number of the collection that its updates were asked for in."""
+    cohort = models.PositiveBigIntegerField(unique=True, null=True, blank=True)
+    """Number of the collection that its updates were asked for in; none: it is of answers."""
+    question = models.JSONField(null=True, blank=True)
+    """What devices count for it: a `coterie_learning.question.Question`; none: it is of updates."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.JOINING)
-    plan = models.JSONField()
-    base_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="+")
+    plan = models.JSONField(null=True, blank=True)
+    base_version = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """What the updates are differences from."""
-    number = models.PositiveIntegerField()
+    number = models.PositiveIntegerField(default=0)
     """Of the round; devices rotate their vectors by it."""
     closes_at = models.DateTimeField(null=True, blank=True)
     """When its step ends at the latest; none: not by time."""
@@ -66,10 +70,17 @@ class SecureSum(Stateful):
             models.CheckConstraint(
                 condition=Q(state__in=["joining", "failed"]) | ~Q(list_sha256=""), name="shared_sum_has_list"
             ),
+            models.CheckConstraint(
+                condition=Q(question__isnull=True, cohort__isnull=False, plan__isnull=False, base_version__isnull=False)
+                | Q(question__isnull=False, cohort=None, plan__isnull=True, base_version=None),
+                name="sum_of_updates_or_answers",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"secure sum of {self.federation}, round {self.number}"
+        return f"secure sum of {self.federation}, " + (
+            f"round {self.number}" if self.question is None else "a question"
+        )
 
     def parsed_plan(self) -> Plan:
         """The plan that its updates are made under."""
@@ -80,6 +91,20 @@ class SecureSum(Stateful):
         masking = self.parsed_plan().privacy.masking()
         assert masking is not None, "only plans that mask updates have secure sums"
         return masking
+
+    def asked(self) -> Question | None:
+        """What devices count for it; None: it is of updates."""
+        return None if self.question is None else parse_question(self.question)
+
+    def terms(self) -> Terms:
+        """What it promises to each device."""
+        asked = self.asked()
+        return self.masking().terms if asked is None else asked.terms
+
+    def step_s(self) -> float:
+        """Seconds that each step waits for devices at most."""
+        asked = self.asked()
+        return self.masking().step_s if asked is None else asked.step_s
 
 
 class Party(models.Model):

@@ -8,14 +8,14 @@ LATE = Reason("secure_sum.late", "the sum went on without the device, which did 
 
 def joining(joined: int) -> Reason:
     """Devices train still."""
-    return Reason("secure_sum.joining", f"{joined} devices have trained and wait for others to be summed with")
+    return Reason("secure_sum.joining", f"{joined} devices wait for others to be summed with")
 
 
 def waits(state: str, came: int, of: int) -> Reason:
     """Some of those who take part have not answered yet; `state` is that of the sum."""
     what = {
         "sharing": "have shared what recovers the sum without them",
-        "masking": "have sent their masked updates",
+        "masking": "have sent their masked vectors",
         "revealing": "have revealed what unmasks the sum",
         "collected": "are summed",
     }[state]

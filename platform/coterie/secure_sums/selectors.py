@@ -10,9 +10,11 @@ from coterie.privacy.reasons import device_out_of_budget
 from coterie.secure_sums import reasons
 from coterie.secure_sums.identity_log import log_head
 from coterie.secure_sums.models import Party, SecureSum
+from coterie_learning.answers import Encoding
 from coterie_learning.contribution import Contents
 from coterie_learning.secure_sum.members import MemberList, member_list
 from coterie_learning.secure_sum.recovery import boxes_for
+from coterie_learning.secure_sum.vector import Layout
 from coterie_wire.conditions import Reason
 from coterie_wire.secure_sum import Box, Member, Share, SumNews
 from coterie_wire.structs import from_json
@@ -34,10 +36,14 @@ def _parsed_list(session: str, entries: tuple[str, ...], head: bytes) -> MemberL
     return member_list(session, [from_json(entry.encode(), Member) for entry in entries], head)
 
 
-def contents_of(sum_: SecureSum, members: int) -> Contents:
-    """What the vectors of a sum of so many are made of."""
+def layout_of(sum_: SecureSum, members: int) -> Layout:
+    """That of the vectors of a sum of so many."""
+    asked = sum_.asked()
+    if asked is not None:
+        return Encoding(asked, members).layout
+    assert sum_.base_version is not None, "a sum of updates has their base"
     model, local = sum_.base_version.pair.model_spec(), sum_.parsed_plan().local
-    return Contents(model, local, sum_.masking(), members=members, seed=sum_.number)
+    return Contents(model, local, sum_.masking(), members=members, seed=sum_.number).layout
 
 
 def shared(sum_: SecureSum) -> set[int]:

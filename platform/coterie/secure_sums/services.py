@@ -20,9 +20,10 @@ from coterie.secure_sums.errors import OtherAnswer, OtherIdentity, WrongStep
 from coterie.secure_sums.files import VECTORS, vectors_of
 from coterie.secure_sums.identity_log import check_identity, log_head, log_length
 from coterie.secure_sums.models import Party, SecureSum
-from coterie.secure_sums.selectors import contents_of, members_of, revealed, shared, survivors, why
+from coterie.secure_sums.selectors import layout_of, members_of, revealed, shared, survivors, why
 from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie_learning.merge import Cohort
+from coterie_learning.privacy import Spend
 from coterie_learning.secure_sum.members import check_member, member_list
 from coterie_learning.secure_sum.recovery import check_boxes, recover
 from coterie_learning.secure_sum.vector import open_vector
@@ -65,6 +66,11 @@ def begin_sum(
     return sum_
 
 
+def begin_sum_of_answers(*, federation: Federation, question: object, now: datetime) -> SecureSum:
+    """A sum of what devices count for `question`."""
+    return SecureSum.objects.create(federation=federation, question=question, began_at=now)
+
+
 @transaction.atomic
 def join(*, sum_: SecureSum, device: Device, assignment: UUID, member: Member) -> bool:
     """Take the device into the sum; False if it was in already.
@@ -103,7 +109,7 @@ def take_shares(*, party: Party, boxes: tuple[Box, ...], now: datetime) -> None:
         return
     if sum_.state != State.SHARING or party.place is None:
         raise WrongStep(wanted="shares", step=why(sum_).sentence)
-    check_boxes(members_of(sum_), party.place, boxes, sum_.masking().terms)
+    check_boxes(members_of(sum_), party.place, boxes, sum_.terms())
     party.boxes = content
     party.save(update_fields=["boxes"])
     if not sum_.parties.filter(boxes="").exists():
@@ -154,11 +160,11 @@ def complete_vector(party: Party, now: datetime) -> UploadState:
     found = members_of(sum_)
     try:
         with VECTORS.verified(party.pk, sha256=party.vector_sha256) as file:
-            layout = contents_of(sum_, len(found.members)).layout
+            layout = layout_of(sum_, len(found.members))
             open_vector(OpenFile(file.fileno(), party.vector_bytes), layout, found.digest)
             with transaction.atomic():
                 _count(party, now)
-                vectors_of(sum_.cohort).put_verified(file, BlobRef(party.vector_sha256, party.vector_bytes))
+                vectors_of(sum_).put_verified(file, BlobRef(party.vector_sha256, party.vector_bytes))
     except FileNotFoundError:
         party.refresh_from_db()
         return UploadState(offset=0, accepted=party.delivered_at is not None)
@@ -191,9 +197,13 @@ def take_revealed(*, party: Party, shares: tuple[Share, ...], now: datetime) -> 
 def advance(*, cohort: int, now: datetime) -> SecureSum | None:
     """Move the sum of a cohort that takes no more devices on, where it is due; None: none has joined."""
     sum_ = SecureSum.objects.filter(cohort=cohort).first()
-    if sum_ is None:
-        return None
-    sum_ = _held(sum_.pk)
+    return None if sum_ is None else advance_sum(key=sum_.pk, now=now)
+
+
+@transaction.atomic
+def advance_sum(*, key: UUID, now: datetime) -> SecureSum:
+    """Move a sum that takes no more devices on, where it is due."""
+    sum_ = _held(key)
     if sum_.state == State.JOINING or (sum_.closes_at is not None and sum_.closes_at <= now):
         _go_on(sum_, now)
     elif sum_.state in STEPS.ways:
@@ -206,13 +216,21 @@ def fail(*, cohort: int, reason: Reason, now: datetime) -> None:
     """End the sum of a cohort, where there is one that has not ended; what it holds is forgotten."""
     sum_ = SecureSum.objects.filter(cohort=cohort, state__in=STEPS.ways).first()
     if sum_ is not None:
-        _fail(_held(sum_.pk), reason, now)
+        fail_sum(key=sum_.pk, reason=reason, now=now)
 
 
-def forget(cohort: int) -> None:
-    """Remove what members sent for the sum of a cohort: boxes, shares and vectors."""
-    Party.objects.filter(sum__cohort=cohort).update(boxes="", shares="")
-    vectors_of(cohort).clear()
+@transaction.atomic
+def fail_sum(*, key: UUID, reason: Reason, now: datetime) -> None:
+    """End a sum, unless it has ended; what it holds is forgotten."""
+    sum_ = _held(key)
+    if sum_.state in STEPS.ways:
+        _fail(sum_, reason, now)
+
+
+def forget(sum_: SecureSum) -> None:
+    """Remove what its members sent: boxes, shares and vectors."""
+    Party.objects.filter(sum=sum_).update(boxes="", shares="")
+    vectors_of(sum_).clear()
 
 
 def _go_on(sum_: SecureSum, now: datetime) -> None:
@@ -230,15 +248,17 @@ def _go_on(sum_: SecureSum, now: datetime) -> None:
                 _discard_late(sum_)
                 _step(sum_, State.REVEALING, now)
             case State.REVEALING:
+                found = members_of(sum_)
                 lies = recover(
-                    members_of(sum_),
-                    sum_.masking().terms,
+                    found,
+                    sum_.terms(),
                     shared=shared(sum_),
                     survivors=survivors(sum_),
                     revealed=revealed(sum_),
                 ).liars
                 if lies:
-                    logger.warning("%s: wrong shares from the members at %s", sum_, sorted(lies))
+                    liars = sorted(found.members[place].device for place in lies)
+                    logger.warning("%s: wrong shares from devices %s", sum_, ", ".join(liars))
                 STEPS.take(sum_, State.COLLECTED, reason=why(sum_), closes_at=None, ended_at=now)
                 _wake(sum_)
     except WireError as error:
@@ -248,7 +268,8 @@ def _go_on(sum_: SecureSum, now: datetime) -> None:
 def _close_list(sum_: SecureSum, now: datetime) -> None:
     parties = {party.member: party for party in sum_.parties.all()}
     members = {entry: from_json(entry.encode(), Member) for entry in parties}
-    sum_.masking().terms.graph(len(members))
+    sum_.terms().graph(len(members))
+    layout_of(sum_, len(members))
     length = log_length()
     found = member_list(str(sum_.pk), list(members.values()), log_head(length))
     places = {member.device: place for place, member in enumerate(found.members)}
@@ -260,7 +281,7 @@ def _close_list(sum_: SecureSum, now: datetime) -> None:
 
 def _require(sum_: SecureSum, found: int) -> None:
     """Raises WireError ``secure_sum.too_few``."""
-    fewest = sum_.masking().terms.fewest
+    fewest = sum_.terms().fewest
     if found < fewest:
         raise WireError("secure_sum.too_few", f"{found} devices are left, and the plan promises each {fewest}")
 
@@ -270,17 +291,25 @@ def _charge(sum_: SecureSum, now: datetime) -> None:
 
     Who has no budget for it, as another federation has spent that meanwhile, is lost to the sum.
     """
-    privacy = sum_.parsed_plan().privacy
     alive = sum_.parties.filter(delivered_at__isnull=False)
     devices = list(alive.values_list("device_id", flat=True))
-    cost = privacy.spend(Cohort(len(devices), len(devices)))
-    if privacy.releases == "masked_sums" and cost is not None:
+    cost = _cost(sum_, len(devices))
+    if cost is not None:
         paid = spend(release=f"sum {sum_.pk}", federation=sum_.federation, spent=cost, devices=devices, now=now)
         alive.exclude(device__in=paid).update(delivered_at=None, out_of_budget=True)
 
 
+def _cost(sum_: SecureSum, devices: int) -> Spend | None:
+    """What it costs each of so many that are summed; None: nothing, or the merge charges it."""
+    asked = sum_.asked()
+    if asked is not None:
+        return asked.spend()
+    privacy = sum_.parsed_plan().privacy
+    return privacy.spend(Cohort(devices, devices)) if privacy.releases == "masked_sums" else None
+
+
 def _step(sum_: SecureSum, to: State, now: datetime, **changes: object) -> None:
-    closes_at = now + timedelta(seconds=sum_.masking().step_s)
+    closes_at = now + timedelta(seconds=sum_.step_s())
     STEPS.take(sum_, to, reason=None, closes_at=closes_at, **changes)
     STEPS.explain(sum_, why(sum_))
     _wake(sum_)
@@ -288,7 +317,7 @@ def _step(sum_: SecureSum, to: State, now: datetime, **changes: object) -> None:
 
 def _fail(sum_: SecureSum, reason: Reason, now: datetime) -> None:
     if STEPS.take(sum_, State.FAILED, reason=reason, closes_at=None, ended_at=now):
-        forget(sum_.cohort)
+        forget(sum_)
         _discard_late(sum_)
         _wake(sum_)
 
@@ -319,7 +348,7 @@ def _count(party: Party, now: datetime) -> None:
 
 def _vector_bytes(sum_: SecureSum) -> int:
     found = members_of(sum_)
-    return contents_of(sum_, len(found.members)).vector_bytes
+    return layout_of(sum_, len(found.members)).file_bytes(bytes(32))
 
 
 def _held(key: UUID) -> SecureSum:

@@ -1,0 +1,1 @@
+"""Questions to a fleet: counted on devices, summed under masks, charged to budgets, and answered with their error."""
