@@ -1,24 +1,40 @@
 """Webhooks, and each delivery with its outcome."""
 
-import uuid
-
 from django.db import models
 from django.db.models import Q
+
+from coterie.webhooks.outgoing import Outgoing, Receiver
 
 
 class Event(models.TextChoices):
     """Events that can be delivered."""
 
+    ROUND_OPENED = "round.opened"
     ROUND_PUBLISHED = "round.published"
+    ROUND_ABANDONED = "round.abandoned"
+    FEDERATION_STARTED = "federation.started"
+    FEDERATION_PAUSED = "federation.paused"
+    """By an operator, or by itself."""
+    FEDERATION_FINISHED = "federation.finished"
+    CHAMPION_CHANGED = "champion.changed"
+    """A round, a roll-out, a job or an operator has another version used."""
+    ROLLOUT_STARTED = "rollout.started"
     ROLLOUT_ENDED = "rollout.ended"
+    DEVICE_ENROLLED = "device.enrolled"
+    DEVICE_ENDED = "device.ended"
+    """It was revoked, or has left."""
+    DEVICE_QUARANTINED = "device.quarantined"
     DEVICE_DRIFTED = "device.drifted"
     TRANSFER_JUDGED = "transfer.judged"
+    PAIR_JUDGED = "pair.judged"
+    """By its pre-flight: it is ready, or rejected."""
+    JOB_SUCCEEDED = "job.succeeded"
     JOB_FAILED = "job.failed"
     TEST = "test"
     """Somebody pressed the button."""
 
 
-class Webhook(models.Model):
+class Webhook(Receiver):
     """A URL to which some events are delivered."""
 
     name = models.CharField(max_length=100, unique=True)
@@ -28,8 +44,6 @@ class Webhook(models.Model):
     secret = models.CharField(max_length=100, editable=False)
     """Signs the deliveries (`coterie.webhooks.signing`), so it is kept as it is; it is shown once."""
     is_active = models.BooleanField(default=True)
-    held_until = models.DateTimeField(null=True, blank=True, editable=False)
-    """While one worker calls it, none else does; a worker that holds it for longer has died."""
     created_at = models.DateTimeField()
 
     class Meta:
@@ -39,30 +53,12 @@ class Webhook(models.Model):
         return self.name
 
 
-class Delivery(models.Model):
+class Delivery(Outgoing):
     """One event for one webhook."""
 
-    class State(models.TextChoices):
-        """How far it is."""
-
-        PENDING = "pending"
-        DELIVERED = "delivered"
-        FAILED = "failed"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=20, choices=Event.choices)
     body = models.JSONField()
-    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    attempts = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(null=True, blank=True)
-    """When it is tried next, or taken up again if the worker that tries it dies; none: it has ended."""
-    status = models.PositiveIntegerField(null=True, blank=True)
-    """HTTP status of the latest answer; none: there was none."""
-    problem = models.CharField(max_length=400, blank=True)
-    """What was wrong the latest time."""
-    created_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-created_at", "-id"]

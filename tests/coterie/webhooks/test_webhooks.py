@@ -22,9 +22,10 @@ from coterie.rounds.advancing import advance_federation
 from coterie.rounds.models import Round
 from coterie.webhooks.addresses import Target, resolve
 from coterie.webhooks.calling import call
-from coterie.webhooks.delivering import LEASE, MAX_ATTEMPTS, RETENTION, deliver_next, sweep
+from coterie.webhooks.delivering import RETENTION, deliver_next, sweep
 from coterie.webhooks.errors import AddressRefused, StillPending, WebhookNameTaken
 from coterie.webhooks.models import Delivery, Event, Webhook
+from coterie.webhooks.outgoing import LEASE, MAX_ATTEMPTS
 from coterie.webhooks.services import announce, change_webhook, create_webhook, retry_delivery
 from coterie.webhooks.signing import new_secret, signed_headers
 from coterie_wire.conditions import Reason

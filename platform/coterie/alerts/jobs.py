@@ -1,0 +1,6 @@
+"""The jobs that alerts enqueue."""
+
+from coterie.core.jobs import Job
+
+SEND = Job("coterie.alerts.tasks.send")
+"""Arguments: channel. Send what is due there now, one message after the other."""
