@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin  # noqa: F401 - registers groups, which are taken out below
 from django.contrib.auth.models import Group
 
-from coterie.accounts.models import ApiToken, Operator, SavedFilter
+from coterie.accounts.models import ApiToken, BrowserSession, Operator, RecoveryCode, SavedFilter, SecondFactor
 from coterie.core.admin import ReadOnlyAdmin
 
 admin.site.unregister(Group)  # roles are ours
@@ -33,3 +33,24 @@ class SavedFilterAdmin(ReadOnlyAdmin):
     """Saved filters."""
 
     list_display = ["name", "table", "operator"]
+
+
+@admin.register(SecondFactor)
+class SecondFactorAdmin(ReadOnlyAdmin):
+    """Second factors, without their secrets."""
+
+    list_display = ["operator", "created_at", "confirmed_at"]
+
+
+@admin.register(RecoveryCode)
+class RecoveryCodeAdmin(ReadOnlyAdmin):
+    """Recovery codes, without their hashes."""
+
+    list_display = ["operator", "used_at"]
+
+
+@admin.register(BrowserSession)
+class BrowserSessionAdmin(ReadOnlyAdmin):
+    """Where people are signed in."""
+
+    list_display = ["operator", "address", "browser", "began_at", "seen_at"]

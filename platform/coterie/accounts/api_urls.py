@@ -4,6 +4,13 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 import coterie.accounts.openapi  # noqa: F401 - the schema of the REST API finds it
+from coterie.accounts.account_api import (
+    BrowserSessionViewSet,
+    ConfirmSecondFactorView,
+    RecoveryCodesView,
+    RemoveSecondFactorView,
+    SecondFactorView,
+)
 from coterie.accounts.operator_api import ApiTokenViewSet, OperatorViewSet, SavedFilterViewSet
 from coterie.accounts.session_api import PasswordView, SessionView
 
@@ -11,8 +18,13 @@ router = SimpleRouter()
 router.register("tokens", ApiTokenViewSet)
 router.register("operators", OperatorViewSet)
 router.register("saved-filters", SavedFilterViewSet)
+router.register("browser-sessions", BrowserSessionViewSet)
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("session/password/", PasswordView.as_view(), name="password"),
+    path("session/second-factor/", SecondFactorView.as_view(), name="own-second-factor"),
+    path("session/second-factor/confirm/", ConfirmSecondFactorView.as_view()),
+    path("session/second-factor/recovery-codes/", RecoveryCodesView.as_view()),
+    path("session/second-factor/remove/", RemoveSecondFactorView.as_view()),
     *router.urls,
 ]

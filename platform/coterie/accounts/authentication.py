@@ -1,11 +1,12 @@
 """Authentication in the REST API: the operator whose token the request bears."""
 
 from django.utils import timezone
-from rest_framework.authentication import BaseAuthentication
+from rest_framework.authentication import BaseAuthentication, BasicAuthentication
 from rest_framework.request import Request
 
 from coterie.accounts import services
 from coterie.accounts.models import ApiToken, Operator
+from coterie.accounts.second_factor import SecondFactorNeeded, must_have_one, second_factor_of
 from coterie.accounts.selectors import live_token
 
 SCHEME = "bearer"
@@ -27,3 +28,17 @@ class ApiTokenAuthentication(BaseAuthentication):
     def authenticate_header(self, _request: Request) -> str:
         """The scheme that a refused request is asked for."""
         return "Bearer"
+
+
+class PasswordAuthentication(BasicAuthentication):
+    """Name and password (HTTP basic authentication), for who has no second factor and needs none."""
+
+    def authenticate_credentials(
+        self, userid: str, password: str, request: Request | None = None
+    ) -> tuple[Operator, None]:
+        """The operator. Raises AuthenticationFailed, SecondFactorNeeded or TooManyAttempts."""
+        operator, _ = super().authenticate_credentials(userid, password, request)
+        assert isinstance(operator, Operator)
+        if second_factor_of(operator) is not None or must_have_one(operator):
+            raise SecondFactorNeeded(role=operator.role)
+        return operator, None

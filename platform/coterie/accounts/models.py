@@ -92,3 +92,63 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.operator}"
+
+
+class SecondFactor(models.Model):
+    """The secret that an operator's authenticator app shares; one that is confirmed, one that is being set up."""
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="second_factors")
+    secret = models.BinaryField(max_length=20, editable=False)
+    last_step = models.BigIntegerField(default=-1, editable=False)
+    """Time step of the last code that was used; no earlier one works any more."""
+    created_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    """None: no code was given yet, and none is asked for at sign-in."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["operator"], condition=Q(confirmed_at__isnull=False), name="one_second_factor"
+            ),
+            models.UniqueConstraint(
+                fields=["operator"], condition=Q(confirmed_at__isnull=True), name="one_second_factor_begun"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"second factor of {self.operator}"
+
+
+class RecoveryCode(models.Model):
+    """Stands once for a code of the app that was lost; only its hash is kept."""
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=64, editable=False)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["operator", "code_hash"], name="recovery_code_once")]
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.operator}"
+
+
+class BrowserSession(models.Model):
+    """A browser in which an operator is signed in."""
+
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="browser_sessions")
+    key = models.CharField(max_length=40, unique=True, editable=False)
+    """Of Django's session; who knows it is signed in."""
+    address = models.CharField(max_length=45, blank=True)
+    """Where the latest request came from."""
+    browser = models.CharField(max_length=300, blank=True)
+    """As it calls itself."""
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    """When its latest request came, to the minute."""
+
+    class Meta:
+        ordering = ["-seen_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"session of {self.operator} at {self.address}"

@@ -21,6 +21,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from mozilla_django_oidc.utils import import_from_settings
 from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
 
+from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator
 from coterie.accounts.provider import Claims, Provider
 from coterie.accounts.single_sign_on import ProviderUnavailable, SignOnRefused, SignOnStale, sign_on
@@ -114,6 +115,12 @@ class _Answer(OIDCAuthenticationCallbackView):  # type: ignore[misc]
             answer: HttpResponse = super().get(request)
         except SuspiciousOperation as error:
             raise SignOnStale from error
+        return answer
+
+    def login_success(self) -> HttpResponse:
+        """What else the provider asks for beside a password is its own business."""
+        answer: HttpResponse = super().login_success()
+        self.request.session[BY_SECOND_FACTOR] = True
         return answer
 
     def login_failure(self) -> HttpResponse:

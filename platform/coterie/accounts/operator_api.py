@@ -6,13 +6,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.authentication import BasicAuthentication, SessionAuthentication
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from coterie.accounts import services
-from coterie.accounts.authentication import ApiTokenAuthentication
+from coterie.accounts import second_factor, services
+from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuthentication
 from coterie.accounts.models import ApiToken, Operator, SavedFilter
 from coterie.core.acting import OperatorRole, Scope
 from coterie.core.listing import Asked, ListedViewSet
@@ -55,7 +55,7 @@ class ApiTokenFilter(serializers.Serializer[None]):
 class ApiTokenViewSet(ListedViewSet[ApiToken]):
     """The signed-in operator's own tokens; the first is had with name and password (HTTP basic authentication)."""
 
-    authentication_classes = [ApiTokenAuthentication, BasicAuthentication, SessionAuthentication]
+    authentication_classes = [ApiTokenAuthentication, PasswordAuthentication, SessionAuthentication]
     serializer_class = ApiTokenSerializer
     queryset = ApiToken.objects.all()
     filters = ApiTokenFilter
@@ -212,3 +212,10 @@ class OperatorViewSet(ListedViewSet[Operator]):
     def sign_in_link(self, _request: Request, **_: int) -> Response:
         """A link that signs the person in once: for a password that was forgotten."""
         return Response({"sign_in_path": services.issue_sign_in_link(operator=self.get_object())})
+
+    @extend_schema(request=None, responses={204: None})
+    @action(detail=True, methods=["post"], url_path="reset-second-factor")
+    def reset_second_factor(self, _request: Request, **_: int) -> Response:
+        """Take the second factor away from a person who has lost app and recovery codes."""
+        second_factor.reset_second_factor(operator=self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)

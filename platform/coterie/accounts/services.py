@@ -152,6 +152,12 @@ def change_password(*, operator: Operator, current: str, new: str, by_link: bool
     _set_password(operator, new)
 
 
+def confirm_password(*, operator: Operator, password: str) -> None:
+    """Return if it is the operator's; who has none yet need not know it. Raises WrongPassword."""
+    if operator.has_usable_password() and not operator.check_password(password):
+        raise WrongPassword
+
+
 def reset_password(*, operator: Operator, new: str) -> None:
     """Another password for who has forgotten theirs; their sessions end. Raises WeakPassword."""
     check_permitted("accounts.change_password")

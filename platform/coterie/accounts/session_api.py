@@ -4,6 +4,7 @@ from typing import cast
 
 from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
 from django.middleware.csrf import get_token
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
@@ -12,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from coterie.accounts import services
+from coterie.accounts import second_factor, services
+from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator
 from coterie.accounts.operator_api import SCOPES, OperatorSerializer
 from coterie.accounts.passwords import CAME_BY_LINK
@@ -44,6 +46,9 @@ class CredentialsSerializer(serializers.Serializer[None]):
 
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+    code = serializers.CharField(
+        max_length=40, default="", allow_blank=True, help_text="of the second factor, where there is one"
+    )
 
 
 class ChangedPasswordSerializer(serializers.Serializer[None]):
@@ -80,14 +85,23 @@ class SessionView(APIView):
 
     @extend_schema(request=CredentialsSerializer, responses=SessionSerializer, operation_id="session_create")
     def post(self, request: Request) -> Response:
-        """Sign in. Raises WrongPassword or TooManyAttempts."""
+        """Sign in. Raises WrongPassword, CodeNeeded, WrongCode, SecondFactorNeeded or TooManyAttempts."""
         SessionAuthentication().enforce_csrf(request)  # nobody is signed in yet
         given = CredentialsSerializer(data=request.data)
         given.is_valid(raise_exception=True)
+        code = given.validated_data.pop("code")
         operator = authenticate(request._request, **given.validated_data)
         if not isinstance(operator, Operator):
             raise services.WrongPassword
+        has_one = second_factor.second_factor_of(operator) is not None
+        if has_one and not code:
+            raise second_factor.CodeNeeded
+        if has_one:
+            second_factor.check_code(operator=operator, code=code, now=timezone.now())
+        elif second_factor.must_have_one(operator):
+            raise second_factor.SecondFactorNeeded(role=operator.role)
         login(request._request, operator)
+        request._request.session[BY_SECOND_FACTOR] = has_one
         return Response(_session(operator))
 
     @extend_schema(request=None, responses={204: None}, operation_id="session_destroy")

@@ -8,8 +8,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.utils import timezone
 
-from coterie.accounts.models import Operator
+from coterie.accounts.browsers import IN_SESSION, begin_browser_session
+from coterie.accounts.models import BrowserSession, Operator
 from coterie.accounts.permissions import actor_of
 from coterie.audit.recording import record
 from coterie.core.acting import NOBODY, become, current_actor
@@ -25,6 +27,7 @@ def record_sign_in(user: AbstractBaseUser, request: HttpRequest, **_: object) ->
     if current_actor().kind != "system":  # nobody's request
         become(actor)
     record("accounts.sign_in", row=user, before={}, after={"signed_in": True}, actor=actor)
+    begin_browser_session(operator=user, request=request, now=timezone.now())
 
 
 @receiver(user_login_failed)
@@ -47,6 +50,7 @@ def record_failed_sign_in(credentials: Mapping[str, object], request: HttpReques
 @receiver(user_logged_out)
 def record_sign_out(user: AbstractBaseUser | None, request: HttpRequest, **_: object) -> None:
     """A session that had ended by itself has nobody."""
+    BrowserSession.objects.filter(pk=request.session.get(IN_SESSION, 0)).delete()
     if isinstance(user, Operator):
         actor = actor_of(user, address=request.META.get("REMOTE_ADDR", ""))
         record("accounts.sign_out", row=user, before={}, after={"signed_in": False}, actor=actor)
