@@ -1,6 +1,8 @@
 """Does whatever a federation's roll-out is due for; anybody may ask at any time, and asking twice changes nothing."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from statistics import fmean
 
 import msgspec
 from django.db.models import Q
@@ -15,12 +17,15 @@ from coterie.rollouts import reasons
 from coterie.rollouts.models import Rollout, Trial
 from coterie.rollouts.selectors import active_rollout, available_devices
 from coterie.rollouts.transitions import STEPS, end, step
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_learning.random import derive_seed
 from coterie_learning.rollout import CanaryEvidence
 from coterie_learning.rollout import Rollout as Terms
 from coterie_learning.rollout.comparison import compare
 from coterie_learning.selection import choose
 from coterie_wire.conditions import Reason
+from coterie_wire.latency import Histogram
 
 State = Rollout.State
 
@@ -111,7 +116,7 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         seed=derive_seed(rollout.federation.seed, "rollout", str(rollout.pk)),
     )
     Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device) for device in group)
-    step(
+    begun = step(
         rollout,
         State.MEASURING,
         reason=reasons.measuring(group=len(group), reports=0),
@@ -120,6 +125,10 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         due_at=now + timedelta(seconds=terms.patience_s()),
         figures={"devices": len(group), "reports": 0, "faults": 0},
     )
+    if begun:
+        told = {"rollout": str(rollout.pk), "federation": rollout.federation.slug, "devices": len(group)}
+        version = {"version": str(rollout.version_id), "version_number": rollout.version.number}
+        announce(Event.ROLLOUT_STARTED, {**told, **version}, now=now)
 
 
 def _judge(rollout: Rollout, now: datetime) -> None:
@@ -135,6 +144,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
         figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
+    figures |= _beside(reported)
     if figures != rollout.figures:
         Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
         rollout.figures = figures
@@ -163,3 +173,18 @@ def _judge(rollout: Rollout, now: datetime) -> None:
         case "too_few_reports":
             reason = reasons.too_few_reports(reports=len(reported), needed=terms.reports_needed())
             _roll_back(rollout, reason=reason, now=now)
+
+
+def _beside(reported: Sequence[Trial]) -> dict[str, object]:
+    """How the candidate's answers compare with those that were shown: each device's agreement counts once."""
+    told = [trial for trial in reported if trial.agreement is not None]
+    if not told:
+        return {}
+    found: dict[str, object] = {
+        "shadowed": len(told),
+        "agreement": fmean(trial.agreement for trial in told if trial.agreement is not None),
+    }
+    for which in ("champion", "candidate"):
+        total = sum((trial.took(which) for trial in told), start=Histogram())
+        found |= {f"{which}_p50_s": total.quantile_s(0.5), f"{which}_p99_s": total.quantile_s(0.99)}
+    return found

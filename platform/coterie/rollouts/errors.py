@@ -19,6 +19,17 @@ class NotADeviceVersion(CoterieError):
     sentence = "Version {version} is of a cloud model; devices try versions of device models alone."
 
 
+class TrialsInTheClear(CoterieError):
+    """Fields: federation."""
+
+    code = "rollouts.in_the_clear"
+    kind = ErrorKind.CONFLICT
+    sentence = (
+        "Under the plan of federation {federation} nobody reads what one device measures, and canaries would tell "
+        "how versions do on its samples; use the version at once."
+    )
+
+
 class AlreadyChampion(CoterieError):
     """Fields: version."""
 

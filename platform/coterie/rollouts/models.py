@@ -15,6 +15,8 @@ from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie_learning.plan import ROLLOUT
 from coterie_learning.rollout import Rollout as Terms
+from coterie_wire.latency import Histogram
+from coterie_wire.structs import from_values
 from coterie_wire.trial import Compared, Fit
 
 
@@ -74,6 +76,10 @@ class Rollout(Stateful):
     def __str__(self) -> str:
         return f"roll-out of {self.version}"
 
+    def is_shadow(self) -> bool:
+        """Whether the candidate answers beside the champion, which the group goes on using."""
+        return self.parsed_terms().shadow_s() > 0
+
     def parsed_terms(self) -> Terms:
         """By what it is judged."""
         return ROLLOUT.parse(self.terms)
@@ -91,6 +97,10 @@ class Trial(models.Model):
     champion_accuracy = models.FloatField(null=True, blank=True)
     candidate_loss = models.FloatField(null=True, blank=True)
     candidate_accuracy = models.FloatField(null=True, blank=True)
+    agreement = models.FloatField(null=True, blank=True)
+    """Share of its answers to programs that are the champion's; None: it has not answered beside it."""
+    durations = models.JSONField(default=dict, blank=True)
+    """Of both, as `coterie_wire.latency.Histogram`, by ``champion`` and ``candidate``; empty: it has not answered."""
     fault_code = models.CharField(max_length=64, blank=True)
     fault_sentence = models.CharField(max_length=400, blank=True)
     """Why the device cannot use the candidate."""
@@ -101,6 +111,10 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.device} in {self.rollout}"
+
+    def took(self, which: str) -> Histogram:
+        """How long answers of the ``champion`` or of the ``candidate`` took."""
+        return from_values(self.durations[which], Histogram) if which in self.durations else Histogram()
 
     def compared(self) -> Compared | None:
         """Both versions on the device's samples; None where it has not reported them."""

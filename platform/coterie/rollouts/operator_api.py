@@ -33,6 +33,7 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
             "champion_accuracy",
             "candidate_loss",
             "candidate_accuracy",
+            "agreement",
             "fault_code",
             "fault_sentence",
         ]
@@ -48,7 +49,9 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     champion_number = serializers.IntegerField(source="champion.number", read_only=True, allow_null=True, default=None)
     terms = serializers.DictField(read_only=True, help_text="a kind of slot rollout")
     figures = serializers.DictField(
-        read_only=True, help_text="devices, reports, faults; champion_error and candidate_error, or …_loss"
+        read_only=True,
+        help_text="devices, reports, faults; champion_error and candidate_error, or …_loss; where answers were "
+        "compared shadowed, agreement, champion_p50_s, champion_p99_s and the candidate's",
     )
 
     class Meta:

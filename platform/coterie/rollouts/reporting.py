@@ -1,8 +1,9 @@
 """What devices of a canary group report, and what they are asked to compare."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
 from django.db import transaction
 
 from coterie.core.events import tell_consoles
@@ -12,7 +13,7 @@ from coterie.registry.selectors import signed_manifest
 from coterie.rollouts.errors import ImplausibleTrial, UnknownTrial
 from coterie.rollouts.models import Rollout, Trial
 from coterie_wire.contract import MEASURED
-from coterie_wire.trial import ReportTrial
+from coterie_wire.trial import ReportTrial, Shadowed, ShadowTrial
 from coterie_wire.trial import Trial as TrialMessage
 
 
@@ -38,12 +39,26 @@ def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None
 
 def message_of(trial: Trial | None) -> TrialMessage | None:
     """What the device is to compare; None: nothing, or it has reported the outcome."""
-    if trial is None or trial.reported_at is not None:
+    if trial is None or trial.reported_at is not None or trial.rollout.is_shadow():
         return None
     rollout = trial.rollout
     assert rollout.champion_id is not None, "it has begun"
     return TrialMessage(
         rollout=str(rollout.pk), candidate=str(rollout.version_id), champion=signed_manifest(rollout.champion_id)
+    )
+
+
+def shadow_message_of(trial: Trial | None, *, now: datetime) -> ShadowTrial | None:
+    """The candidate that is to answer beside the champion; None: none is, or the device has reported the outcome."""
+    if trial is None or trial.reported_at is not None or not trial.rollout.is_shadow():
+        return None
+    rollout = trial.rollout
+    assert rollout.begun_at is not None, "it has begun"
+    over_at = rollout.begun_at + timedelta(seconds=rollout.parsed_terms().shadow_s())
+    return ShadowTrial(
+        rollout=str(rollout.pk),
+        candidate=signed_manifest(rollout.version_id),
+        remaining_s=max(0.0, (over_at - now).total_seconds()),
     )
 
 
@@ -69,4 +84,12 @@ def _columns(report: ReportTrial) -> dict[str, object]:
         "champion_accuracy": champion.accuracy,
         "candidate_loss": candidate.loss,
         "candidate_accuracy": candidate.accuracy,
+        **_beside(report.shadowed),
     }
+
+
+def _beside(shadowed: Shadowed | None) -> dict[str, object]:
+    if shadowed is None:
+        return {}
+    durations = {"champion": shadowed.champion, "candidate": shadowed.candidate}
+    return {"agreement": shadowed.agreement, "durations": msgspec.to_builtins(durations)}

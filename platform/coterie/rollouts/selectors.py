@@ -42,6 +42,8 @@ def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
     """Devices that could try the candidate now: they are there, not held back, and would get it once it is promoted."""
     federation = rollout.federation
     present = present_devices(now=now, tag=federation.device_tag).filter(paused_at=None, pinned_version="")
+    if rollout.is_shadow():
+        present = present.filter(capabilities__shadows=True)
     devices = list(with_tag(present, rollout.parsed_terms().group_tag()).only("pk", "tags"))
     by_tags = {tuple(device.tags): device for device in devices}
     following = {tags for tags, device in by_tags.items() if followed_federation(device) == federation}

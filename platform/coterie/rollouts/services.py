@@ -22,6 +22,7 @@ from coterie.rollouts.errors import (
     NoFederation,
     NotADeviceVersion,
     RolloutUnderWay,
+    TrialsInTheClear,
 )
 from coterie.rollouts.models import Rollout
 from coterie.rollouts.selectors import active_rollout
@@ -34,8 +35,8 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
     """Have a canary group try a version of a device model; `terms` are the settings of kind ``canary``.
 
     It begins when the round that is held has ended, and no other begins before it has ended. Raises WireError
-    ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, AlreadyChampion, RolloutUnderWay or
-    VersionRemoved.
+    ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, TrialsInTheClear, AlreadyChampion,
+    RolloutUnderWay or VersionRemoved.
     """
     parsed = ROLLOUT.parse({**terms, "kind": "canary"})
     if parsed.group_tag():
@@ -46,6 +47,8 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
     if federation is None:
         raise NoFederation(pair=version.pair.slug)
     federation = Federation.objects.select_for_update().get(pk=federation.pk)
+    if federation.parsed_plan().privacy.masking() is not None:
+        raise TrialsInTheClear(federation=federation.slug)
     if active_rollout(federation) is not None:
         raise RolloutUnderWay(federation=federation.slug)
     if champion(version.pair_id, Role.DEVICE, version.lineage) == version:

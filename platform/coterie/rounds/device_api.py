@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from coterie.analytics import answering
+from coterie.analytics.models import Part
+from coterie.analytics.selectors import part_of
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.rounds import assigning, directives, handing_in, partials, summing, uploads
@@ -42,7 +45,11 @@ def offer_partial(device: Device, message: OfferPartial, now: datetime) -> Uploa
 
 
 def release_assignment(device: Device, message: ReleaseAssignment, now: datetime) -> Done:
-    """Take an assignment back."""
+    """Take an assignment back, or note that a question is declined."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        answering.decline(part=part, reason=message.reason)
+        return Done()
     assigning.release_assignment(device=device, assignment_id=message.assignment, reason=message.reason, now=now)
     return Done()
 
@@ -53,28 +60,49 @@ def read_log(device: Device, message: ReadLog, now: datetime) -> LogEntries:
 
 
 def ask_sum(device: Device, message: AskSum, now: datetime) -> SumNews:
-    """Answer with what a device is to do in the secure sum of its round."""
+    """Answer with what a device is to do in the secure sum of its round, or of a question."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        return answering.ask_sum(part=part)
     return summing.ask_sum(device=device, message=message, now=now)
 
 
 def join_sum(device: Device, message: JoinSum, now: datetime) -> SumNews:
-    """Take a device into the secure sum of its round."""
+    """Take a device into the secure sum of its round, or of a question."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        return answering.join_sum(part=part, message=message)
     return summing.join_sum(device=device, message=message, now=now)
 
 
 def share_secrets(device: Device, message: ShareSecrets, now: datetime) -> SumNews:
     """Keep a device's sealed shares."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        return answering.share_secrets(part=part, message=message, now=now)
     return summing.share_secrets(device=device, message=message, now=now)
 
 
 def offer_masked(device: Device, message: OfferMasked, now: datetime) -> UploadState:  # noqa: ARG001 - a seam
     """Answer with the offset at which the upload of a masked vector continues."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        return answering.offer_masked(part=part, message=message)
     return summing.offer_masked(device=device, message=message)
 
 
 def reveal_shares(device: Device, message: RevealShares, now: datetime) -> SumNews:
     """Keep the shares of others that a device reveals."""
+    part = _own_part(device, message.assignment)
+    if part is not None:
+        return answering.reveal_shares(part=part, message=message, now=now)
     return summing.reveal_shares(device=device, message=message, now=now)
+
+
+def _own_part(device: Device, name: str) -> Part | None:
+    """The device's part in a question that goes by this name; None: it names an assignment, if anything of its own."""
+    part = part_of(name)
+    return part if part is not None and part.device_id == device.pk else None
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -8,12 +8,16 @@ from uuid import UUID
 import msgspec
 from django.db import transaction
 
+from coterie.analytics.selectors import asked_of
 from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
 from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+from coterie.fleet.signing_keys import Succession
+from coterie.fleet_evaluation.reporting import message_of as evaluation_message_of
+from coterie.fleet_evaluation.selectors import open_parts
 from coterie.privacy.reasons import device_out_of_budget
 from coterie.privacy.selectors import affordable, cost_under
 from coterie.privacy.streams import index_of, stream_of, why_resting
@@ -24,7 +28,7 @@ from coterie.registry.selectors import (
     signed_teacher,
     withdrawn_versions,
 )
-from coterie.rollouts.reporting import message_of
+from coterie.rollouts.reporting import message_of, shadow_message_of
 from coterie.rounds import reasons
 from coterie.rounds.assigning import ProgressReport, record_progress
 from coterie.rounds.intervals import BUSY_CHECK_IN_S, busy_interval_s, idle_interval_s
@@ -69,10 +73,13 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     around = surroundings_of(devices, now=now)
     waiting = waiting_for(devices)
     leads = leads_of(devices)
+    measuring = open_parts(devices)
     fleet = latest_count()
+    asked = asked_of(devices, now=now)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
     takers = {message.version for _, message in calls if message.variants is not None and message.version is not None}
     offered = offered_variants(takers) if takers else {}
+    succession = Succession()
     directives, reports = [], []
     for device, message in calls:
         own = around[device.pk]
@@ -95,8 +102,17 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             forms = offered.get(message.version)
             if forms is not None and digest_of(forms) != message.variants:
                 directive = msgspec.structs.replace(directive, variants=forms)
+        if device.pk in asked:
+            directive = msgspec.structs.replace(directive, question=asked[device.pk])
+        if device.pk in measuring and not is_of_first_release(device):
+            evaluate = evaluation_message_of(measuring[device.pk], now=now)
+            directive = msgspec.structs.replace(directive, evaluate=evaluate)
         if not is_of_first_release(device):
             directive = msgspec.structs.replace(directive, ignores_unknown=True)
+        if device.capabilities.get("platform_key") is not None:
+            statements = succession.statements(device.trusted_key)
+            if statements:
+                directive = msgspec.structs.replace(directive, next_keys=statements)
         expect_check_in(device=device, check_in_s=directive.check_in_s)
         directives.append(directive)
         if message.progress is not None:
@@ -137,6 +153,7 @@ def direct(*, device: Device, around: Surroundings, fleet: int, now: datetime) -
         manifest=_news(device, around),
         difference=_difference(device, around.wanted),
         trial=message_of(around.trial),
+        shadow=None if is_of_first_release(device) else shadow_message_of(around.trial, now=now),
         requirements=requirements,
         wait=_first_reason(device) or wait,
     )

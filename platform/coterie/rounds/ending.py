@@ -176,6 +176,7 @@ def _publish(round_: Round, version: ModelVersion, now: datetime) -> None:
     published = federation.rounds.filter(state=Round.State.PUBLISHED).count()
     if federation.rounds_wanted is not None and published >= federation.rounds_wanted:
         Federation.objects.filter(pk=federation.pk).update(state=Federation.State.FINISHED)
+        announce(Event.FEDERATION_FINISHED, {"federation": federation.slug}, now=now)
     ADVANCE.send(federation=str(federation.pk))
     logger.info("%s is published as version %d", round_, version.number)
 

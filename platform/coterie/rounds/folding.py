@@ -24,7 +24,7 @@ from coterie.rounds.routing import send_directly
 from coterie.rounds.transitions import end_assignments, explain
 from coterie_learning.cohort import Figures, weights_of_figures
 from coterie_wire.conditions import Reason
-from coterie_wire.relaying import Share
+from coterie_wire.relaying import Weighed
 
 FOLDS = Steps(
     Fold,
@@ -71,21 +71,21 @@ def void(fold: Fold, reason: Reason) -> bool:
     return FOLDS.take_from_any(fold, Fold.State.VOID, reason=reason, partial=None)
 
 
-def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Share]]:
+def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weighed]]:
     """By supernode, what each update that it holds weighs beside all others of the round."""
     direct = list(Update.objects.filter(assignment__taken_by=round_, fault_code="").values_list("samples", "norm"))
     cohort = [Figures(samples, norm or 0.0) for samples, norm in direct]
     cohort += [Figures(route.assignment.upload.samples, route.norm or 0.0) for route in held]
     found = weights_of_figures(round_.parsed_plan().merge, cohort)[len(direct) :]
-    shares: defaultdict[UUID, list[Share]] = defaultdict(list)
+    shares: defaultdict[UUID, list[Weighed]] = defaultdict(list)
     for route, weight in zip(held, found, strict=True):
         assert route.supernode_id is not None, "what is held is held by a supernode"
-        share = Share(assignment=str(route.pk), sha256=route.assignment.upload.sha256, weight=weight)
+        share = Weighed(assignment=str(route.pk), sha256=route.assignment.upload.sha256, weight=weight)
         shares[route.supernode_id].append(share)
     return shares
 
 
-def _asked(round_: Round, shares: Mapping[UUID, Sequence[Share]], now: datetime) -> Sequence[Fold]:
+def _asked(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> Sequence[Fold]:
     """The sum that is wanted of each supernode; those that were asked with other weights are asked anew."""
     kept = []
     for fold in round_.folds.filter(state__in=(Fold.State.ASKED, Fold.State.ACCEPTED)):

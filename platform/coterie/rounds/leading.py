@@ -9,7 +9,7 @@ from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
 from coterie.rounds.models import Assignment, Fold, Round, Route
 from coterie_learning.device_plan import device_plan_json
-from coterie_wire.relaying import Lead, Order, Share
+from coterie_wire.relaying import Lead, Order, Weighed
 from coterie_wire.structs import from_values
 
 
@@ -40,5 +40,7 @@ def _lead(round_: Round, supernode: UUID) -> Lead:
         round=str(round_.pk),
         plan=msgspec.Raw(device_plan_json(plan.device)),
         manifest=signed_manifest(round_.base_version_id),
-        order=None if asked is None else Order(fold=str(asked.pk), shares=from_values(asked.shares, tuple[Share, ...])),
+        order=None
+        if asked is None
+        else Order(fold=str(asked.pk), shares=from_values(asked.shares, tuple[Weighed, ...])),
     )

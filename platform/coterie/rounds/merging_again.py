@@ -21,6 +21,8 @@ def why_not_again(round_: Round) -> str | None:
         return "it was not abandoned over its merge"
     if round_.tidied_at is not None:
         return "its updates have been removed"
+    if merge.secure_sum_id is None and round_.updates_in and not merge.updates.exists():
+        return "its devices were forgotten"
     if champion(merge.base_version.pair_id, Role.DEVICE, merge.base_version.lineage) != merge.base_version:
         return "another version is in use since, which its updates do not fit"
     later = Round.objects.filter(federation=round_.federation_id, state__in=Round.ACTIVE).first()

@@ -21,7 +21,7 @@ from coterie_learning.partial_sums import Fingerprint, PartialFile, sum_specs
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
-from coterie_wire.relaying import OfferPartial, Share
+from coterie_wire.relaying import OfferPartial, Weighed
 from coterie_wire.structs import from_values
 from coterie_wire.tensor_files import OpenFile
 
@@ -145,8 +145,8 @@ def _own_fold(device: Device, fold_id: str) -> Fold:
     return fold
 
 
-def _shares(fold: Fold) -> tuple[Share, ...]:
-    return from_values(fold.shares, tuple[Share, ...])
+def _shares(fold: Fold) -> tuple[Weighed, ...]:
+    return from_values(fold.shares, tuple[Weighed, ...])
 
 
 def _largest_bytes(fold: Fold) -> int:

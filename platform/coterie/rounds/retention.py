@@ -1,4 +1,4 @@
-"""Which versions are in use: by a round, a merge, a roll-out or a device."""
+"""Which versions are in use: by a round, a merge, a roll-out, an evaluation or a device."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from coterie.fleet.models import Device
+from coterie.fleet_evaluation.selectors import active_evaluations
 from coterie.merging.models import Merge, Update
 from coterie.registry.collecting import Collected, Retention, collect
 from coterie.rollouts.models import Rollout
@@ -38,6 +39,7 @@ def versions_in_use() -> set[UUID]:
         *Update.objects.filter(merge__state=Merge.State.RUNNING).values_list("base_version", flat=True),
         *rollouts.values_list("version", flat=True),
         *rollouts.values_list("champion", flat=True),
+        *active_evaluations().values_list("version", flat=True),
     }
     pinned = Device.objects.exclude(pinned_version="").values_list("pinned_version", flat=True)
     return {version for version in found if version is not None} | {UUID(version) for version in pinned}

@@ -77,7 +77,7 @@ def surroundings_of(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID
 def _wanted(device: Device, trial: Trial | None, champion: UUID | None) -> UUID | None:
     if device.pinned_version:
         return UUID(device.pinned_version)
-    return champion if trial is None else trial.rollout.version_id
+    return champion if trial is None or trial.rollout.is_shadow() else trial.rollout.version_id
 
 
 def _active_rounds(federations: Sequence[Federation]) -> Mapping[UUID, Round]:

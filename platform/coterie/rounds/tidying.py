@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 from coterie.merging.files import updates_of
 from coterie.rounds.files import PARTIALS, UPLOADS
 from coterie.rounds.models import Assignment, Fold, Round, RoundEvent, Upload
+from coterie.secure_sums.selectors import sum_of
 from coterie.secure_sums.services import forget
 
 RETENTION = timedelta(days=7)
@@ -25,7 +26,9 @@ def tidy(*, now: datetime) -> None:
     ended = Round.objects.filter(~Exists(needed), finished_at__lt=now - RETENTION, tidied_at=None)
     for round_ in ended[:ROUNDS_AT_ONCE]:
         updates_of(round_.pk).clear()
-        forget(round_.pk)
+        sum_ = sum_of(round_.pk)
+        if sum_ is not None:
+            forget(sum_)
         Round.objects.filter(pk=round_.pk).update(tidied_at=now)
     old = RoundEvent.objects.filter(round__finished_at__lt=now - EVENT_RETENTION).order_by()
     RoundEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:EVENTS_AT_ONCE])).delete()

@@ -12,9 +12,13 @@ from coterie.core.events import tell_consoles, wake_device, wake_devices
 from coterie.core.metrics import ROUND_STEPS
 from coterie.core.rows import insert_all
 from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 State = Round.State
+TOLD = {State.OPEN: Event.ROUND_OPENED, State.ABANDONED: Event.ROUND_ABANDONED}
+"""Of a published round its version is told, too (`coterie.rounds.ending`)."""
 
 STEPS = Steps(
     Round,
@@ -47,6 +51,10 @@ def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **ch
         return False
     ROUND_STEPS.labels(to.value).inc()
     tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
+    if to in TOLD:
+        told = {"federation": round_.federation.slug, "round": round_.number}
+        why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
+        announce(TOLD[to], {**told, **why}, now=now)
     return True
 
 

@@ -1,6 +1,7 @@
 """Updates on their way: offered, received in parts, verified, and counted once."""
 
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 
@@ -28,6 +29,7 @@ from coterie.rounds.models import Assignment, Round, Route, Upload
 from coterie.rounds.routing import take_directly
 from coterie.rounds.selectors import active_round
 from coterie.rounds.transitions import end_assignment
+from coterie.secure_sums.models import Party
 from coterie.secure_sums.selectors import party_of
 from coterie.secure_sums.services import complete_vector, vector_target
 from coterie.storage.arrivals import UploadTarget, WrongHash
@@ -95,10 +97,10 @@ def open_upload(device: Device, assignment_id: str, offset: int, now: datetime) 
 
     Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, WrongOffset or WrongStep.
     """
-    assignment = own_assignment(device=device, assignment_id=assignment_id)
-    party = party_of(assignment.pk)
+    party = _own_party(device, assignment_id)
     if party is not None:
         return vector_target(party, offset)
+    assignment = own_assignment(device=device, assignment_id=assignment_id)
     _check_takes_updates(assignment)
     upload = Upload.objects.filter(assignment=assignment).first()
     if upload is None:
@@ -115,10 +117,10 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``, ``update.wrong_list``,
     ``update.not_finite`` or ``update.out_of_range``.
     """
-    assignment = own_assignment(device=device, assignment_id=assignment_id)
-    party = party_of(assignment.pk)
+    party = _own_party(device, assignment_id)
     if party is not None:
         return complete_vector(party, now)
+    assignment = own_assignment(device=device, assignment_id=assignment_id)
     if assignment.state == Assignment.State.DELIVERED:
         return _counted(assignment)
     _check_takes_updates(assignment)
@@ -133,6 +135,15 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
     return _count(assignment, upload, norm, now)
+
+
+def _own_party(device: Device, name: str) -> Party | None:
+    """The device's part in a secure sum, of updates or of answers; None: it has none of that name."""
+    try:
+        party = party_of(UUID(name))
+    except ValueError:
+        return None
+    return party if party is not None and party.device_id == device.pk else None
 
 
 @transaction.atomic

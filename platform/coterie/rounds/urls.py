@@ -8,6 +8,7 @@ from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
 from coterie.rounds.participation_views import ParticipationView
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
 from coterie.rounds.route_views import RoutesView
+from coterie.rounds.speed_views import SpeedClassesView
 from coterie.rounds.version_views import ComparisonView
 
 router = SimpleRouter()
@@ -20,6 +21,7 @@ urlpatterns = [
     path("rounds/<int:pk>/routes/", RoutesView.as_view(), name="round-routes"),
     path("federations/<uuid:pk>/participation/", ParticipationView.as_view(), name="participation"),
     path("versions/<uuid:first>/compare/<uuid:second>/", ComparisonView.as_view(), name="version-comparison"),
+    path("pairs/<uuid:pk>/speed-classes/", SpeedClassesView.as_view(), name="speed-classes"),
     path("device-actions/", DeviceActionsView.as_view(), name="device-actions"),
     path("devices/<uuid:pk>/why/", WhyView.as_view(), name="device-why"),
     path("devices/<uuid:pk>/departures/", DeparturesView.as_view(), name="device-departures"),

@@ -71,7 +71,7 @@ class Story:
             case "move":
                 move_champion(version=self.world.champion, now=self.now)
             case "finish":
-                finish_federation(federation=self.world.federation)
+                finish_federation(federation=self.world.federation, now=START)
             case _:
                 sweep(now=self.now)
 

@@ -16,6 +16,7 @@ from coterie.rollouts.errors import (
     NoFederation,
     NotADeviceVersion,
     RolloutUnderWay,
+    TrialsInTheClear,
     UnknownTrial,
 )
 from coterie.rollouts.models import Rollout
@@ -29,6 +30,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.trial import Compared, Fit, ReportTrial
 from tests.coterie.rollouts.world import World, another_version, follow, report
+from tests.coterie.rounds.summing import PLAN as SUMS
 from tests.coterie.world import (
     START,
     ScriptedDevice,
@@ -187,6 +189,13 @@ def test_what_cannot_be_rolled_out_is_refused() -> None:
     world.start()
     with pytest.raises(RolloutUnderWay):
         world.start()
+
+
+def test_devices_whose_figures_are_summed_alone_try_nothing() -> None:
+    champion = make_version(make_pair())
+    make_federation(champion.pair, plan=SUMS, target_updates=50, min_updates=50)
+    with pytest.raises(TrialsInTheClear):
+        start_rollout(version=another_version(champion, "candidate"), terms={}, now=START)
 
 
 def test_reports_of_strangers_and_of_another_task_are_refused() -> None:

@@ -133,7 +133,7 @@ class Story:
         return merger
 
     def settle(self) -> None:
-        finish_federation(federation=self.federation)
+        finish_federation(federation=self.federation, now=START)
         for _ in range(6):
             self.now += timedelta(seconds=31)
             sweep(now=self.now)

@@ -320,7 +320,7 @@ def test_an_operator_who_finishes_it_ends_all_assignments() -> None:
     federation = asynchronous(pair, buffer=1, at_work=2)
     devices = fleet_of(2)
     given = assignments(devices, 1)
-    finish_federation(federation=federation)
+    finish_federation(federation=federation, now=later(0))
     devices[0].deliver(given[0], later(2), seed=1)
     advance(federation, 3)
     assert Round.objects.get().state == "published"

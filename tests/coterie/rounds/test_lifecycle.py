@@ -139,7 +139,7 @@ def test_a_paused_federation_opens_no_round() -> None:
     make_version(pair)
     federation = make_federation(pair)
     sweep(now=later(0))
-    pause_federation(federation=federation)
+    pause_federation(federation=federation, now=later(0))
     (device,) = fleet_of(1)
     assert device.check_in(later(1)).wait.code == "rounds.federation_paused"
 

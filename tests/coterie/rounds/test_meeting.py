@@ -58,7 +58,7 @@ def test_all_who_may_meet_have_the_same_roster() -> None:
     there = [one for one in told if one is not None]
     assert len({hashlib.sha256(one.roster.manifest).hexdigest() for one in there}) == 1
     assert [(one.meetings, one.settling, one.group, one.wait_s) for one in there] == [(6, 1, 3, 9)] * 3
-    roster = read_signed(there[0].roster, verify_key(), Roster)
+    roster = read_signed(there[0].roster, Roster, verify_key())
     assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 1, 3)}
     assert roster.expires_at > now.timestamp()
 
@@ -71,7 +71,7 @@ def test_a_device_in_quarantine_or_out_of_the_fleet_is_in_none() -> None:
     peers[1].row.save()
     told = peers[0].gathering(now)
     assert told is not None
-    roster = read_signed(told.roster, verify_key(), Roster)
+    roster = read_signed(told.roster, Roster, verify_key())
     assert {one.device for one in roster.peers} == {str(peers[place].row.pk) for place in (0, 2)}
 
 

@@ -111,7 +111,9 @@ def test_a_pair_tells_why_it_was_rejected(api: APIClient) -> None:
     pair = make_pair()
     ModelPair.objects.update(state="checking")
     reason = Reason("compile.unsupported_operator", "Operator aten.nonzero.default cannot be compiled.")
-    reject_pair(pair=pair, reason=reason, fields={"operator": "aten.nonzero.default", "module": "encoder.0"})
+    reject_pair(
+        pair=pair, reason=reason, fields={"operator": "aten.nonzero.default", "module": "encoder.0"}, now=later(0)
+    )
     told = api.get(f"/api/pairs/{pair.pk}/").json()
     assert (told["state"], told["reason_code"]) == ("rejected", reason.code)
     assert told["reason_fields"] == {"operator": "aten.nonzero.default", "module": "encoder.0"}

@@ -124,7 +124,7 @@ def test_it_goes_on_with_its_own_after_a_pause(pair: ModelPair) -> None:
     federation = trial(pair, "a")
     version = learn(device("a"), federation, at=1, seed=1)
     make_version(pair, seed=9)
-    pause_federation(federation=federation)
+    pause_federation(federation=federation, now=later(0))
     start_federation(federation=federation, now=later(9))
     assert found(federation) == version
 
@@ -139,7 +139,7 @@ def test_the_pair_takes_over_the_winners_version_and_goes_back_from_it(pair: Mod
     before = champion(pair.pk, Role.DEVICE)
     federation = trial(pair, "a")
     won = learn(device("a"), federation, at=1, seed=1)
-    finish_federation(federation=federation)
+    finish_federation(federation=federation, now=later(0))
     (taken,) = adopt_versions(federation=federation, now=later(9))
     assert (taken.lineage, taken.origin, taken.parent) == ("", "copy", won)
     assert taken.parameters == won.parameters

@@ -93,7 +93,7 @@ def test_the_round_says_what_it_waits_for() -> None:
     devices = trained(4, later(0))
     together(devices[:2], later(1))
     assert devices[0].ask(later(1)).reason == Reason(
-        "secure_sum.joining", "2 devices have trained and wait for others to be summed with"
+        "secure_sum.joining", "2 devices wait for others to be summed with"
     )
     together(devices[2:], later(1))
     advance_federation(federation_id=federation.pk, now=later(2))
@@ -156,7 +156,7 @@ def test_too_few_end_the_round_and_leave_nothing(step: str) -> None:
     assert set(Party.objects.values_list("boxes", "shares")) == {("", "")}
     for vector in Party.objects.exclude(vector_sha256=""):
         with pytest.raises(FileNotFoundError):
-            vectors_of(round_.pk).open(vector.vector_sha256)
+            vectors_of(the_sum()).open(vector.vector_sha256)
     assert devices[0].ask(later(at + 32)).to_do == "over"
 
 

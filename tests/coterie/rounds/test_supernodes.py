@@ -17,7 +17,6 @@ from coterie.rounds.handing_in import hand_in
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie_agent.relay.desk import Desk
-from coterie_agent.store.identity import Identity
 from coterie_agent.training.vouching import fingerprint_of
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
@@ -104,7 +103,7 @@ class Neighbour(ScriptedDevice):
         assert assignment.route is not None
         told = HandOver(sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload), offset=0)
         sealed = seal(with_body(told, payload), secret=self.secret, to=assignment.route.key)
-        answer = desk.receive(with_body(assignment.route.ticket, sealed))
+        answer = desk.receive(desk.admit(with_body(assignment.route.ticket)), sealed)
         opened = unseal(answer, secret=self.secret, by=assignment.route.key)
         return read_with_body(opened, HandedOver)[0]
 
@@ -112,7 +111,7 @@ class Neighbour(ScriptedDevice):
         assert assignment.route is not None
         sha256 = hashlib.sha256(payload).hexdigest()
         offer = OfferUpdate(assignment.assignment, sha256, len(payload), 1, 1, 1, 0.0, 0.0, None, 0.0)
-        found = fingerprint_of(assignment, payload, offer, assignment.route, receipt, verify_key())
+        found = fingerprint_of(assignment, payload, offer, assignment.route, receipt, (verify_key(),))
         assert found is not None
         return HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
 
@@ -134,9 +133,9 @@ class Site:
         )
         self.leader = Neighbour("leader", 0, leads=True)
         self.members = [Neighbour(f"member-{place}", place) for place in range(1, MEMBERS + 1)]
-        identity = Identity("https://a", str(self.leader.row.pk), "leader", verify_key(), 10.0)
         self.desk = Desk(
-            identity=identity,
+            device=str(self.leader.row.pk),
+            trusted=lambda: (verify_key(),),
             secret=self.leader.secret,
             folder=folder / "relay",
             members=10,

@@ -1,0 +1,1 @@
+"""Federated evaluation: a sample of devices measures a version on samples of their own."""

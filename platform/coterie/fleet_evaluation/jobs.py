@@ -1,0 +1,6 @@
+"""What evaluations ask to be done later."""
+
+from coterie.core.jobs import Job
+
+ADVANCE = Job("coterie.fleet_evaluation.tasks.advance")
+"""Arguments: evaluation. Take it as far as it goes."""

@@ -1,0 +1,20 @@
+"""The jobs of evaluations, as Celery performs them."""
+
+from uuid import UUID
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.fleet_evaluation import advancing
+
+
+@shared_task(name="coterie.fleet_evaluation.tasks.sweep")
+def sweep() -> None:
+    """Find whatever is due; runs all the time."""
+    advancing.sweep(now=timezone.now())
+
+
+@shared_task(name="coterie.fleet_evaluation.tasks.advance")
+def advance(evaluation: str) -> None:
+    """Take an evaluation as far as it goes."""
+    advancing.advance_evaluation(evaluation_id=UUID(evaluation), now=timezone.now())
