@@ -31,7 +31,7 @@ class Taken(NamedTuple):
 
 
 class Action(NamedTuple):
-    """An action on a resource: ``POST /api/RESOURCE/ID/PATH/``."""
+    """An action on a resource: ``POST /api/RESOURCE/ID/PATH/``, or ``POST /api/PATH/`` with the ID in the body."""
 
     name: str
     says: str
@@ -39,6 +39,8 @@ class Action(NamedTuple):
     method: str = "POST"
     takes: tuple[Taken, ...] = ()
     """Fields of the request that are options."""
+    id_in: str = ""
+    """The field of the body that holds the ID; blank: the path holds it."""
 
 
 class Resource(NamedTuple):
@@ -55,7 +57,12 @@ class Resource(NamedTuple):
     """The field by which people call one, beside its ID; blank: none."""
     actions: tuple[Action, ...] = ()
     changes: tuple[str, ...] = ()
-    """Fields that ``change`` sets, each an option."""
+    """Texts that ``change`` sets, each an option."""
+    sets: tuple[Taken, ...] = ()
+    """Other fields that it sets: JSON, or a text where it is none."""
+    begins: Action | None = None
+    """Makes one: ``POST /api/RESOURCE/``."""
+    removable: bool = False
 
 
 ARCHIVE = (
@@ -78,6 +85,21 @@ OF_DISTILLATION = (
     Taken("label_weight", "weight of the labels for the device model; the rest is the cloud model's"),
     Taken("seed", "seeds initial order and held-back samples"),
 )
+IS_ACTIVE = Taken("is_active", "true, or false to pause it")
+OF_RULES = (
+    Taken("threshold", "a share of 1, hours or rounds, as its kind says"),
+    Taken("code", "of repairs, or their kind; blank: any"),
+    Taken("least", "of repairs: error, or warning for both"),
+    Taken("severity", "of what it finds: error or warning; repairs bring their own"),
+    Taken("federation", "ID of the only one that is looked at"),
+)
+OF_CHANNELS = (
+    Taken("recipients", 'addresses of e-mail: ["ada@example.org"]'),
+    Taken("url", "of the others; it is never shown again"),
+    Taken("quiet_from", "when its quiet hours begin: 22:00"),
+    Taken("quiet_until", "when they end: 07:00"),
+    Taken("time_zone", "whose clocks count: Europe/Berlin"),
+)
 
 RESOURCES = (
     Resource(
@@ -90,9 +112,12 @@ RESOURCES = (
         (
             Action("why", "Why it does not train now.", "why", "GET"),
             Action("timeline", "What happened to it.", "timeline", "GET"),
+            Action("export", "All that is known of it, as one document.", "export", "GET"),
             Action("pause", "Give it no work until it is resumed.", "pause"),
             Action("resume", "Give it work again.", "resume"),
             Action("revoke", "Shut it out for good.", "revoke"),
+            Action("forget", "Shut it out and remove what is kept of it, as its owner wants it.", "forget"),
+            Action("forgetting", "What has become of that, as a receipt for the owner.", "forgetting", "GET"),
             *ARCHIVE,
         ),
         ("name", "notes"),
@@ -161,10 +186,31 @@ RESOURCES = (
         ("role", "lineage", "number", "name", "champion", "size_bytes", "created_at", "id"),
         ("pair", "role", "lineage", "origin", "archived", "search", "sort"),
         actions=(
+            Action(
+                "evaluate",
+                "Have a sample of devices measure it on samples that they hold out.",
+                "evaluations",
+                takes=(
+                    Taken("devices", "how many are asked; 50 where it is left out"),
+                    Taken("reports", "how many must have measured it, else it fails; 1 where it is left out"),
+                    Taken("tag", "only devices that carry it"),
+                    Taken("within_s", "seconds that devices have; a day where it is left out"),
+                    Taken("federation", "the ID of the federation whose devices are asked"),
+                ),
+                id_in="version",
+            ),
             Action("variants", "Its smaller forms as they were measured, or why there are none.", "variants", "GET"),
             *ARCHIVE,
         ),
         changes=("name", "notes"),
+    ),
+    Resource(
+        "evaluations",
+        "Federated evaluations: how versions do on devices' own samples.",
+        "evaluations",
+        ("federation_slug", "version_number", "state", "reason_sentence", "created_at", "id"),
+        ("version", "pair", "federation", "state", "active", "search", "sort"),
+        actions=(Action("cancel", "Stop it.", "cancel"),),
     ),
     Resource(
         "blobs",
@@ -187,10 +233,82 @@ RESOURCES = (
             Action("retry", "Do it once more.", "retry"),
         ),
     ),
+    Resource(
+        "alerts",
+        "What alert channels were told, and whether it arrived.",
+        "alert-notices",
+        ("created_at", "change", "severity", "sentence", "channel_name", "state", "problem", "id"),
+        ("channel", "incident", "change", "state", "search", "sort"),
+    ),
+    Resource(
+        "alert-rules",
+        "What alerts watch for, and whom they tell.",
+        "alert-rules",
+        ("name", "kind", "threshold", "code", "federation_slug", "firing", "is_active", "id"),
+        ("search", "sort"),
+        "name",
+        sets=(Taken("channels", "IDs of the channels that it tells: [1, 2]"), *OF_RULES, IS_ACTIVE),
+        begins=Action(
+            "create",
+            "Make a rule.",
+            "",
+            takes=(
+                Taken("name", "what people call it", required=True),
+                Taken(
+                    "kind", "repair, job_failed, accuracy_below, online_below, unpublished_for, rounds_left_below", True
+                ),
+                Taken("channels", "IDs of the channels that it tells: [1, 2]", required=True),
+                *OF_RULES,
+            ),
+        ),
+        removable=True,
+    ),
+    Resource(
+        "alert-channels",
+        "Where alerts are told.",
+        "alert-channels",
+        ("name", "kind", "place", "recipients", "quiet_from", "quiet_until", "time_zone", "held", "is_active", "id"),
+        ("search", "sort"),
+        "name",
+        (Action("test", "Send it a test message at once.", "test"),),
+        sets=(*OF_CHANNELS, IS_ACTIVE),
+        begins=Action(
+            "create",
+            "Make a channel.",
+            "",
+            takes=(
+                Taken("name", "what people call it", required=True),
+                Taken("kind", "email, slack, teams or webhook", required=True),
+                *OF_CHANNELS,
+            ),
+        ),
+        removable=True,
+    ),
+    Resource(
+        "analytics",
+        "Questions to fleets, which only sums answer.",
+        "analytics",
+        ("title", "federation_slug", "state", "devices", "epsilon", "reason_sentence", "id"),
+        ("federation", "state", "search", "sort"),
+        actions=(Action("cancel", "End it without an answer.", "cancel"),),
+        begins=Action(
+            "ask",
+            "Ask the devices of a federation.",
+            "",
+            takes=(
+                Taken("federation", "the ID of the federation", required=True),
+                Taken("content", """what is counted: {"count": {"kind": "classes", "classes": 10}}""", required=True),
+                Taken("epsilon", "what it may tell of a device; null: exact, where owners agree", required=True),
+                Taken("devices", "devices that are summed at most", required=True),
+                Taken("within_s", "seconds within which devices join"),
+                Taken("title", "what it is called in lists"),
+            ),
+        ),
+    ),
 )
 
 
-def _connected() -> Connection:
+def connected() -> Connection:
     return Connection(read_login(), chosen_transport())
 
 
@@ -198,10 +316,14 @@ def _group(resource: Resource) -> click.Group:
     group = click.Group(resource.name, help=resource.says)
     group.add_command(_list(resource))
     group.add_command(_show(resource))
+    if resource.begins is not None:
+        group.add_command(_begin(resource, resource.begins))
     for action in resource.actions:
         group.add_command(_act(resource, action))
-    if resource.changes:
+    if resource.changes or resource.sets:
         group.add_command(_change(resource))
+    if resource.removable:
+        group.add_command(_remove(resource))
     return group
 
 
@@ -210,7 +332,7 @@ def _list(resource: Resource) -> click.Command:
     def run(as_json: bool, page: int, **filters: str | None) -> None:
         query = {name: value for name, value in filters.items() if value is not None}
         query |= {"page": str(page), "page_size": str(PAGE_ROWS)}
-        content = _connected().request("GET", f"{resource.path}/", query=query)
+        content = connected().request("GET", f"{resource.path}/", query=query)
         if as_json:
             print_json(content)
             return
@@ -235,7 +357,7 @@ def _show(resource: Resource) -> click.Command:
     @JSON
     @failures_shown
     def run(which: str, as_json: bool) -> None:
-        connection = _connected()
+        connection = connected()
         content = connection.request("GET", f"{resource.path}/{_find(connection, resource, which)}/")
         print_json(content) if as_json else print_fields(content)
 
@@ -248,10 +370,12 @@ def _act(resource: Resource, action: Action) -> click.Command:
     @JSON
     @failures_shown
     def run(which: str, as_json: bool, **given: str | None) -> None:
-        connection = _connected()
-        path = f"{resource.path}/{_find(connection, resource, which)}/{action.path}/"
-        fields = {name: _value(text) for name, text in given.items() if text is not None}
-        body = msgspec.json.encode(fields) if action.method == "POST" else None
+        connection = connected()
+        found = _find(connection, resource, which)
+        path = f"{action.path}/" if action.id_in else f"{resource.path}/{found}/{action.path}/"
+        if action.id_in:
+            given[action.id_in] = found
+        body = _body(given) if action.method == "POST" else None
         content = connection.request(action.method, path, body=body)
         if as_json:
             print_json(content)
@@ -260,16 +384,41 @@ def _act(resource: Resource, action: Action) -> click.Command:
         else:
             click.echo("done")
 
-    run.params.extend(
-        click.Option(
-            [f"--{field.name.replace('_', '-')}", field.name],
-            metavar="VALUE",
-            help=field.says,
-            required=field.required,
-        )
-        for field in action.takes
-    )
+    run.params.extend(map(_option, action.takes))
     return run
+
+
+def _begin(resource: Resource, action: Action) -> click.Command:
+    @click.command(action.name, help=action.says)
+    @JSON
+    @failures_shown
+    def run(as_json: bool, **given: str | None) -> None:
+        content = connected().request("POST", f"{resource.path}/", body=_body(given))
+        print_json(content) if as_json else print_fields(content)
+
+    run.params.extend(map(_option, action.takes))
+    return run
+
+
+def _body(given: Mapping[str, str | None]) -> bytes:
+    return msgspec.json.encode({name: _value(text) for name, text in given.items() if text is not None})
+
+
+def _remove(resource: Resource) -> click.Command:
+    @click.command("remove", help=f"Remove one of the {resource.name}.")
+    @click.argument("which", metavar=_called(resource))
+    @failures_shown
+    def run(which: str) -> None:
+        connection = connected()
+        connection.request("DELETE", f"{resource.path}/{_find(connection, resource, which)}/")
+        click.echo("done")
+
+    return run
+
+
+def _option(field: Taken) -> click.Option:
+    name = f"--{field.name.replace('_', '-')}"
+    return click.Option([name, field.name], metavar="VALUE", help=field.says, required=field.required)
 
 
 def _value(text: str) -> object:
@@ -281,20 +430,24 @@ def _value(text: str) -> object:
 
 
 def _change(resource: Resource) -> click.Command:
+    settable = [_option(field) for field in (*(Taken(name, "") for name in resource.changes), *resource.sets)]
+
     @failures_shown
     def run(which: str, as_json: bool, **given: str | None) -> None:
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {
+            name: text if name in resource.changes else _value(text) for name, text in given.items() if text is not None
+        }
         if not changes:
-            options = " or ".join(f"--{name}" for name in resource.changes)
+            options = " or ".join(option.opts[0] for option in settable)
             raise Failed("cli.nothing_to_change", f"Say what is to change: {options}.")
-        connection = _connected()
+        connection = connected()
         path = f"{resource.path}/{_find(connection, resource, which)}/"
         content = connection.request("PATCH", path, body=msgspec.json.encode(changes))
         print_json(content) if as_json else print_fields(content)
 
     command = click.command("change", help=f"Change one of the {resource.name}; what is left out stays.")
     decorated = command(click.argument("which", metavar=_called(resource))(JSON(run)))
-    decorated.params.extend(click.Option([f"--{name}"], metavar="TEXT") for name in resource.changes)
+    decorated.params.extend(settable)
     return decorated
 
 
@@ -319,7 +472,25 @@ def _find(connection: Connection, resource: Resource, which: str) -> str:
     return found[0]
 
 
-devices, federations, rounds, models, versions, blobs, jobs = (_group(resource) for resource in RESOURCES)
+def find_federation(connection: Connection, which: str) -> str:
+    """The ID of the federation that an ID or a slug names. Raises Failed where there is none."""
+    return _find(connection, next(one for one in RESOURCES if one.name == "federations"), which)
+
+
+(
+    devices,
+    federations,
+    rounds,
+    models,
+    versions,
+    evaluations,
+    blobs,
+    jobs,
+    alerts,
+    alert_rules,
+    alert_channels,
+    analytics,
+) = (_group(resource) for resource in RESOURCES)
 
 
 @click.command(short_help="How the fleet stands.")
@@ -327,7 +498,7 @@ devices, federations, rounds, models, versions, blobs, jobs = (_group(resource) 
 @failures_shown
 def overview(as_json: bool) -> None:
     """Show the fleet's state in one sentence; with --json everything that the console's first page shows."""
-    content = _connected().request("GET", "overview/")
+    content = connected().request("GET", "overview/")
     if as_json:
         print_json(content)
     else:
@@ -339,7 +510,7 @@ def overview(as_json: bool) -> None:
 @failures_shown
 def repairs(as_json: bool) -> None:
     """Show what is wrong on the platform, and how to repair it."""
-    content = _connected().request("GET", "repairs/")
+    content = connected().request("GET", "repairs/")
     if as_json:
         print_json(content)
         return
@@ -358,4 +529,4 @@ def api(method: str, path: str, data: str | None) -> None:
     """Send a request to PATH of the REST API, such as `coterie api GET versions/?pair=...`, and print the answer."""
     text = sys.stdin.read() if data == "-" else data
     body = None if text is None else text.encode()
-    print_json(_connected().request(method.upper(), path.removeprefix("/").removeprefix("api/"), body=body))
+    print_json(connected().request(method.upper(), path.removeprefix("/").removeprefix("api/"), body=body))

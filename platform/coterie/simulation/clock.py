@@ -33,3 +33,12 @@ class Clock:
             event()
             after_each()
         self.now_s = until_s
+
+
+def in_words(seconds: float) -> str:
+    """With the longest unit of which it is at least one: 7 days, 1.5 hours, 20 minutes."""
+    for unit, length_s in (("day", DAY_S), ("hour", HOUR_S), ("minute", 60.0)):
+        if seconds >= length_s:
+            count = seconds / length_s
+            return f"{count:.3g} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds:.3g} seconds"

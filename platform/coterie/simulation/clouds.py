@@ -17,7 +17,7 @@ from coterie_learning.cohort import admit, discounted, shortened
 from coterie_learning.contribution import Contents, Measured
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory, partial_aggregate
 from coterie_learning.merge import ServerState
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.pace import FULL_WEIGHT
@@ -164,12 +164,14 @@ class AveragingCloud:
             direct,
             base.parameters,
             self._state,
-            parts=parts,
-            scalars=self._contents.local.scalars,
-            fleet=self._fleet,
-            share=found.share,
-            release=release,
-            partials=partials,
+            Aggregation(
+                parts=parts,
+                scalars=self._contents.local.scalars,
+                fleet=self._fleet,
+                share=found.share,
+                release=release,
+                partials=partials,
+            ),
         )
         if release is not None and release.digest:
             self._latest |= dict.fromkeys((deliveries[place].device.number for place in places), len(self._digests))

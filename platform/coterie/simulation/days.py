@@ -14,19 +14,19 @@ QUARTER_S = DAY_S / QUARTERS
 
 
 class Day(NamedTuple):
-    """One device's days, which are all alike."""
+    """One device's days, which are all alike; or its weeks."""
 
     ready: tuple[bool, ...]
-    """Whether it may train, for each quarter of an hour of a day."""
+    """Whether it may train, for each quarter of an hour of a day, or of a week."""
 
     @property
     def ever(self) -> bool:
-        """Whether there is any time of the day at which it may train."""
+        """Whether there is any time at which it may train."""
         return any(self.ready)
 
     def is_ready(self, time_s: float) -> bool:
         """Whether it may train at `time_s`."""
-        return self.ready[int(time_s // QUARTER_S) % QUARTERS]
+        return self.ready[int(time_s // QUARTER_S) % len(self.ready)]
 
     def done_at(self, start_s: float, work_s: float) -> float:
         """When `work_s` seconds of work are done that begin at `start_s` and pause whenever conditions are lost."""
@@ -34,9 +34,9 @@ class Day(NamedTuple):
             return start_s + work_s
         if not self.ever:
             return math.inf
-        whole_days = work_s // (QUARTER_S * sum(self.ready))
-        left_s = work_s - whole_days * QUARTER_S * sum(self.ready)
-        now_s = start_s + whole_days * DAY_S
+        times = work_s // (QUARTER_S * sum(self.ready))
+        left_s = work_s - times * QUARTER_S * sum(self.ready)
+        now_s = start_s + times * QUARTER_S * len(self.ready)
         while left_s > 0:
             ends_s = (now_s // QUARTER_S + 1) * QUARTER_S
             if self.is_ready(now_s):

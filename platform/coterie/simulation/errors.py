@@ -19,6 +19,14 @@ class UnknownScenario(CoterieError):
     sentence = "{name} is neither a file nor a scenario that is shipped; those are {known}."
 
 
+class UnknownProfile(CoterieError):
+    """Fields: name, known."""
+
+    code = "simulation.unknown_profile"
+    kind = ErrorKind.NOT_FOUND
+    sentence = "{name} is neither a file nor a fleet that is shipped; those are {known}."
+
+
 class MalformedFile(CoterieError):
     """Fields: path, detail."""
 

@@ -90,6 +90,7 @@ class Gossip:
             if done_s + world.scenario.speed.latency_s >= task.deadline_s:
                 self._go_home(task)
             else:
+                world.ledger.train(self._part_s(task))
                 world.clock.at(done_s, lambda: self._train(task))
 
     def _part_s(self, task: Task) -> float:

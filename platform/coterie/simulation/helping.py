@@ -83,9 +83,9 @@ class Helping:
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:
         rules = self._rules
         watch = self._watches[device.number].observe(rules, batch.classes, predicted)
-        if watch.wants_to_tell(rules):
+        if watch.report_is_due(rules):
             self._tell(device, watch)
-            watch = watch.told_now(rules)
+            watch = watch.reported_now(rules)
         if (classes := watch.asks_for(rules)) and device.number not in self._in_hand:
             self._ask(device, watch, classes)
             watch = watch.asked()

@@ -1,24 +1,69 @@
-"""Bytes sent and received, by kind of content."""
+"""What a simulation uses of its devices: bytes and messages by kind of content, and seconds of training."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
-What = Literal["raw", "graphs", "versions", "teachers", "updates", "metadata", "requests", "portions", "meetings"]
-"""Samples themselves; graphs and parameters downloaded; updates uploaded; what help between devices takes, and
-what those that meet send one another."""
+import msgspec
+
+What = Literal[
+    "raw",
+    "answers",
+    "gradients",
+    "graphs",
+    "versions",
+    "teachers",
+    "updates",
+    "metadata",
+    "requests",
+    "portions",
+    "meetings",
+]
+"""Samples themselves, and what the cloud predicts for them; what servers exchange; graphs and parameters downloaded;
+updates uploaded; what help between devices takes, and what those that meet send one another."""
+
+
+class Used(msgspec.Struct, frozen=True):
+    """All that was used, by all devices together."""
+
+    bytes_by_kind: Mapping[str, int] = {}
+    messages_by_kind: Mapping[str, int] = {}
+    trained_s: float = 0.0
+    """Seconds that devices computed to train."""
+
+
+NOTHING = Used()
+
+
+class _Kind(NamedTuple):
+    size_bytes: int = 0
+    messages: int = 0
 
 
 class Ledger:
-    """Counts what is sent, encoded as it travels."""
+    """Counts what is sent, encoded as it travels, and how long devices compute."""
 
-    def __init__(self, begun: Mapping[str, int] = {}) -> None:
+    def __init__(self, begun: Used = NOTHING) -> None:
         """Counts go on from those `begun`."""
-        self._bytes: dict[str, int] = dict(begun)
+        self._kinds = {
+            what: _Kind(size_bytes, begun.messages_by_kind.get(what, 0))
+            for what, size_bytes in begun.bytes_by_kind.items()
+        }
+        self._trained_s = begun.trained_s
 
-    def count(self, what: What, size_bytes: int) -> None:
-        """Count bytes of a kind."""
-        self._bytes[what] = self._bytes.get(what, 0) + size_bytes
+    def count(self, what: What, size_bytes: int, *, messages: int = 1) -> None:
+        """Count bytes of a kind, in so many messages."""
+        size, sent = self._kinds.get(what, _Kind())
+        self._kinds[what] = _Kind(size + size_bytes, sent + messages)
 
-    def bytes_by_kind(self) -> Mapping[str, int]:
-        """In the order of the names."""
-        return dict(sorted(self._bytes.items()))
+    def train(self, seconds: float) -> None:
+        """Count seconds that a device computes to train."""
+        self._trained_s += seconds
+
+    def used(self) -> Used:
+        """So far; kinds in the order of their names."""
+        kinds = sorted(self._kinds.items())
+        return Used(
+            {what: kind.size_bytes for what, kind in kinds},
+            {what: kind.messages for what, kind in kinds},
+            self._trained_s,
+        )

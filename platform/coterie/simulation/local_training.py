@@ -48,6 +48,7 @@ class LocalTraining:
         first, device.trained = batches[0][0], batches[-1][-1]
         data = _samples(device, first, device.trained)
         work_s = world.training_s(device, len(data.labels) * self._epochs)
+        world.ledger.train(work_s)
         seed = world.training_seed(device)
         world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, batches, seed))
 

@@ -103,6 +103,9 @@ class Outcome(msgspec.Struct, frozen=True):
     accuracy_by_tick: tuple[float | None, ...]
     """Mean over the devices that met samples at that tick."""
     bytes_by_kind: Mapping[str, int]
+    messages_by_kind: Mapping[str, int]
+    trained_s: float
+    """Seconds that all devices together computed to train."""
     rounds: tuple[RoundOutcome, ...]
     help: tuple[HelpOutcome, ...]
     splits: tuple[SplitOutcome, ...]

@@ -106,6 +106,7 @@ class PersonalTraining:
             return
         begun = state.held
         work_s = self._world.training_s(device, len(parts_of(ids).train) * rules.epochs)
+        self._world.ledger.train(work_s)
         seed = self._world.training_seed(device)
         done_s = device.day.done_at(clock.now_s, work_s)
         clock.at(done_s, lambda: self._finish(device, state, begun, data, seed))

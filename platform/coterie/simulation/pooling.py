@@ -1,4 +1,4 @@
-"""The centralised baseline: samples are uploaded, one model learns from all of them and is sent to every device."""
+"""Baselines that upload samples: a model learns from all of them, and is sent to every device or answers for it."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -44,8 +44,9 @@ class Retraining:
 class Pooling:
     """Training in the cloud takes no simulated time."""
 
-    def __init__(self, world: World, *, first: Learner, period_s: float, trains: Trains) -> None:
-        self._world, self._period_s, self._trains = world, period_s, trains
+    def __init__(self, world: World, *, first: Learner, period_s: float, trains: Trains, answers: bool = False) -> None:
+        """Where it `answers`, devices have no model: predictions are made in the cloud and sent back."""
+        self._world, self._period_s, self._trains, self._answers = world, period_s, trains, answers
         self._learner = first
         self._new: list[Dataset] = []
         self._trainings = 0
@@ -57,6 +58,8 @@ class Pooling:
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
         world = self._world
+        if self._answers:
+            world.ledger.count("answers", len(encode_tensors({"y": predicted})))
         world.ledger.count("raw", len(encode_tensors({**batch.inputs, "y": batch.labels})))
         if not self._new:
             # Batches that come at one moment are learned from together, once the slowest has arrived.
@@ -74,4 +77,6 @@ class Pooling:
 
     def _send(self, device: Device) -> None:
         device.learner = self._learner
+        if self._answers:
+            return
         self._world.ledger.count("versions", self._learner.size_bytes)

@@ -120,7 +120,7 @@ class Rounds:
         if version.teacher is not None and (held is None or version.teacher is not held.teacher):
             sizes["teachers"] = version.teacher.size_bytes
         for what, size_bytes in sizes.items():
-            self._world.ledger.count(what, size_bytes)
+            self._world.ledger.count(what, size_bytes, messages=int(size_bytes > 0))
         self._held[device.number] = version
         if first or self._follows:
             self._adopt(device, version.learner)
@@ -241,6 +241,7 @@ class Rounds:
         if self._gossip is not None:
             world.clock.at(starts_s, lambda: self._begin_gossip(assignment, device, data))
             return
+        world.ledger.train(step_s * allowed)
         seen, done_s = device.seen(), device.day.done_at(starts_s, step_s * allowed)
         world.clock.at(done_s, lambda: self._train(assignment, device, data, seen, allowed))
 

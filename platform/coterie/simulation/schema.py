@@ -3,10 +3,12 @@
 import msgspec
 
 from coterie.simulation.contenders import BASELINES
-from coterie.simulation.fleet.asked import SPLITS, Fleet
+from coterie.simulation.fleet.asked import SPLITS
 from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.scenario import LEARNERS, STREAMS, Parts
+from coterie.simulation.ways import WaysOutcome
 
 
 def schema_text() -> str:
@@ -17,8 +19,9 @@ def schema_text() -> str:
         "learner": LEARNERS.schema(),
         "baseline": BASELINES.schema(),
         "outcome": msgspec.json.schema(Outcome, schema_hook=_anything),
+        "ways": msgspec.json.schema(WaysOutcome, schema_hook=_anything),
         "split": SPLITS.schema(),
-        "fleet": msgspec.json.schema(Fleet, schema_hook=_anything),
+        "fleet": msgspec.json.schema(Profile, schema_hook=_anything),
         "fleet_outcome": msgspec.json.schema(FleetOutcome, schema_hook=_anything),
     }
     return msgspec.json.format(msgspec.json.encode(schemas), indent=2).decode() + "\n"

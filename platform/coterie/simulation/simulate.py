@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.baselines.centralised import Centralised
+from coterie.simulation.baselines.distributed import Distributed
 from coterie.simulation.clouds import AveragingCloud, Cloud
 from coterie.simulation.contenders import Contender, contender_document
 from coterie.simulation.device import Device, make_devices
@@ -19,6 +20,7 @@ from coterie.simulation.progress import Progress, Report
 from coterie.simulation.recovery import batches_to_recover
 from coterie.simulation.rounds import Rounds
 from coterie.simulation.scenario import Scenario
+from coterie.simulation.sharing_out import SharingOut
 from coterie.simulation.streams import Drawn
 from coterie.simulation.world import Part, World
 from coterie_learning.client.whole_batches import waits_for_a_batch
@@ -100,6 +102,8 @@ NOTHING_ASKED = Requirements(charging=False, unmetered=False)
 
 def _local(contender: Contender) -> Local:
     """How devices train outside of rounds; where there are none, that is all the training there is."""
+    if isinstance(contender, Distributed):  # epochs are passes over all shares
+        return LOCAL.parse({"kind": "sgd", "epochs": 1, "learning_rate": contender.learning_rate})
     if isinstance(contender, Centralised):
         return LOCAL.parse({"kind": "sgd", "epochs": contender.epochs, "learning_rate": contender.learning_rate})
     assert isinstance(contender, Plan)
@@ -109,6 +113,9 @@ def _local(contender: Contender) -> Local:
 def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:
     if isinstance(contender, Centralised):
         return _Parts((_pooling(contender, world, first, local, cloud),))
+    if isinstance(contender, Distributed):
+        trains = SharingOut(contender, world.ledger)
+        return _Parts((Pooling(world, first=first, period_s=contender.period_s, trains=trains),))
     assert isinstance(contender, Plan)
     rules = contender.help.rules()
     helping = None if rules is None else Helping(world, contender, rules)
@@ -142,13 +149,14 @@ def _rounds(plan: Plan, world: World, first: Learner, cloud: _Cloud | None) -> t
 
 
 def _pooling(centralised: Centralised, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> Pooling:
+    answers = centralised.answers == "cloud"
     if centralised.model == "device":
-        return Pooling(world, first=first, period_s=centralised.period_s, trains=train_on)
+        return Pooling(world, first=first, period_s=centralised.period_s, trains=train_on, answers=answers)
     if cloud is None:
         raise DoesNotFit(detail="the baseline asks for the cloud model, and the scenario has none: no [bootstrap]")
     retraining = Retraining(cloud.model, world.drawn.cloud, local)
     first = cloud.model.learner(cloud.pair.cloud, local)
-    return Pooling(world, first=first, period_s=centralised.period_s, trains=retraining)
+    return Pooling(world, first=first, period_s=centralised.period_s, trains=retraining, answers=answers)
 
 
 def _merger(
@@ -190,6 +198,7 @@ def _run(world: World, parts: _Parts, report: Report) -> None:
 
 
 def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
+    used = world.ledger.used()
     return Outcome(
         plan=contender_document(contender),
         scenario=world.scenario.title,
@@ -208,7 +217,9 @@ def _outcome(contender: Contender, world: World, parts: _Parts) -> Outcome:
         ),
         accuracy=summary(accuracies(world.devices)),
         accuracy_by_tick=by_tick(world.devices),
-        bytes_by_kind=world.ledger.bytes_by_kind(),
+        bytes_by_kind=used.bytes_by_kind,
+        messages_by_kind=used.messages_by_kind,
+        trained_s=used.trained_s,
         rounds=tuple(parts.rounds.outcomes) if parts.rounds else (),
         help=tuple(parts.helping.outcomes) if parts.helping else (),
         splits=tuple(parts.distilling.splits) if parts.distilling else (),

@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.table import Table
 
 from coterie.simulation.outcome import Outcome
+from coterie.simulation.ways import Way, WaysOutcome
 from coterie_learning.plan import leading_comment
 
 
@@ -47,6 +48,40 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "devices that trained nothing", f"{len(untrained)}: {untrained[0].sentence}"
     for what, count in outcome.bytes_by_kind.items():
         yield f"bytes of {what}", f"{count:,}"
+
+
+def ways_table(name: str, outcome: WaysOutcome) -> Table:
+    """One column a way, so that it fits into 80 characters; costs are of one device, servers' of all."""
+    table = Table(
+        title=f"{name}: {outcome.scenario}, {outcome.devices} devices, seed {outcome.seed}, {outcome.costs.network}",
+        title_justify="left",
+        caption=f"time until accuracy was {outcome.target:.3f} is simulated; up to energy, of one device",
+        caption_justify="left",
+    )
+    table.add_column("")
+    for way in outcome.ways:
+        table.add_column(way.name, justify="right")
+    columns = [_of_way(way, outcome.devices) for way in outcome.ways]
+    for what in columns[0]:
+        table.add_row(what, *(column[what] for column in columns))
+    return table
+
+
+def _of_way(way: Way, devices: int) -> Mapping[str, str]:
+    cost, reached = way.cost, way.reaches_target_s
+    return {
+        "accuracy": f"{way.accuracy.mean:.3f}",
+        "worst tenth": f"{way.accuracy.worst_decile:.3f}",
+        "until accuracy": "never" if reached is None else f"{reached / 3600:.2f} h",
+        "up": f"{cost.up_bytes / devices / 1000:,.1f} kB",
+        "down": f"{cost.down_bytes / devices / 1000:,.1f} kB",
+        "busy": f"{(cost.radio_s + cost.device_compute_s) / devices:,.0f} s",
+        "energy": f"{cost.device_joules / devices:,.1f} J",
+        "servers, energy": f"{cost.server_joules:,.0f} J",
+        "between servers": f"{cost.server_bytes / 1000:,.0f} kB",
+        "samples that left": f"{way.exposed_samples:,}",
+        "without a link": "answers" if way.answers_offline else "no answers",
+    }
 
 
 def shipped_table(contenders: Mapping[str, Path], scenarios: Mapping[str, Path]) -> Group:

@@ -16,6 +16,9 @@ from coterie.cli.command import coterie
 from coterie.cloud_training.models import TrainingJob
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.fleet_evaluation.models import Evaluation
+from tests.coterie.analytics.answering import agreeing
+from tests.coterie.twin import test_twin
 from tests.coterie.world import fleet_of, make_dataset, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -136,6 +139,18 @@ def test_an_action_takes_fields_as_json_or_as_text(signed_in: Callable[..., Resu
     assert json.loads(curve.output) == []
 
 
+def test_a_version_is_evaluated_by_devices(signed_in: Callable[..., Result], federation: Federation) -> None:
+    version = federation.pair.versions.get()
+    asked = signed_in("versions", "evaluate", str(version.pk), "--devices", "3", "--reports", "2", "--within-s", "60")
+    assert asked.exit_code == 0, asked.output
+    evaluation = Evaluation.objects.get()
+    assert (evaluation.version, evaluation.devices_wanted, evaluation.within_s) == (version, 3, 60)
+    assert str(evaluation.pk) in signed_in("evaluations", "list", "--version", str(version.pk)).output
+    assert signed_in("evaluations", "cancel", str(evaluation.pk)).exit_code == 0
+    shown = json.loads(signed_in("evaluations", "show", str(evaluation.pk), "--json").output)
+    assert (shown["state"], shown["figures"], shown["parts"]) == ("cancelled", None, [])
+
+
 def test_a_thing_is_renamed_and_put_away(signed_in: Callable[..., Result], federation: Federation) -> None:
     assert "[cli.nothing_to_change]" in signed_in("federations", "change", federation.slug).output
     signed_in("federations", "change", federation.slug, "--name", "Kiosks", "--notes", "since May")
@@ -145,3 +160,52 @@ def test_a_thing_is_renamed_and_put_away(signed_in: Callable[..., Result], feder
     signed_in("federations", "archive", federation.slug)
     assert "Kiosks" not in signed_in("federations", "list").output
     assert "Kiosks" in signed_in("federations", "list", "--archived", "true").output
+
+
+def test_makes_tries_changes_and_removes_alerts(signed_in: Callable[..., Result]) -> None:
+    url = "https://8.8.8.8/x"
+    made = signed_in("alert-channels", "create", "--name", "on call", "--kind", "webhook", "--url", url, "--json")
+    channel = json.loads(made.output)
+    assert channel["secret"].startswith("whsec_")
+    signed_in("alert-channels", "change", "on call", "--quiet-from", "22:00", "--quiet-until", "07:00")
+    signed_in("alert-channels", "change", "on call", "--time-zone", "Europe/Berlin")
+    signed_in("alert-channels", "test", "on call")
+    of = ("--kind", "online_below", "--threshold", "0.5", "--channels", f"[{channel['id']}]")
+    assert signed_in("alert-rules", "create", "--name", "fleet", *of).exit_code == 0
+    assert "[alerts.channel_in_use]" in signed_in("alert-channels", "remove", "on call").output
+    assert signed_in("alert-rules", "change", "fleet", "--threshold", "0.25", "--is-active", "false").exit_code == 0
+    shown = json.loads(signed_in("alert-rules", "show", "fleet", "--json").output)
+    assert (shown["threshold"], shown["is_active"]) == (0.25, False)
+    assert json.loads(signed_in("alerts", "list", "--json").output)["results"][0]["change"] == "test"
+    assert signed_in("alert-rules", "remove", "fleet").output == "done\n"
+    assert signed_in("alert-channels", "remove", "on call").output == "done\n"
+
+
+def test_a_fleet_is_asked_and_the_question_cancelled(signed_in: Callable[..., Result], federation: Federation) -> None:
+    agreeing(3)
+    content = json.dumps({"count": {"kind": "classes", "classes": 3}, "min_devices": 3, "corrupted": 0.0})
+    given = ("--federation", str(federation.pk), "--content", content, "--epsilon", "null", "--devices", "3")
+    asked = json.loads(signed_in("analytics", "ask", *given, "--title", "classes", "--json").output)
+    assert (asked["state"], asked["cells"]) == ("open", ["0", "1", "2"])
+    assert "classes" in signed_in("analytics", "list", "--state", "open").output
+    cancelled = json.loads(signed_in("analytics", "cancel", asked["id"], "--json").output)
+    assert cancelled["state"] == "cancelled"
+    refused = signed_in("analytics", "ask", *given[:-1], "2501")
+    assert refused.exit_code != 0
+    assert "rest.invalid" in refused.output
+
+
+def test_a_fleets_past_is_replayed_exported_and_its_forecasts_are_shown(
+    signed_in: Callable[..., Result], tmp_path: Path
+) -> None:
+    slug = test_twin.lived().slug
+    replayed = json.loads(signed_in("twin", slug, "--rounds", "5", "--json").output)
+    assert (replayed["happened"]["merged"], replayed["replayed"]["rounds"]) == (5, 5)
+    assert signed_in("twin", slug, "--rounds", "5").output.startswith("5 devices, the last 7 days\n")
+    fleet = tmp_path / "fleet.json"
+    assert signed_in("twin", slug, "--export", str(fleet)).exit_code == 0
+    assert json.loads(fleet.read_text())["devices"] == 5
+    assert "duration_s" in signed_in("twin", slug, "--forecasts").output
+    wrong = tmp_path / "plan.toml"
+    wrong.write_text("local = ")
+    assert signed_in("twin", slug, "--plan", str(wrong)).exit_code == 1

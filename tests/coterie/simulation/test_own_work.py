@@ -149,7 +149,7 @@ def test_a_fleet_of_samples_that_are_divided(plan: str, pair: Write, data: Write
         ({"held_out": 1.0}, "between 0 and 1"),
         ({"each": 5}, "give --devices"),
         ({"split": "by:nobody"}, "no column 'nobody'"),
-        ({"fleet": Path("none.toml")}, "no file"),
+        ({"fleet": Path("none.toml")}, "neither a file nor a fleet"),
         ({"plot": Path("a.png")}, "streams"),
     ],
 )

@@ -1,4 +1,4 @@
-"""All samples go to one place, where one model learns from them; it is sent back to every device."""
+"""All samples go to one place, where one model learns from them; it is sent back to every device, or answers there."""
 
 from typing import Annotated, Literal
 
@@ -17,5 +17,9 @@ class Centralised(Baseline, frozen=True, tag="centralised"):
     period_s: Annotated[
         float, Meta(ge=0, le=3650 * 86_400, description="seconds between two trainings; 0: as often as batches come")
     ] = 0.0
+    answers: Annotated[
+        Literal["device", "cloud"],
+        Meta(description="where predictions are made: on devices, which get the model, or in the cloud (offloading)"),
+    ] = "device"
     epochs: Annotated[int, Meta(ge=1, le=1000, description="passes over what is new")] = 1
     learning_rate: Annotated[float, Meta(gt=0, le=100, description="step size")] = 0.05

@@ -6,29 +6,22 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from coterie.simulation.contenders import Contender
-from coterie.simulation.errors import DoesNotFit, MalformedFile
+from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet import splits
+from coterie.simulation.fleet.profile import read_profile
 from coterie.simulation.fleet.samples import read_samples
 from coterie.simulation.fleet.simulate_fleet import FleetRun
 from coterie.simulation.fleet.splits import Split
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.learners.pair import compiled_pair
 from coterie.simulation.on_device import Graphs
-from coterie.simulation.scenario import Habits, Speed, read_toml
 from coterie_learning.kinds import Registry
 from coterie_learning.plan import Plan
 from coterie_wire.errors import UNREADABLE, WireError
-from coterie_wire.structs import from_json, from_values
+from coterie_wire.structs import from_json
 
 SPLITS = Registry("split", splits, Split)
 BATCH_SIZE = 32
-
-
-class Fleet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fleet as its file has it."""
-
-    speed: Speed = Speed()
-    habits: Habits = Habits()
 
 
 class Asked(NamedTuple):
@@ -46,15 +39,15 @@ class Asked(NamedTuple):
     batch_size: int = BATCH_SIZE
     held_out_share: float = 0.2
     evaluate_every: int = 1
-    fleet: Path | None = None
-    """A TOML file with [speed] and [habits]."""
+    fleet: str | None = None
+    """A shipped profile's name, or a file."""
 
 
 def fleet_run(contender: Contender, pair: Path, data: Path, asked: Asked) -> FleetRun:
     """Raises DoesNotFit, MalformedFile or MissingPackage, and what loading and compiling the model raise."""
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
-    split, fleet = parse_split(asked.split), read_fleet(asked.fleet)
+    split, fleet = parse_split(asked.split), read_profile(asked.fleet)
     compiled = compiled_pair(pair, asked.batch_size)
     return FleetRun(
         plan=contender,
@@ -71,8 +64,7 @@ def fleet_run(contender: Contender, pair: Path, data: Path, asked: Asked) -> Fle
         executor=asked.executor,
         workers=asked.workers,
         evaluate_every=asked.evaluate_every,
-        speed=fleet.speed,
-        habits=fleet.habits,
+        fleet=fleet,
         names=(pair.name, data.name),
     )
 
@@ -92,19 +84,6 @@ def parse_split(text: str) -> Split:
         return SPLITS.parse({"kind": name, **given})
     except WireError as error:
         raise DoesNotFit(detail=f"split {_form(name)} does not take {value!r}: {error.detail}") from error
-
-
-def read_fleet(path: Path | None) -> Fleet:
-    """How fast devices are and when they may train; without a file, always and as scenarios have it.
-
-    Raises MalformedFile.
-    """
-    if path is None:
-        return Fleet()
-    try:
-        return from_values(read_toml(path), Fleet)
-    except (msgspec.ValidationError, WireError) as error:
-        raise MalformedFile(path=str(path), detail=str(error)) from error
 
 
 def _number(text: str) -> object:

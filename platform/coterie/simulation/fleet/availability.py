@@ -1,6 +1,8 @@
 """When the devices of a fleet may train: as `coterie.simulation.days` has it of one, for all at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +13,34 @@ from coterie.simulation.scenario import Habits
 from coterie_wire.conditions import Requirements
 
 Bools = NDArray[np.bool_]
+WEEK = 7 * QUARTERS
+"""Quarters of an hour."""
+WORKDAYS = 5
+
+
+class Availability(Protocol):
+    """The days, or weeks, of all devices."""
+
+    def ready(self, time_s: float) -> Bools:
+        """[devices]: which may train at `time_s`. Time begins on a Monday."""
+
+    def days(self, devices: Int64) -> list[Day]:
+        """Of each of `devices`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Availability:
-    """The days of all devices, which differ by a shift of their habits."""
+class Habitual:
+    """Devices that differ by a shift of the same habits."""
 
-    habits: Habits
+    week: Sequence[Habits]
+    """One habit for all days; or two: of Monday to Friday, and of the weekend."""
     shift_h: Float64
     """[devices]."""
     verdicts: Bools
     """[24, 2, 2]: whether a device may train, by the hour and whether it charges and is on Wi-Fi."""
 
     @classmethod
-    def of(cls, habits: Habits, requirements: Requirements, shift_h: Float64) -> "Availability":
+    def of(cls, week: Sequence[Habits], requirements: Requirements, shift_h: Float64) -> "Habitual":
         """Of devices whose habits are shifted by `shift_h` hours."""
         verdicts = np.array(
             [
@@ -35,22 +51,40 @@ class Availability:
                 for hour in range(24)
             ]
         )
-        return cls(habits, shift_h, verdicts)
+        return cls(week, shift_h, verdicts)
 
     def ready(self, time_s: float) -> Bools:
-        """[devices]: which may train at `time_s`."""
-        return self._ready(int(time_s // QUARTER_S) % QUARTERS / 4, self.shift_h)
+        return self._ready(int(time_s // QUARTER_S) % WEEK, self.shift_h)
 
     def days(self, devices: Int64) -> list[Day]:
-        """Of each of `devices`."""
         shifts = self.shift_h[devices]
-        table = np.stack([self._ready(quarter / 4, shifts) for quarter in range(QUARTERS)], axis=1)
+        quarters = QUARTERS if len(self.week) == 1 else WEEK
+        table = np.stack([self._ready(quarter, shifts) for quarter in range(quarters)], axis=1)
         return [Day(tuple(row)) for row in table.tolist()]
 
-    def _ready(self, hour: float, shifts: Float64) -> Bools:
-        charging, wifi = (_within(span, hour - shifts) for span in (self.habits.charging, self.habits.wifi))
+    def _ready(self, quarter: int, shifts: Float64) -> Bools:
+        day, hour = quarter // QUARTERS, quarter % QUARTERS / 4
+        habits = self.week[-1] if day >= WORKDAYS else self.week[0]
+        charging, wifi = (_within(span, hour - shifts) for span in (habits.charging, habits.wifi))
         ready: Bools = self.verdicts[int(hour), charging.astype(np.intp), wifi.astype(np.intp)]
         return ready
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Devices that do as devices of a trace did: in a quarter of an hour they are ready that those mostly were."""
+
+    table: Bools
+    """[devices of the trace, quarters of a day or a week]."""
+    places: Int64
+    """[devices]: whose day each has."""
+
+    def ready(self, time_s: float) -> Bools:
+        ready: Bools = self.table[self.places, int(time_s // QUARTER_S) % self.table.shape[1]]
+        return ready
+
+    def days(self, devices: Int64) -> list[Day]:
+        return [Day(tuple(row)) for row in self.table[self.places[devices]].tolist()]
 
 
 def _within(span: tuple[float, float] | None, hours: Float64) -> Bools:

@@ -46,6 +46,8 @@ class Closed(NamedTuple):
     opened_s: float
     ended_s: float
     invited: int
+    lost: int
+    """Devices that fell silent."""
     deliveries: Sequence[Delivery]
     is_merged: bool
 
@@ -57,7 +59,8 @@ class _Open:
     version: int
     asked: set[int] = field(default_factory=set)
     coming: list[tuple[float, int, int]] = field(default_factory=list)
-    """Time, device and steps of each update that is on its way, as a heap."""
+    """Time, device and steps of each update that is on its way, as a heap; 0 steps: its device is missed then."""
+    lost: int = 0
     deliveries: list[Delivery] = field(default_factory=list)
 
 
@@ -91,12 +94,16 @@ class Cohorts:
             now_s = float(min(comes_s, deadline_s, look_s))
             if now_s == comes_s:
                 _, device, steps = heapq.heappop(round_.coming)
-                round_.deliveries.append(Delivery(device, steps))
+                if steps:
+                    round_.deliveries.append(Delivery(device, steps))
+                else:
+                    round_.lost += 1
+                    self._ask(round_, now_s, sizes)
             elif now_s == look_s:
                 look_s += LOOK_S
                 self._ask(round_, now_s, sizes)
         is_merged = self.plan.pace.decide(self._view(round_, now_s)).act == "merge"
-        return Closed(round_.opened_s, now_s, len(round_.asked), round_.deliveries, is_merged)
+        return Closed(round_.opened_s, now_s, len(round_.asked), round_.lost, round_.deliveries, is_merged)
 
     def _view(self, round_: _Open, now_s: float) -> View:
         return View(len(round_.coming), len(round_.deliveries), now_s - round_.opened_s)
@@ -157,18 +164,33 @@ class Cohorts:
         if columns.held[device] != round_.version:
             self.ledger.count("versions", sizes.version)
         columns.held[device] = round_.version
-        starts_s = day.done_at(now_s, speed.latency_s + download / speed.downlink_bytes_s)
+        starts_s = day.done_at(now_s, self._waits_s(device) + download / float(self.traits.downlink_bytes_s[device]))
         epoch = steps_per_epoch(int(self.train_sizes[device]), self.batch_size)
         step_s = speed.sample_s * float(self.traits.slowness[device]) * int(self.train_sizes[device]) / epoch
         latest_s = round_.opened_s + self.plan.pace.deadline_after_s() - speed.latency_s
         steps = _steps_before(day, starts_s, step_s, self.plan.local.steps_wanted(epoch), latest_s)
         if not steps:
             return
+        if self._is_lost(round_.number, device):
+            silent_s = starts_s + self.plan.pace.absence_after_s()
+            columns.busy_until_s[device] = silent_s
+            heapq.heappush(round_.coming, (silent_s, device, 0))
+            return
         done_s = day.done_at(starts_s, step_s * steps)
-        arrives_s = day.done_at(done_s, speed.latency_s + sizes.update / speed.uplink_bytes_s)
+        arrives_s = day.done_at(done_s, speed.latency_s + sizes.update / float(self.traits.uplink_bytes_s[device]))
         columns.busy_until_s[device], columns.trained_s[device] = arrives_s, step_s * steps
         self.ledger.count("updates", sizes.update)
+        self.ledger.train(step_s * steps)
         heapq.heappush(round_.coming, (arrives_s, device, steps))
+
+    def _waits_s(self, device: int) -> float:
+        """Before it trains, beside its download."""
+        return self.speed.latency_s + float(self.traits.waits_s[device])
+
+    def _is_lost(self, number: int, device: int) -> bool:
+        """Whether it falls silent in this round."""
+        share = float(self.traits.lost[device])
+        return share > 0 and derive_seed(self.seed, "lost", number, device) / 2**53 < share
 
 
 PREFIX = "device-"

@@ -5,9 +5,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.simulation.fleet.availability import Availability
+from coterie.simulation.fleet.availability import Availability, Habitual
+from coterie.simulation.fleet.measured import measured
+from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.splits import Float64, Int64
-from coterie.simulation.scenario import Habits, Speed
+from coterie.simulation.scenario import Speed
+from coterie.twin.trace import Trace
 from coterie_learning.random import derive_seed
 from coterie_wire.conditions import Requirements
 
@@ -21,17 +24,48 @@ class Traits:
     availability: Availability
     slowness: Float64
     """[devices]: times longer than the fleet's speed that each takes to compute."""
+    uplink_bytes_s: Float64
+    downlink_bytes_s: Float64
+    waits_s: Float64
+    """[devices]: seconds of a part in a round that are neither training nor sending, beside the fleet's latency."""
+    lost: Float64
+    """[devices]: share of parts in rounds that never deliver."""
 
     @classmethod
-    def draw(cls, speed: Speed, habits: Habits, requirements: Requirements, *, devices: int, seed: int) -> "Traits":
-        """Decided by `seed`."""
-        shifts, slowness, straggles = (
-            np.random.default_rng(derive_seed(seed, what)) for what in ("shift", "slowness", "straggles")
+    def draw(cls, fleet: Profile | Trace, requirements: Requirements, *, devices: int, seed: int) -> "Traits":
+        """Decided by `seed`. Raises NoHistory where a trace tells too little."""
+        if isinstance(fleet, Trace):
+            found = measured(fleet, devices=devices, seed=seed)
+            return cls(
+                found.availability,
+                found.sample_s / Speed().sample_s,
+                found.uplink_bytes_s,
+                np.full(devices, Speed().downlink_bytes_s),
+                found.waits_s,
+                found.lost,
+            )
+        speed, week = fleet.speed, [fleet.habits] if fleet.weekend is None else [fleet.habits, fleet.weekend]
+        shifts, slowness, straggles, makes = (
+            np.random.default_rng(derive_seed(seed, what)) for what in ("shift", "slowness", "straggles", "class")
         )
         slow = np.exp(slowness.normal(0, speed.spread, devices))
         slow[straggles.random(devices) < speed.stragglers] *= speed.straggler_factor
-        shift_h = shifts.uniform(-habits.spread_h, habits.spread_h, devices)
-        return cls(Availability.of(habits, requirements, shift_h), slow)
+        up, down = np.full(devices, speed.uplink_bytes_s), np.full(devices, speed.downlink_bytes_s)
+        if fleet.classes:
+            ends = np.cumsum([one.share for one in fleet.classes])
+            of = np.minimum(np.searchsorted(ends, makes.random(devices), side="right"), len(ends) - 1)
+            slow *= np.array([one.slowness for one in fleet.classes])[of]
+            up, down = (
+                np.array(rates)[of]
+                for rates in (
+                    [one.uplink_bytes_s for one in fleet.classes],
+                    [one.downlink_bytes_s for one in fleet.classes],
+                )
+            )
+        spread_h = fleet.habits.spread_h
+        shift_h = shifts.uniform(-spread_h, spread_h, devices)
+        lost = np.full(devices, fleet.lost_share)
+        return cls(Habitual.of(week, requirements, shift_h), slow, up, down, np.zeros(devices), lost)
 
 
 @dataclass(eq=False)

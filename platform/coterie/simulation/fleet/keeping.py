@@ -13,6 +13,7 @@ from coterie.simulation.errors import DamagedSimulation, OtherSimulation
 from coterie.simulation.fleet.columns import Columns
 from coterie.simulation.fleet.outcome import FleetRound
 from coterie.simulation.fleet.splits import Int64
+from coterie.simulation.ledger import Used
 from coterie_learning.merge import Note, ServerState
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
@@ -28,7 +29,7 @@ class Noted(msgspec.Struct, frozen=True):
     rounds: Sequence[FleetRound]
     now_s: float
     version: int
-    bytes_by_kind: Mapping[str, int]
+    used: Used
     has_state: bool
     notes: Mapping[str, Note]
     states: Sequence[tuple[int, str, int]]
@@ -46,7 +47,7 @@ class Kept(NamedTuple):
     rounds: Sequence[FleetRound]
     now_s: float
     version: int
-    bytes_by_kind: Mapping[str, int]
+    used: Used
 
 
 def identify(directory: Path, identity: Mapping[str, str]) -> None:
@@ -78,7 +79,7 @@ def save(directory: Path, kept: Kept) -> None:
         kept.rounds,
         kept.now_s,
         kept.version,
-        kept.bytes_by_kind,
+        kept.used,
         server is not None,
         {} if server is None else dict(server.notes),
         [(device, slot, len(blob)) for device, slot, blob in ordered],
@@ -135,7 +136,7 @@ def _read(file: bytes) -> Kept:
         noted.rounds,
         noted.now_s,
         noted.version,
-        noted.bytes_by_kind,
+        noted.used,
     )
 
 

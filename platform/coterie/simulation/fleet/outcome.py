@@ -16,6 +16,8 @@ class FleetRound(msgspec.Struct, frozen=True):
     opened_s: float
     ended_s: float
     invited: int
+    lost: int
+    """Devices that fell silent, and were replaced."""
     delivered: int
     """Updates that were in when it closed; only these are computed."""
     diverged: int
@@ -57,6 +59,9 @@ class FleetOutcome(msgspec.Struct, frozen=True):
     client_rounds: int
     """Updates that were computed."""
     bytes_by_kind: Mapping[str, int]
+    messages_by_kind: Mapping[str, int]
+    trained_s: float
+    """Seconds that all devices together computed to train."""
 
     def json(self) -> bytes:
         """Indented, with a newline at its end."""

@@ -25,7 +25,7 @@ from coterie_learning.exact_sum import GRID_BITS, LARGEST
 from coterie_learning.local import DELTA, Broadcast, Local
 from coterie_learning.partial_sums import key_of
 from coterie_learning.plan import Plan
-from coterie_learning.random import derive_seed, permutation
+from coterie_learning.random import derive_seed, epoch_order
 from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import PER_PARAMETER, TARGET
@@ -69,7 +69,7 @@ class SideBySide:
         """`most_steps` is how many steps any device does. Raises OneByOne."""
         devices = _devices_of_block(spec)
         _check(plan, spec)
-        weighed = [plan.local.weights(step).scalars(spec.scalars, step=step) for step in range(most_steps)]
+        weighed = [plan.local.step_scalars(step).scalars(spec.scalars, step=step) for step in range(most_steps)]
         zeros = {name for name in spec.scalars if all(one[name] == 0 for one in weighed)}
         parameters = [f"param.{tensor.name}" for tensor in spec.parameters]
         state = [tensor.name for tensor in spec.optimiser_state]
@@ -107,7 +107,7 @@ class SideBySide:
             seed, own = setting.seed_of(member.device, block.round), rows[place][train[place] - 1]
             epoch = steps_per_epoch(len(own), size)
             for number in range(-(-steps[place] // epoch)):
-                order = own[permutation(len(own), seed, number)]  # as `order.batch_ids` has it
+                order = own[epoch_order(len(own), seed, number)]
                 for step in range(number * epoch, min((number + 1) * epoch, steps[place])):
                     taken = order[step % epoch * size :][:size]
                     batches[step, place, : len(taken)] = taken
@@ -116,7 +116,7 @@ class SideBySide:
         kept = {one.name: np.empty((count, *one.shape), np.float32) for one in spec.parameters}
         is_finite, outputs = np.ones(count, bool), ["loss", *self.carried]
         for step in range(max(steps)):
-            scalars = local.weights(step).scalars(spec.scalars, step=step)
+            scalars = local.step_scalars(step).scalars(spec.scalars, step=step)
             loss, *after = self.session.run(
                 outputs,
                 {
@@ -174,7 +174,9 @@ def _devices_of_block(spec: ModelSpec) -> int:
 def _check(plan: Plan, spec: ModelSpec) -> None:
     local = plan.local
     own = [
-        name for name in ("end", "remember", "still", "batch") if getattr(type(local), name) is not getattr(Local, name)
+        name
+        for name in ("end", "remember", "frozen_layers", "batch")
+        if getattr(type(local), name) is not getattr(Local, name)
     ]
     if own or local.runs() != 1 or local.needs_loss() or local.stopping() is not None:
         raise OneByOne(f"local {local.name} does more than descend and send the difference")

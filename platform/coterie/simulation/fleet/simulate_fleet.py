@@ -23,6 +23,7 @@ from coterie.simulation.fleet.files import open_work, write_files
 from coterie.simulation.fleet.keeping import Kept, identify, load, save
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
 from coterie.simulation.fleet.population import Divided, Drawn, Population
+from coterie.simulation.fleet.profile import USUAL, Profile
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
@@ -34,8 +35,9 @@ from coterie.simulation.ledger import Ledger
 from coterie.simulation.on_device import Graphs
 from coterie.simulation.progress import Progress, Report
 from coterie.simulation.rounds import MIN_PAUSE_S
-from coterie.simulation.scenario import Habits, Speed
+from coterie.simulation.scenario import Speed
 from coterie.simulation.simulate import check_plan_fits
+from coterie.twin.trace import Trace
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.plan import Plan, plan_document
 from coterie_learning.random import derive_seed
@@ -44,7 +46,6 @@ from coterie_wire.tensors import Tensors, encode_tensors
 
 ONE_BY_ONE = 32
 """Devices of a block that train one by one."""
-USUAL_SPEED, ALWAYS = Speed(), Habits()
 SAVED_EVERY_S = 5.0
 """Seconds of real time between two states that are kept, at least."""
 
@@ -74,10 +75,15 @@ class FleetRun:
     workers: int = 1
     evaluate_every: int = 1
     """Rounds from one measurement of a version to the next."""
-    speed: Speed = USUAL_SPEED
-    habits: Habits = ALWAYS
+    fleet: Profile | Trace = USUAL
+    """How its devices are and when they may train."""
     names: tuple[str, str] = ("pair", "data")
     """What the outcome calls the model and the samples."""
+
+    @property
+    def speed(self) -> Speed:
+        """Of a device that is neither quick nor slow."""
+        return self.fleet.speed if isinstance(self.fleet, Profile) else Speed()
 
 
 def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -> FleetOutcome:
@@ -195,8 +201,7 @@ def _identity(run: FleetRun) -> Mapping[str, str]:
     told = {
         "plan": plan_document(run.plan),
         "split": run.split,
-        "speed": run.speed,
-        "habits": run.habits,
+        "fleet": run.fleet,
         "devices": run.devices,
         "samples a device": run.each,
         "share held out": run.held_out_share,
@@ -230,7 +235,7 @@ class _Fleet:
         self._run, self._setting, self._choice, self._workers = run, setting, choice, workers
         self._held_out, self._directory, self._report = held_out, directory, report
         plan, devices = run.plan, len(train_sizes)
-        traits = Traits.draw(run.speed, run.habits, plan.requirements, devices=devices, seed=run.seed)
+        traits = Traits.draw(run.fleet, plan.requirements, devices=devices, seed=run.seed)
         self._cohorts = Cohorts(
             plan, run.speed, traits, Columns.of(devices), train_sizes, run.model.spec.batch_size, run.seed, Ledger()
         )
@@ -243,7 +248,7 @@ class _Fleet:
     def resume(self, kept: Kept) -> None:
         """Go on from what was kept."""
         self._cohorts.columns = kept.columns
-        self._cohorts.ledger = Ledger(kept.bytes_by_kind)
+        self._cohorts.ledger = Ledger(kept.used)
         self._versions.parameters, self._versions.state = kept.parameters, kept.server
         self._versions.number, self._states = kept.version, dict(kept.states)
         self._rounds, self._now_s = list(kept.rounds), kept.now_s
@@ -259,7 +264,7 @@ class _Fleet:
             self._rounds,
             self._now_s,
             versions.number,
-            cohorts.ledger.bytes_by_kind(),
+            cohorts.ledger.used(),
         )
 
     def run_to_end(self, *, keeps: bool) -> FleetOutcome:
@@ -299,6 +304,7 @@ class _Fleet:
                 opened_s=closed.opened_s,
                 ended_s=closed.ended_s,
                 invited=closed.invited,
+                lost=closed.lost,
                 delivered=len(closed.deliveries),
                 diverged=sum(not one.samples for one in found),
                 outcome="merged" if is_merged else "abandoned",
@@ -369,7 +375,7 @@ class _Fleet:
         for one in found:
             if one.samples:
                 columns.counted[one.device] += 1
-                self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes)
+                self._cohorts.ledger.count("updates", one.size_bytes - self._usual_bytes, messages=0)
                 if one.states:
                     self._states[one.device] = one.states
                 if one.loss is not None:
@@ -382,6 +388,7 @@ class _Fleet:
 
     def _outcome(self, is_over: bool) -> FleetOutcome:
         run, measured, columns = self._run, self._measured(), self._cohorts.columns
+        used = self._cohorts.ledger.used()
         split = cast(dict[str, object], msgspec.to_builtins(run.split))
         return FleetOutcome(
             plan=plan_document(run.plan),
@@ -402,5 +409,7 @@ class _Fleet:
             class_accuracy=measured.class_accuracy,
             participants=int((columns.counted > 0).sum()),
             client_rounds=int(columns.counted.sum()),
-            bytes_by_kind=self._cohorts.ledger.bytes_by_kind(),
+            bytes_by_kind=used.bytes_by_kind,
+            messages_by_kind=used.messages_by_kind,
+            trained_s=used.trained_s,
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from rich.table import Table
 
+from coterie.simulation.fleet.events import EventsOutcome, Peak
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.sweep import SweepOutcome
 
@@ -20,6 +21,37 @@ def fleet_table(name: str, outcome: FleetOutcome) -> Table:
     for what, value in _rows(outcome):
         table.add_row(what, value)
     return table
+
+
+def events_table(name: str, outcome: EventsOutcome) -> Table:
+    """What rounds took, and what reached the platform."""
+    days = outcome.simulated_s / 86_400
+    table = Table(title=f"{name}: {outcome.devices:,} devices, {days:.1f} days, seed {outcome.seed}", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    low, middle, high = outcome.duration_s
+    asked = max(1, outcome.asked)
+    rows = {
+        "rounds merged": f"{outcome.merged:,} of {outcome.rounds:,}",
+        "a round, from opening to closing": f"{middle:,.0f} s (80 %: {low:,.0f} to {high:,.0f} s)",
+        "asked; in time, lost": f"{outcome.asked:,}; {outcome.delivered / asked:.1%}, {outcome.lost / asked:.1%}",
+        "devices asked at least once": f"{outcome.participants:,}, one of them {outcome.most_asked} times",
+        "ready": f"{outcome.ready_share.mean:.1%} of devices, at most {outcome.ready_share.largest:.1%}",
+        "an idle device checks in every": f"{outcome.check_in_every_s:,.0f} s",
+        "check-ins a second": _peak(outcome.check_ins, 1, ""),
+        "of these, because conditions change": _peak(outcome.changes, 1, ""),
+        "bytes to devices": _peak(outcome.down_bytes_s, 1e6, " MB/s"),
+        "bytes from devices": _peak(outcome.up_bytes_s, 1e6, " MB/s"),
+        "cores for check-ins and assignments": _peak(outcome.web_cores, 1, ""),
+        "cores for merges": _peak(outcome.merge_cores, 1, ""),
+    }
+    for what, value in rows.items():
+        table.add_row(what, value)
+    return table
+
+
+def _peak(peak: Peak, unit: float, name: str) -> str:
+    return f"{peak.mean / unit:,.2f}, at most {peak.largest / unit:,.2f}{name}"
 
 
 def sweep_table(name: str, outcome: SweepOutcome) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.simulation.fleet.block import Base, Found
 from coterie.simulation.fleet.splits import Int64
 from coterie_learning.cohort import Figures, admit, discounted, weights_of_figures
-from coterie_learning.fold import Counted, Folded, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, Folded, fold_in_memory
 from coterie_learning.merge import ServerState
 from coterie_learning.pace import FULL_WEIGHT
 from coterie_learning.partial_sums import PartialFile, PartialSum, encode_sums, sum_specs
@@ -88,11 +88,7 @@ class Versions:
             updates,
             self.parameters,
             self.state,
-            parts=local.parts,
-            scalars=local.scalars,
-            fleet=self.fleet,
-            share=share,
-            partials=partials,
+            Aggregation(parts=local.parts, scalars=local.scalars, fleet=self.fleet, share=share, partials=partials),
         )
         if not all(np.isfinite(tensor).all() for tensor in folded.parameters.values()):
             return False

@@ -119,6 +119,10 @@ class NeuralLearner:
         """The same graphs with other parameters."""
         return replace(self, parameters=parameters)
 
+    def with_seen(self, parameters: Tensors, seen: tuple[int, ...]) -> "NeuralLearner":
+        """The same after others have trained it to `parameters`, on samples of the classes `seen`."""
+        return replace(self, parameters=parameters, seen=seen)
+
     def beginning_with(self, parameters: Tensors) -> "NeuralLearner":
         """A device that has received `parameters` and trained on nothing."""
         return replace(self, parameters=parameters, received=parameters, seen=())
@@ -142,7 +146,7 @@ class NeuralLearner:
         if extras is not None:
             return replace(self, extras=extras)
         teacher = opinion(own, by(extra.parameters), extra.classes)
-        rate = self.local.weights(0).learning_rate
+        rate = self.local.step_scalars(0).learning_rate
         distil = LOCAL.parse({"kind": "distill", "epochs": DISTIL_EPOCHS, "learning_rate": rate, "head": "all"})
         return self._trained(window, distil, teacher=teacher, seed=seed)
 

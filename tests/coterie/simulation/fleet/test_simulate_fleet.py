@@ -15,6 +15,7 @@ from coterie.simulation.errors import DamagedSimulation, DoesNotFit, OtherSimula
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
 from coterie.simulation.fleet.keeping import STATE
 from coterie.simulation.fleet.population import Drawn
+from coterie.simulation.fleet.profile import Profile
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import TOLERANCE, SideBySide
 from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
@@ -24,6 +25,8 @@ from coterie.simulation.scenario import Habits, read_toml
 from coterie_learning.exact_sum import GRID
 from coterie_learning.plan import PRESETS, parse_plan
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, compiled, graphs, run, samples
+
+SLEEPERS = Profile(habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
 
 
 def outcome_of(given: FleetRun, keep: Path | None = None) -> bytes:
@@ -162,14 +165,14 @@ def test_a_plan_that_diverges_says_so() -> None:
 
 
 def test_nobody_trains_before_the_night() -> None:
-    night = replace(run(rounds=2, requirements={"charging": True}), habits=Habits(charging=(22.0, 6.0), spread_h=1.0))
+    night = replace(run(rounds=2, requirements={"charging": True}), fleet=SLEEPERS)
     outcome = simulate_fleet(night, report=unreported)
     hours = [one.opened_s / 3600 % 24 for one in outcome.rounds]
     assert all(hour < 8 or hour > 20 for hour in hours)
 
 
 def test_without_anybody_it_ends_with_the_horizon() -> None:
-    never = replace(run(requirements={"charging": True}), habits=Habits(charging=(0.0, 0.0)), days=2.0)
+    never = replace(run(requirements={"charging": True}), fleet=Profile(habits=Habits(charging=(0.0, 0.0))), days=2.0)
     outcome = simulate_fleet(never, report=unreported)
     assert (outcome.ended, outcome.rounds) == ("horizon", ())
 

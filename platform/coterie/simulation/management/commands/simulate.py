@@ -12,18 +12,24 @@ from rich.console import Console
 
 from coterie.core.errors import CoterieError
 from coterie.simulation.contenders import read_contender, shipped_contenders
-from coterie.simulation.errors import MissingPackage
+from coterie.simulation.costs import RADIOS, Costs, NetworkName
+from coterie.simulation.errors import DoesNotFit, MissingPackage
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
+from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.profile import read_profile, shipped_profiles
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.fleet.sweep import SweepOutcome, parse_dimension, sweep
-from coterie.simulation.fleet.table import fleet_table, sweep_table
+from coterie.simulation.fleet.table import events_table, fleet_table, sweep_table
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
 from coterie.simulation.reporting import reporting
 from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenarios
 from coterie.simulation.simulate import simulate
-from coterie.simulation.table import outcome_table, shipped_table
+from coterie.simulation.table import outcome_table, shipped_table, ways_table
+from coterie.simulation.ways import Asked as AskedWays
+from coterie.simulation.ways import WaysOutcome, compare_ways
+from coterie_learning.plan import Plan
 from coterie_wire.errors import WireError
 
 MOST_DEVICES = 10_000_000
@@ -56,6 +62,14 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="decides everything that is drawn")
         parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
         parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time")
+        ways = parser.add_argument_group("four ways", "the plan beside the ways that the field compares it with")
+        ways.add_argument(
+            "--baselines",
+            action="store_true",
+            help="offloading, distributed training, the plan, and help between devices: accuracy, bytes, joules, time",
+        )
+        ways.add_argument("--network", choices=list(RADIOS), help="the radio of devices (default: wifi)")
+        ways.add_argument("--target", type=float, metavar="X", help="accuracy (default: 0.95 of the best way's)")
         fleet = parser.add_argument_group(
             "fleets", "with --split devices have their samples from the beginning, and hold rounds on them"
         )
@@ -63,7 +77,11 @@ class Command(BaseCommand):
         fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")
         fleet.add_argument("--rounds", type=int, metavar="N", help=f"rounds to hold (default: {Asked('').rounds})")
         fleet.add_argument("--days", type=float, metavar="D", help="simulated days at most (default: 30)")
-        fleet.add_argument("--fleet", type=Path, metavar="F.toml", help="[speed] and [habits] of the devices")
+        fleet.add_argument(
+            "--fleet",
+            metavar="F",
+            help=f"{', '.join(shipped_profiles())}; TOML; a fleet's trace",
+        )
         fleet.add_argument("--batch-size", type=int, metavar="N", help=f"samples in a step (default: {BATCH_SIZE})")
         fleet.add_argument("--held-out", type=float, metavar="X", help="share that judges versions (default: 0.2)")
         fleet.add_argument("--evaluate-every", type=int, metavar="N", help="rounds between two judgements (default: 1)")
@@ -79,6 +97,12 @@ class Command(BaseCommand):
         fleet.add_argument("--search", metavar="S", help="grid, random:N or halving (default: grid)")
         fleet.add_argument("--seeds", type=int, metavar="N", help="of a sweep, and as many that judge (default: 3)")
         fleet.add_argument("--keep", type=Path, metavar="DIR", help="go on from here after an interruption")
+        events = parser.add_argument_group(
+            "events alone", "who is asked and in time, and the platform's load, for millions of devices; trains nothing"
+        )
+        events.add_argument("--events", action="store_true", help="with --devices, --fleet, --days and --rounds")
+        events.add_argument("--version-bytes", type=int, metavar="B", help="that a device fetches (default: 1000000)")
+        events.add_argument("--update-bytes", type=int, metavar="B", help="that it sends (default: 250000)")
         parser.add_argument("--list", action="store_true", help="show presets and scenarios, and end")
 
     def handle(
@@ -98,6 +122,12 @@ class Command(BaseCommand):
         tries: Sequence[str] | None = None,
         search: str | None = None,
         seeds: int | None = None,
+        baselines: bool = False,
+        network: NetworkName | None = None,
+        target: float | None = None,
+        events: bool = False,
+        version_bytes: int | None = None,
+        update_bytes: int | None = None,
         **more: object,
     ) -> None:
         """Simulate. Raises CommandError with what is wrong."""
@@ -105,8 +135,16 @@ class Command(BaseCommand):
         if list:
             console.print(shipped_table(shipped_contenders(), shipped_scenarios()))
             return
+        sizes = {"version_bytes": version_bytes, "update_bytes": update_bytes}
+        sizes_given = {name: size for name, size in sizes.items() if size is not None}
         given = {name: more[name] for name in OF_FLEETS if more.get(name) is not None}
+        if events:
+            _events(console, plan, devices, seed, json, {**given, **sizes_given})
+            return
+        if sizes_given:
+            raise CommandError("--version-bytes and --update-bytes go with --events")
         _check(plan=plan, scenario=scenario, own=(pair, data), devices=devices, seed=seed, outputs=(json, plot))
+        _check_ways(baselines=baselines, network=network, target=target, split=split, plot=plot)
         if split is not None and pair is None:
             raise CommandError("--split divides samples of your own: --pair M.pt2 --data S.npz")
         beside = {"keep": keep, "try": tries, "search": search, "seeds": seeds}
@@ -130,6 +168,12 @@ class Command(BaseCommand):
                     json.write_bytes(found.json())
                 return
             setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
+            if baselines:
+                compared = _compare(plan, setting, devices, seed, network=network, target=target)
+                console.print(ways_table(plan, compared))
+                if json is not None:
+                    json.write_bytes(compared.json())
+                return
             outcome = _simulate(plan, setting, devices, seed)
             console.print(outcome_table(plan, outcome))
             if json is not None:
@@ -145,10 +189,58 @@ class Command(BaseCommand):
             raise CommandError(f"{error} [{error.code}]") from error
 
 
+OF_EVENTS = {"rounds", "days", "fleet", "version_bytes", "update_bytes"}
+
+
+def _events(
+    console: Console,
+    plan: str | None,
+    devices: int | None,
+    seed: int,
+    json: Path | None,
+    given: Mapping[str, Any],
+) -> None:
+    others = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given.keys() - OF_EVENTS))
+    if plan is None or devices is None or others:
+        raise CommandError(
+            f"--events takes a plan and --devices, and trains nothing{': not ' + others if others else ''}"
+        )
+    if not 1 <= devices <= MOST_DEVICES or any(given.get(name, 1) <= 0 for name in OF_EVENTS - {"fleet"}):
+        raise CommandError(f"--devices goes from 1 to {MOST_DEVICES}, and other numbers are more than 0")
+    if json is not None and not json.absolute().parent.is_dir():
+        raise CommandError(f"there is no directory {json.absolute().parent} to write {json.name} to")
+    try:
+        contender, fleet = read_contender(plan), read_profile(given.get("fleet"))
+        if not isinstance(contender, Plan):
+            raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
+        run = EventsRun(plan=contender, devices=devices, seed=seed, **{**given, "fleet": fleet})
+        with reporting(f"{plan}: events of {devices:,} devices") as report:
+            outcome = simulate_events(run, report=report)
+    except KeyboardInterrupt:
+        raise CommandError("ended before it was done; nothing is written", returncode=INTERRUPTED) from None
+    except (CoterieError, WireError) as error:
+        raise CommandError(f"{error} [{error.code}]") from error
+    console.print(events_table(plan, outcome))
+    if json is not None:
+        json.write_bytes(outcome.json())
+
+
 def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int) -> Outcome:
     contender, devices = read_contender(plan), devices or setting.devices
     with reporting(f"{plan} on {setting.title}") as report:
         return simulate(contender, setting, devices=devices, seed=seed, report=report)
+
+
+def _compare(
+    plan: str, setting: Scenario, devices: int | None, seed: int, *, network: NetworkName | None, target: float | None
+) -> WaysOutcome:
+    contender = read_contender(plan)
+    if not isinstance(contender, Plan):
+        raise DoesNotFit(detail="the federated way is a plan, and this is a baseline")
+    costs = Costs() if network is None else Costs(network=network)
+    asked = AskedWays(contender, devices or setting.devices, seed, target, costs)
+    with reporting(f"four ways on {setting.title}") as report:
+        return compare_ways(asked, setting, report=report)
 
 
 def _simulate_fleet(plan: str, pair: Path, data: Path, asked: Asked, keep: Path | None) -> FleetOutcome:
@@ -209,11 +301,19 @@ def _check_fleet(split: str | None, given: Mapping[str, object], plot: Path | No
     share = given.get("held_out")
     if isinstance(share, float) and not 0 < share < 1:
         raise CommandError("--held-out is a share between 0 and 1")
-    fleet = given.get("fleet")
-    if isinstance(fleet, Path) and not fleet.is_file():
-        raise CommandError(f"there is no file {fleet}")
     if given.get("each") is not None and devices is None:
         raise CommandError("--each makes as many devices as it is told: give --devices")
+
+
+def _check_ways(
+    *, baselines: bool, network: NetworkName | None, target: float | None, split: str | None, plot: Path | None
+) -> None:
+    if not baselines and (network is not None or target is not None):
+        raise CommandError("--network and --target go with --baselines")
+    if baselines and (split is not None or plot is not None):
+        raise CommandError("--baselines compares streams of samples, as a table and --json: without --split and --plot")
+    if target is not None and not 0 < target <= 1:
+        raise CommandError("--target is an accuracy, above 0 and at most 1")
 
 
 def _check(

@@ -1,0 +1,249 @@
+"""Proposes plans for a goal: an accuracy, within a time, for so many bytes and joules of a device.
+
+Plans with other hyperparameters are tried on one fleet with few rounds, the best third with three times as many, and so
+on (successive halving, as `coterie.simulation.fleet.sweep`); those that are left run until the time is over, on seeds
+that chose nothing. A plan reaches the goal where it does so on every one of these seeds.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from statistics import median
+
+import msgspec
+
+from coterie.simulation.clock import DAY_S, in_words
+from coterie.simulation.costs import Costs, cost_of
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.outcome import FleetOutcome
+from coterie.simulation.fleet.simulate_fleet import FleetRun, simulate_fleet
+from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
+from coterie.simulation.ledger import Used
+from coterie.simulation.progress import Progress, Report
+from coterie_learning.plan import Document, Plan, plan_document
+
+FINALISTS = 4
+USUAL = Costs()
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """What a plan must reach."""
+
+    accuracy: float
+    """On samples held out."""
+    within_s: float
+    bytes_per_device: float | None = None
+    """Up and down, the mean over devices that took part; None: as many as it takes."""
+    joules_per_device: float | None = None
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Of one plan, when it reaches the accuracy, or at the end; medians over the judging seeds."""
+
+    accuracy: float
+    reaches_s: float | None
+    """Simulated seconds until a version was as accurate; null: not on every seed."""
+    rounds: int
+    bytes_per_device: float
+    joules_per_device: float
+    updates_per_device: float
+    """That left a device which took part: what privacy is about."""
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A plan, what it takes, and why it is proposed."""
+
+    plan: Document
+    values: Values
+    """What differs from the plan that was given; empty: it is that plan."""
+    figures: Figures
+    reaches_goal: bool
+    privacy: str
+    """The kind in its slot `privacy`."""
+    reason: str
+
+
+class Proposals(msgspec.Struct, frozen=True):
+    """The same arguments give the same bytes."""
+
+    goal: Goal
+    tried: int
+    seeds: Sequence[int]
+    """The first chose; on the others, proposals were judged."""
+    proposals: Sequence[Proposal]
+    """Those that reach the goal first, the quickest first; then the nearest to it."""
+
+    def json(self) -> bytes:
+        """Indented, with a newline at its end."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
+    """What is tried where nobody says: step size, passes, codec and size of rounds."""
+    devices = run.devices or math.inf
+    sizes = [size for size in (10, 30, 100) if size <= devices / 3] or [max(1, int(min(devices, 10) // 2))]
+    return (
+        Dimension("local.learning_rate", (0.03, 0.1, 0.3)),
+        Dimension("local.epochs", (1, 3)),
+        Dimension("codec.kind", ("float32", "int8")),
+        Dimension("pace.target_updates", tuple(sizes)),
+    )
+
+
+def propose(
+    run: FleetRun, goal: Goal, dimensions: Sequence[Dimension], *, seeds: int, costs: Costs = USUAL, report: Report
+) -> Proposals:
+    """Search, and judge what is left. Raises DoesNotFit, and what `simulate_fleet` raises."""
+    if not 0 < goal.accuracy <= 1 or goal.within_s <= 0:
+        raise DoesNotFit(detail="a goal is an accuracy of at most 1, and some time")
+    search = _Search(replace(run, days=goal.within_s / DAY_S), goal, costs, report)
+    return search.run_to_end(dimensions, seeds)
+
+
+@dataclass(eq=False)
+class _Search:
+    run: FleetRun
+    goal: Goal
+    costs: Costs
+    report: Report
+    done: float = 0.0
+    ahead: float = 1.0
+
+    def run_to_end(self, dimensions: Sequence[Dimension], seeds: int) -> Proposals:
+        paths = [one.path for one in dimensions]
+        candidates: list[Values] = [
+            dict(zip(paths, values, strict=True)) for values in product(*(one.values for one in dimensions))
+        ]
+        plans = [_fitting(self.run.plan, values) for values in candidates]
+        stages = list(_stages(len(candidates), self.run.rounds))
+        finalists = min(FINALISTS, len(candidates))
+        self.ahead = sum(count * rounds for count, rounds in stages) + (finalists + 1) * seeds * self.run.rounds * 1.5
+        left = list(range(len(candidates)))
+        for count, rounds in stages:
+            left = left[:count]
+            scores = {place: self._held(plans[place], self.run.seed, rounds, every=rounds) for place in left}
+            left.sort(key=lambda place: (-_worth(scores[place], self.goal), place))
+        judging = list(range(self.run.seed + 1, self.run.seed + 1 + seeds))
+        chosen: list[tuple[Values, Plan]] = [({}, self.run.plan)]
+        chosen += [(candidates[place], plans[place]) for place in left[:finalists]]
+        judged = [(values, plan, self._judged(plan, judging)) for values, plan in chosen]
+        own = judged[0][2]
+        found = [
+            Proposal(
+                plan_document(plan),
+                values,
+                figures,
+                self._misses(figures) is None,
+                plan.privacy.name,
+                self._reason(values, figures, own, [one for _, _, one in judged]),
+            )
+            for values, plan, figures in judged
+        ]
+        found.sort(key=lambda one: (not one.reaches_goal, one.figures.reaches_s or math.inf, -one.figures.accuracy))
+        return Proposals(self.goal, len(candidates), [self.run.seed, *judging], found)
+
+    def _held(self, plan: Plan, seed: int, rounds: int, *, every: int = 1) -> FleetOutcome:
+        run = replace(self.run, plan=plan, seed=seed, rounds=rounds, evaluate_every=every)
+        outcome = simulate_fleet(run, report=lambda told: self._tell(told.share * rounds))
+        self.done += rounds
+        return outcome
+
+    def _tell(self, rounds: float) -> None:
+        self.report(Progress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
+
+    def _judged(self, plan: Plan, seeds: Sequence[int]) -> Figures:
+        every = [self._figures(plan, seed) for seed in seeds]
+        reached = [one.reaches_s for one in every if one.reaches_s is not None]
+        return Figures(
+            accuracy=median(one.accuracy for one in every),
+            reaches_s=median(reached) if len(reached) == len(every) else None,
+            rounds=round(median(one.rounds for one in every)),
+            bytes_per_device=median(one.bytes_per_device for one in every),
+            joules_per_device=median(one.joules_per_device for one in every),
+            updates_per_device=median(one.updates_per_device for one in every),
+        )
+
+    def _figures(self, plan: Plan, seed: int) -> Figures:
+        """Until it reaches the accuracy: what came later is not counted."""
+        outcome = self._held(plan, seed, self.run.rounds)
+        first = next((one for one in outcome.rounds if (one.accuracy or 0) >= self.goal.accuracy), None)
+        if first is not None and first.number < len(outcome.rounds):
+            outcome = self._held(plan, seed, first.number, every=first.number)
+        used = Used(outcome.bytes_by_kind, outcome.messages_by_kind, outcome.trained_s)
+        cost, devices = cost_of(used, self.run.speed, self.costs), max(1, outcome.participants)
+        return Figures(
+            accuracy=outcome.accuracy,
+            reaches_s=None if first is None else first.ended_s,
+            rounds=len(outcome.rounds),
+            bytes_per_device=(cost.up_bytes + cost.down_bytes) / devices,
+            joules_per_device=cost.device_joules / devices,
+            updates_per_device=outcome.client_rounds / devices,
+        )
+
+    def _misses(self, figures: Figures) -> str | None:
+        """What keeps it from the goal, as words; None: nothing does."""
+        goal = self.goal
+        if figures.reaches_s is None:
+            return f"reaches {figures.accuracy:.3f} of {goal.accuracy:.3f} in {in_words(goal.within_s)}"
+        if goal.bytes_per_device is not None and figures.bytes_per_device > goal.bytes_per_device:
+            return f"takes {figures.bytes_per_device / goal.bytes_per_device:.1f} times the bytes"
+        if goal.joules_per_device is not None and figures.joules_per_device > goal.joules_per_device:
+            return f"takes {figures.joules_per_device / goal.joules_per_device:.1f} times the energy"
+        return None
+
+    def _reason(self, values: Values, figures: Figures, own: Figures, every: Sequence[Figures]) -> str:
+        misses = self._misses(figures)
+        if misses is not None:
+            return f"Misses the goal: it {misses}."
+        good = [one for one in every if self._misses(one) is None]
+        best = [name for name, of in BEST.items() if len(good) > 1 and of(figures) == min(map(of, good))]
+        told = f"Reaches the goal after {figures.rounds} round{'' if figures.rounds == 1 else 's'}"
+        told += f", {_listed(best)} of those that do." if best else "."
+        if not values:
+            return f"{told} It is the plan as it is."
+        if own.reaches_s is None or figures.reaches_s is None:
+            return f"{told} The plan as it is does not."
+        ratios = {
+            "time": figures.reaches_s / max(own.reaches_s, 1e-9),
+            "bytes": figures.bytes_per_device / max(own.bytes_per_device, 1e-9),
+            "energy": figures.joules_per_device / max(own.joules_per_device, 1e-9),
+        }
+        return (
+            f"{told} Beside the plan as it is: " + ", ".join(f"{what} x{of:.2g}" for what, of in ratios.items()) + "."
+        )
+
+
+BEST: Mapping[str, Callable[[Figures], float]] = {
+    "the quickest": lambda one: one.reaches_s or math.inf,
+    "the one with the fewest bytes": lambda one: one.bytes_per_device,
+    "the one with the least energy": lambda one: one.joules_per_device,
+    "the one that asks a device least often": lambda one: one.updates_per_device,
+}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _fitting(plan: Plan, values: Values) -> Plan:
+    """`plan` with `values`; a round that wants fewer updates than it needs at least, needs as many as it wants."""
+    wanted = values.get("pace.target_updates")
+    least = plan_document(plan).get("pace")
+    if isinstance(wanted, int) and isinstance(least, dict) and isinstance(least.get("min_updates"), int):
+        values = {**values, "pace.min_updates": min(wanted, least["min_updates"])}
+    return changed(plan, values)
+
+
+def _worth(outcome: FleetOutcome, goal: Goal) -> float:
+    """Accuracy up to the goal's, then fewer bytes: among those that are good enough, the lean ones go on."""
+    sent = sum(outcome.bytes_by_kind.values()) / max(1, outcome.participants)
+    over = 0.0 if goal.bytes_per_device is None else max(0.0, math.log(sent / goal.bytes_per_device))
+    return min(outcome.accuracy, goal.accuracy) - 0.1 * over
+
+
+def _stages(count: int, rounds: int) -> Iterator[tuple[int, int]]:
+    """How many candidates get how many rounds, until a few are left."""
+    steps = max(0, math.ceil(math.log(count / FINALISTS, FACTOR))) if count > FINALISTS else 0
+    for step in range(steps, 0, -1):
+        yield max(FINALISTS, math.ceil(count / FACTOR ** (steps - step))), max(1, rounds // FACTOR**step)

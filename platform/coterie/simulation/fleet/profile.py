@@ -1,0 +1,76 @@
+"""How fast the devices of a fleet are, how they are connected, when they may train and how often they get lost.
+
+A profile is one of those that are shipped, a TOML file, or the trace of a fleet as `coterie twin FEDERATION --export`
+writes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from coterie.simulation.errors import MalformedFile, UnknownProfile
+from coterie.simulation.scenario import Habits, Speed, read_toml
+from coterie.twin.trace import Trace
+from coterie_wire.errors import UNREADABLE, WireError
+from coterie_wire.structs import from_json, from_values
+
+SHIPPED = Path(__file__).parent / "profiles"
+TRACE = ".json"
+
+
+class DeviceClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Devices of one make, beside the profile's speed."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    share: Annotated[float, Meta(gt=0, le=1, description="of the fleet; shares add up to 1")]
+    slowness: Annotated[float, Meta(gt=0, le=1000, description="times longer than the profile's speed to compute")] = (
+        1.0
+    )
+    uplink_bytes_s: Annotated[float, Meta(gt=0, description="bytes a second from a device")] = 125_000.0
+    downlink_bytes_s: Annotated[float, Meta(gt=0, description="bytes a second to a device")] = 625_000.0
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fleet as its file has it."""
+
+    speed: Speed = Speed()
+    habits: Habits = Habits()
+    weekend: Habits | None = None
+    """Of Saturday and Sunday; none: as on other days. Time begins on a Monday."""
+    classes: Sequence[DeviceClass] = ()
+    """None: all devices have the profile's speed."""
+    lost_share: Annotated[float, Meta(ge=0, lt=1, description="of parts in rounds that never deliver")] = 0.0
+
+    def __post_init__(self) -> None:
+        total = sum(one.share for one in self.classes)
+        if self.classes and abs(total - 1) > 1e-6:
+            raise ValueError(f"the shares of its classes add up to {total:g}, not to 1")
+
+
+USUAL = Profile()
+
+
+def shipped_profiles() -> Mapping[str, Path]:
+    """Files by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def read_profile(name: str | None) -> Profile | Trace:
+    """A shipped profile by its name, or what is in a file; None: devices as scenarios have them, that always may train.
+
+    Raises UnknownProfile or MalformedFile.
+    """
+    if name is None:
+        return USUAL
+    path = shipped_profiles().get(name, Path(name))
+    if not path.is_file():
+        raise UnknownProfile(name=name, known=", ".join(shipped_profiles()))
+    try:
+        if path.suffix == TRACE:
+            return from_json(path.read_bytes(), Trace)
+        return from_values(read_toml(path), Profile)
+    except (msgspec.ValidationError, WireError, *UNREADABLE, OSError) as error:
+        raise MalformedFile(path=name, detail=str(error)) from error

@@ -1,0 +1,9 @@
+"""The twin as a Django app."""
+
+from django.apps import AppConfig
+
+
+class TwinConfig(AppConfig):
+    """Forecasts of rounds, and how good they were."""
+
+    name = "coterie.twin"

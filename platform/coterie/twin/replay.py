@@ -1,0 +1,240 @@
+"""Holds rounds with a fleet's own past: a device that is asked does what it, or the fleet, did before.
+
+A device's own past counts n/(n+2) for its n parts, the fleet's the rest. Of a part that was, seconds of training scale
+with the steps that the plan asks for and seconds of sending with the bytes; the rest stays as it was. A part that was
+late when its round closed goes on for as much longer as the fleet's parts differ: by the upper half of a lognormal with
+their spread. Without that, forecasts were too narrow: 60 to 72 % of rounds lay where 80 % should, with it 80 to 84 %.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.twin.errors import NoHistory, NotReplayed
+from coterie.twin.trace import Part, Trace
+from coterie_learning.client.order import steps_per_epoch
+from coterie_learning.pace import View
+from coterie_learning.plan import Plan
+from coterie_learning.random import derive_seed
+from coterie_learning.selection import Known
+
+LEAST_PARTS = 20
+"""Updates that must have come in before anything is told."""
+SHRINK = 2
+LEAST_S = 0.01
+"""So that a part has a logarithm."""
+LOOK_S = 60.0
+"""Seconds between two looks for devices that have become ready."""
+PUBLISH_S = 1.0
+"""Seconds between a round's end and the next one's opening at least."""
+PREFIX = "device-"
+
+
+class Sizes(NamedTuple):
+    """What travels under the plan, in bytes."""
+
+    update: int
+    version: int
+
+
+class Held(NamedTuple):
+    """One round, held."""
+
+    opened_s: float
+    lasted_s: float
+    """From its opening to its closing."""
+    asked: int
+    delivered: int
+    lost: int
+    """Of those asked; what was on its way when it closed is neither."""
+    is_merged: bool
+    up_bytes: int
+    down_bytes: int
+
+
+class _Coming(NamedTuple):
+    at_s: float
+    number: int
+    is_lost: bool
+
+
+def check_replayed(plan: Plan) -> None:
+    """Raises NotReplayed."""
+    if not plan.pace.holds_rounds():
+        raise NotReplayed(reason="holds no rounds")
+    if plan.pace.staleness_allowed() is not None:
+        raise NotReplayed(reason="merges updates of different rounds")
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """A fleet's parts in rounds, by device."""
+
+    own: Sequence[Sequence[Part]]
+    every: Sequence[Part]
+    spread: float
+    """Standard deviation of the logarithm of how long parts lasted that delivered."""
+    batch_size: int
+    known: Sequence[Known]
+    """What a selection is told of each device."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Past":
+        """Raises NoHistory."""
+        own: list[list[Part]] = [[] for _ in range(trace.devices)]
+        for part in trace.parts:
+            own[part.device].append(part)
+        lasted = [max(LEAST_S, part.lasted_s) for part in trace.parts if part.ending == "delivered"]
+        if len(lasted) < LEAST_PARTS:
+            raise NoHistory(parts=len(lasted), needed=LEAST_PARTS)
+        spread, known = float(np.std(np.log(lasted))), [_known(place, parts) for place, parts in enumerate(own)]
+        return cls(own, trace.parts, spread, trace.batch_size, known)
+
+    def drawn(self, device: int, plan: Plan, sizes: Sizes, rng: np.random.Generator) -> tuple[float, bool]:
+        """Seconds until the part of `device` ends, and whether it is lost."""
+        own = self.own[device]
+        is_own = rng.random() < len(own) / (len(own) + SHRINK)
+        parts = own if is_own else self.every
+        part = parts[int(rng.integers(len(parts)))]
+        if part.ending == "lost":
+            return part.lasted_s, True
+        if part.ending == "late":
+            return part.lasted_s * float(np.exp(abs(rng.normal(0, self.spread)))), False
+        steps = plan.local.steps_wanted(steps_per_epoch(max(1, part.samples), self.batch_size))
+        train_s = part.train_s * steps / part.steps if part.steps else part.train_s
+        upload_s = part.upload_s * sizes.update / part.sent_bytes if part.sent_bytes else part.upload_s
+        return max(0.0, part.lasted_s - part.train_s - part.upload_s) + train_s + upload_s, False
+
+
+def _known(place: int, own: Sequence[Part]) -> Known:
+    """What a selection is told of a device."""
+    last = next((part for part in reversed(own) if part.ending == "delivered"), None)
+    name = f"{PREFIX}{place}"
+    return Known(name) if last is None else Known(name, None, None, last.samples, last.train_s)
+
+
+class Ready:
+    """Which devices were ready when."""
+
+    def __init__(self, trace: Trace) -> None:
+        spans = sorted(trace.spans, key=lambda span: span.from_s)
+        self._devices = np.array([span.device for span in spans], np.int64)
+        self._from_s = np.array([span.from_s for span in spans])
+        self._until_s = np.array([span.until_s for span in spans])
+
+    def at(self, time_s: float) -> list[int]:
+        """Ascending."""
+        inside = (self._from_s <= time_s) & (time_s < self._until_s)
+        return [int(one) for one in np.unique(self._devices[inside])]
+
+
+class Always:
+    """The same devices are ready all the time."""
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._devices = sorted(devices)
+
+    def at(self, time_s: float) -> list[int]:  # noqa: ARG002 - at any time
+        """Ascending."""
+        return self._devices
+
+
+@dataclass(eq=False)
+class Rounds:
+    """Holds rounds one after the other."""
+
+    plan: Plan
+    past: Past
+    ready: Ready | Always
+    sizes: Sizes
+    seed: int
+
+    def hold(self, number: int, *, at_s: float, rng: np.random.Generator) -> Held:
+        """A round that opens now, whoever is ready."""
+        pace, now_s = self.plan.pace, at_s
+        asked: set[int] = set()
+        coming: list[_Coming] = []
+        delivered = lost = 0
+        deadline_s = at_s + pace.deadline_after_s()
+        while True:
+            decision = pace.decide(View(len(coming), delivered, now_s - at_s))
+            if decision.ends:
+                break
+            look_s = inf
+            if decision.devices > 0:
+                for device in self._chosen(number, asked, now_s, decision.devices):
+                    asked.add(device)
+                    lasts_s, is_lost = self.past.drawn(device, self.plan, self.sizes, rng)
+                    heapq.heappush(coming, _Coming(now_s + lasts_s, len(asked), is_lost))
+                look_s = now_s + LOOK_S
+            now_s = min(look_s, deadline_s, coming[0].at_s if coming else inf)
+            while coming and coming[0].at_s <= now_s:
+                is_lost = heapq.heappop(coming).is_lost
+                delivered, lost = delivered + (not is_lost), lost + is_lost
+        is_merged = pace.decide(View(len(coming), delivered, now_s - at_s)).act == "merge"
+        up, down = delivered * self.sizes.update, len(asked) * self.sizes.version
+        return Held(at_s, now_s - at_s, len(asked), delivered, lost, is_merged, up, down)
+
+    def several(self, *, rounds: int, until_s: float) -> list[Held]:
+        """Rounds from the beginning of the trace on."""
+        rng = np.random.default_rng(derive_seed(self.seed, "replay"))
+        found: list[Held] = []
+        now_s, pace = 0.0, self.plan.pace
+        while len(found) < rounds and now_s < until_s:
+            if len(self.ready.at(now_s)) < max(1, pace.devices_needed()):
+                now_s += LOOK_S
+                continue
+            found.append(self.hold(len(found) + 1, at_s=now_s, rng=rng))
+            now_s += found[-1].lasted_s + max(pace.pause_after_s(), PUBLISH_S)
+        return found
+
+    def _chosen(self, number: int, asked: set[int], now_s: float, count: int) -> list[int]:
+        if count <= 0:
+            return []
+        free = [self.past.known[device] for device in self.ready.at(now_s) if device not in asked]
+        seed = derive_seed(self.seed, "round", number, len(asked))
+        names = self.plan.selection.choose(free, count=count, round_number=number, seed=seed)
+        return [int(name.removeprefix(PREFIX)) for name in names]
+
+
+class Interval(NamedTuple):
+    """The middle of what may come, and what is between a tenth and nine tenths of it."""
+
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Interval":
+        """Of some draws."""
+        low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
+        return cls(float(low), float(middle), float(high))
+
+
+class Expected(NamedTuple):
+    """What a round takes, in four of five cases."""
+
+    duration_s: Interval
+    lost: Interval
+    """Devices that were asked and gave up, fell silent or sent what was wrong."""
+    up_bytes: Interval
+
+
+DRAWS = 200
+
+
+def forecast(plan: Plan, past: Past, ready: Sequence[int], sizes: Sizes, *, number: int, seed: int) -> Expected:
+    """A round that opens now with the devices `ready`; the same arguments give the same forecast."""
+    held = []
+    for draw in range(DRAWS):
+        rounds = Rounds(plan, past, Always(ready), sizes, derive_seed(seed, "forecast", draw))
+        held.append(rounds.hold(number, at_s=0.0, rng=np.random.default_rng(derive_seed(seed, "draw", draw))))
+    return Expected(
+        Interval.of([one.lasted_s for one in held]),
+        Interval.of([one.lost for one in held]),
+        Interval.of([one.up_bytes for one in held]),
+    )

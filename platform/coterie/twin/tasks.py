@@ -1,0 +1,12 @@
+"""The twin's job, as Celery performs it."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from coterie.twin import services
+
+
+@shared_task(name="coterie.twin.tasks.look")
+def look() -> None:
+    """Forecast rounds and compare forecasts; runs all the time."""
+    services.look(now=timezone.now())

@@ -1,0 +1,11 @@
+"""The twin's part of the REST API."""
+
+from django.urls import path
+
+from coterie.twin.operator_api import ForecastsView, ReplayView, TraceView
+
+urlpatterns = [
+    path("federations/<uuid:pk>/twin/", TraceView.as_view(), name="twin"),
+    path("federations/<uuid:pk>/twin/replay/", ReplayView.as_view(), name="twin-replay"),
+    path("federations/<uuid:pk>/forecasts/", ForecastsView.as_view(), name="forecasts"),
+]

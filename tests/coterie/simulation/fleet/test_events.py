@@ -1,0 +1,94 @@
+"""Events alone: the rounds that a fleet with training has, and the load that the platform's own intervals make."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from coterie.rounds import intervals
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet import events
+from coterie.simulation.fleet.events import EventsOutcome, EventsRun, simulate_events
+from coterie.simulation.fleet.profile import Profile, read_profile
+from coterie.simulation.fleet.simulate_fleet import simulate_fleet
+from coterie.simulation.progress import unreported
+from coterie_learning.plan import parse_plan
+from tests.coterie.simulation.fleet.fleets import PLAN, run
+
+
+def held(devices: int = 2000, **changes: object) -> EventsOutcome:
+    plan = parse_plan({**PLAN, "pace": {"kind": "sync", "target_updates": 50, "min_updates": 10, "pause_s": 3600}})
+    given: dict[str, object] = {"plan": plan, "devices": devices, "days": 2.0, **changes}
+    return simulate_events(EventsRun(**given), report=unreported)  # type: ignore[arg-type]
+
+
+def test_the_same_arguments_give_the_same_bytes() -> None:
+    phones = read_profile("phones")
+    assert held(fleet=phones).json() == held(fleet=phones).json() != held(fleet=phones, seed=1).json()
+
+
+def test_rounds_are_those_of_a_fleet_that_trains() -> None:
+    trained = run(rounds=3)
+    outcome = simulate_fleet(trained, report=unreported)
+    assert trained.devices is not None and trained.each is not None
+    alone = simulate_events(
+        EventsRun(
+            plan=trained.plan,
+            devices=trained.devices,
+            rounds=3,
+            samples=int(np.ceil(trained.each * 0.8)),
+            batch_size=trained.model.spec.batch_size,
+            version_bytes=1000,
+            update_bytes=1000,
+        ),
+        report=unreported,
+    )
+    assert alone.asked == sum(one.invited for one in outcome.rounds)
+    assert alone.delivered == sum(one.delivered for one in outcome.rounds)
+    assert alone.merged == 3
+
+
+def test_check_ins_are_spread_to_what_the_platform_answers() -> None:
+    few, many = held(100), held(20_000)
+    assert (few.check_in_every_s, many.check_in_every_s) == (15.0, 100.0)
+    assert few.check_ins.mean < 20
+    assert 200 <= many.check_ins.mean < 230
+    assert (events.IDLE_CHECK_IN_S, events.BUSY_CHECK_IN_S) == (intervals.IDLE_CHECK_IN_S, intervals.BUSY_CHECK_IN_S)
+
+
+def test_phones_come_at_night_and_all_at_once_if_their_habits_are_alike() -> None:
+    phones = read_profile("phones")
+    assert isinstance(phones, Profile)
+    by_night, always = held(fleet=phones, plan=_charging()), held()
+    assert by_night.ready_share.largest > 1.5 * by_night.ready_share.mean > 0
+    assert always.ready_share.mean == 1 and always.changes.largest == 0
+    alike = Profile(habits=phones.habits.__class__(charging=(22, 7), spread_h=0))
+    assert held(fleet=alike, plan=_charging()).changes.largest > 2 * by_night.changes.largest
+
+
+def _charging() -> object:
+    pace = {"kind": "sync", "target_updates": 50, "min_updates": 10, "pause_s": 3600}
+    return parse_plan({**PLAN, "pace": pace, "requirements": {"charging": True}})
+
+
+def test_lost_devices_are_asked_in_vain() -> None:
+    flaky = held(fleet=Profile(lost_share=0.3))
+    assert 0.1 < flaky.lost / flaky.asked < 0.5
+
+
+def test_plans_that_need_what_was_learned_are_refused() -> None:
+    with pytest.raises(DoesNotFit):
+        held(plan=parse_plan({**PLAN, "selection": {"kind": "oort"}}))
+    with pytest.raises(DoesNotFit):
+        held(plan=parse_plan({"pace": {"kind": "alone"}}))
+
+
+def test_the_command_writes_what_it_found_and_says_what_is_wrong(tmp_path: Path) -> None:
+    found = tmp_path / "events.json"
+    call_command("simulate", "fedavg", "--events", "--devices", "300", "--days", "1", "--rounds", "5", json=found)
+    assert json.loads(found.read_bytes())["devices"] == 300
+    for wrong in (["--events"], ["--events", "--devices", "9", "--batch-size", "3"], ["--update-bytes", "3"]):
+        with pytest.raises(CommandError):
+            call_command("simulate", "fedavg", *wrong)

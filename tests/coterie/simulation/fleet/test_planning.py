@@ -1,0 +1,77 @@
+"""The planner: what it proposes reaches the goal on seeds that chose nothing, and what does not says by how much."""
+
+from dataclasses import replace
+
+import pytest
+
+from coterie.simulation.clock import DAY_S
+from coterie.simulation.errors import DoesNotFit
+from coterie.simulation.fleet.planning import Goal, Proposals, propose, usual_dimensions
+from coterie.simulation.fleet.sweep import Dimension
+from coterie.simulation.progress import Progress, unreported
+from tests.coterie.simulation.fleet.fleets import run
+
+DIMENSIONS = (Dimension("local.learning_rate", (0.0001, 0.1)), Dimension("codec.kind", ("float32", "int8")))
+
+
+def found(goal: Goal, dimensions: tuple[Dimension, ...] = DIMENSIONS, rounds: int = 9) -> Proposals:
+    slow = run(rounds=rounds, local={"kind": "sgd", "epochs": 2, "learning_rate": 0.0001})
+    return propose(slow, goal, dimensions, seeds=1, report=unreported)
+
+
+def test_a_goal_that_can_be_reached_is_by_what_learns() -> None:
+    goal = Goal(0.8, DAY_S)
+    proposals = found(goal).proposals
+    reach = [one for one in proposals if one.reaches_goal]
+    assert {one.values["local.learning_rate"] for one in reach} == {0.1}
+    assert all(one.figures.accuracy >= 0.8 and one.figures.reaches_s is not None for one in reach)
+    assert list(proposals[: len(reach)]) == reach, "first come those that reach it"
+    (own,) = (one for one in proposals if not one.values)
+    assert not own.reaches_goal and own.reason.startswith("Misses the goal: it reaches")
+    assert "The plan as it is does not." in reach[0].reason
+
+
+def test_a_limit_of_bytes_leaves_those_that_send_few() -> None:
+    free = found(Goal(0.8, DAY_S)).proposals
+    sent = {one.values.get("codec.kind"): one.figures.bytes_per_device for one in free if one.reaches_goal}
+    assert sent["int8"] < sent["float32"]
+    limited = found(Goal(0.8, DAY_S, bytes_per_device=(sent["int8"] + sent["float32"]) / 2)).proposals
+    reach = [one for one in limited if one.reaches_goal]
+    assert {one.values["codec.kind"] for one in reach} == {"int8"}
+    assert any("times the bytes" in one.reason for one in limited)
+
+
+def test_what_nobody_reaches_is_said_and_the_nearest_comes_first() -> None:
+    """The control: an accuracy that noise forbids."""
+    proposals = found(Goal(1.0, DAY_S), rounds=3).proposals
+    assert not any(one.reaches_goal for one in proposals)
+    accuracies = [one.figures.accuracy for one in proposals]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert all("Misses the goal" in one.reason for one in proposals)
+
+
+def test_the_same_arguments_give_the_same_proposals_and_progress_ends() -> None:
+    told: list[Progress] = []
+    goal, few = Goal(0.7, DAY_S), DIMENSIONS[:1]
+    one = propose(run(rounds=3), goal, few, seeds=1, report=told.append)
+    other = propose(run(rounds=3), goal, few, seeds=1, report=unreported)
+    assert one.json() == other.json()
+    assert all(0 <= one.share <= 1 for one in told)
+    assert [one.share for one in told] == sorted(one.share for one in told)
+
+
+def test_too_many_candidates_are_thinned_out_with_few_rounds() -> None:
+    many = (Dimension("local.learning_rate", (0.0001, 0.001, 0.01, 0.05, 0.1, 0.2)),)
+    proposals = found(Goal(0.8, DAY_S), many).proposals
+    assert len(proposals) == 5, "four and the plan as it is"
+    assert 0.0001 not in {one.values.get("local.learning_rate") for one in proposals if one.reaches_goal}
+
+
+def test_rounds_are_no_larger_than_a_third_of_the_fleet() -> None:
+    sizes = {one.path: one.values for one in usual_dimensions(replace(run(), devices=40))}["pace.target_updates"]
+    assert sizes == (10,)
+
+
+def test_a_goal_must_be_one() -> None:
+    with pytest.raises(DoesNotFit, match="accuracy"):
+        found(Goal(1.5, DAY_S))
