@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from coterie.backup.index import BackupFile, sync_directory
+from coterie.backup.index import BackupFile
+from coterie.core.disk import sync_directory
 
 DRAFT = ".draft"
 CHUNK_BYTES = 1 << 20

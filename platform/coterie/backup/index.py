@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from coterie.backup.errors import BackupInUse, Incomplete, NotABackup, UnknownFormat
+from coterie.core.disk import sync_directory
 from coterie_wire.structs import from_json
 
 INDEX = "backup.json"
@@ -78,14 +79,5 @@ def held(directory: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise BackupInUse(directory=str(directory)) from error
-    finally:
-        os.close(descriptor)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make renames in it survive power loss."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -41,7 +41,7 @@ from coterie_learning.cohort import Admission, admit, discounted, far_off, large
 from coterie_learning.device_plan import CODEC, LOCAL, PRIVACY
 from coterie_learning.differences import make_difference
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Block, Counted, Read, Release, fold_parameters, fold_statistics
+from coterie_learning.fold import Aggregation, Block, Counted, Read, Release, fold_parameters, fold_statistics
 from coterie_learning.merge import Merge
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.partial_sums import PartialFile, PartialSum, sum_specs
@@ -89,6 +89,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
             model,
             statistics,
             lambda place: report(Progress("verifying", place, len(arguments.updates))),
+            known={place: one.norm for place, one in enumerate(arguments.updates) if one.norm is not None},
             bound=bound,
             others=[update.norm for partial in arguments.partials for update in partial.updates],
         )
@@ -119,12 +120,14 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
                 counted,
                 read,
                 state,
-                parts=contents.local.parts,
-                scalars=contents.local.scalars,
-                fleet=arguments.fleet,
-                share=found.share,
-                release=release,
-                partials=[_summed(partial, contents, files) for partial in arguments.partials],
+                Aggregation(
+                    parts=contents.local.parts,
+                    scalars=contents.local.scalars,
+                    fleet=arguments.fleet,
+                    share=found.share,
+                    release=release,
+                    partials=[_summed(partial, contents, files) for partial in arguments.partials],
+                ),
             ),
             report,
         )

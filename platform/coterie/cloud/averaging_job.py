@@ -82,6 +82,8 @@ class StoredUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What it weighs, where one that is neither stale nor shortened weighs `FULL_WEIGHT`."""
     devices: int = 1
     """How many it is the mean of."""
+    norm: float | None = None
+    """As it was measured when every number of the file was checked; None: that has not been done."""
 
 
 class RelayedUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

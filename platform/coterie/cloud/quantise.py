@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,12 +59,22 @@ class Form(NamedTuple):
     graph: bytes
 
 
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """The library advises on the root's log what is done here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
 def quantise_stored(arguments: QuantiseArguments, report: ReportProgress) -> QuantiseResult:
     """Make, run and measure the int8 forms, and write the quickest that may be offered.
 
     Raises MalformedDataset or TooFewSamples.
     """
-    logging.disable(logging.WARNING)  # the library advises on its log what is done here
     model = arguments.model
     dataset = read_model_dataset(Path(arguments.dataset), model)
     count = len(dataset.labels)
@@ -80,11 +90,12 @@ def quantise_stored(arguments: QuantiseArguments, report: ReportProgress) -> Qua
     size_bytes = len(predict) + sum(Path(path).stat().st_size for path in files)
     float32 = _measure(_with_weights(predict, weights, model), held_out, model, size_bytes)
     forms = []
-    folded = fold(predict, weights, model)
-    methods = _methods(folded)
-    for place, method in enumerate(methods):
-        report(Progress(method.replace("_", " "), place, len(methods)))
-        forms.append(_try(method, folded, calibration, held_out, arguments, float32))
+    with _without_advice():
+        folded = fold(predict, weights, model)
+        methods = _methods(folded)
+        for place, method in enumerate(methods):
+            report(Progress(method.replace("_", " "), place, len(methods)))
+            forms.append(_try(method, folded, calibration, held_out, arguments, float32))
     tried = tuple(form.tried for form in forms)
     best = _best([form for form in forms if form.tried.refused is None])
     if best is not None:

@@ -12,7 +12,7 @@ from coterie.evaluation.train_step import Batch, DeviceSteps
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.device_plan import CODEC
 from coterie_learning.local import Local
-from coterie_learning.random import derive_seed, permutation
+from coterie_learning.random import permutation
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import ModelSpec
@@ -43,9 +43,9 @@ def root_update(
     for step in range(local.steps_wanted(epoch)):
         place = step % epoch
         if not place:
-            order = permutation(count, derive_seed(seed, "root", step // epoch))
+            order = permutation(count, seed, "root", step // epoch)
         rows = order[place * size : (place + 1) * size]
-        training = steps.step(training, Batch(samples.take(rows)), local.weights(step), anchors).training
+        training = steps.step(training, Batch(samples.take(rows)), local.step_scalars(step), anchors).training
     difference = {spec.name: training.parameters[spec.name] - begun[spec.name] for spec in model.parameters}
     statistics = {spec.name: training.parameters[spec.name] for spec in gathered(model)}
     codec = CODEC.parse({"kind": "float32"})

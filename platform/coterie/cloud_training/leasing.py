@@ -103,6 +103,7 @@ def succeed(job: TrainingJob, lease: uuid.UUID, now: datetime) -> bool:
     if ended:
         forget_checkpoints(job.pk)
         log(job.pk, "it is done", now)
+        announce(Event.JOB_SUCCEEDED, {"job": str(job.pk), "kind": job.kind, "pair": job.pair.slug}, now=now)
     return ended
 
 

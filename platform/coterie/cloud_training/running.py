@@ -1,7 +1,6 @@
 """Does a training job in a child process, under a lease, and ends it in one transaction with its result."""
 
 import logging
-import tempfile
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -29,6 +28,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.scratch import scratch_directory
 from coterie.registry.services import reject_pair
 from coterie_wire.conditions import Reason
 
@@ -47,8 +47,8 @@ def run_job(*, job_id: uuid.UUID, clock: Clock) -> None:
     shown = _Shown(job, lease, clock)
     with Heartbeat(lambda: hold_job(job_id, lease, clock())) as heartbeat:
         try:
-            with tempfile.TemporaryDirectory(prefix="coterie-job-") as directory:
-                finish = _do(job, Path(directory), shown, heartbeat.lost, clock)
+            with scratch_directory("job") as directory:
+                finish = _do(job, directory, shown, heartbeat.lost, clock)
         except Cancelled:
             logger.info("%s was cancelled", job)
             return
@@ -75,7 +75,7 @@ def _do(job: TrainingJob, directory: Path, shown: "_Shown", cancel: Event, clock
             return work.accept(job, check, checked, clock())
         case TrainingJob.Kind.BOOTSTRAP:
             train = work.bootstrap_arguments(job, directory, clock())
-            trained = shown.run(bootstrap_job.JOB, train, work.TRAINING_LIMITS, cancel)
+            trained = shown.run(bootstrap_job.JOB, train, work.bootstrap_limits(train), cancel)
             return work.publish_cloud(job, train, trained, clock())
         case TrainingJob.Kind.DISTILL:
             distil = work.distill_arguments(job, directory, clock())
@@ -93,7 +93,7 @@ def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime
     reason = Reason(error.code, str(error)[:400])
     logger.warning("%s failed: %s", job, reason.sentence)
     if fail(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
-        reject_pair(pair=job.pair, reason=reason, fields=error.fields)
+        reject_pair(pair=job.pair, reason=reason, fields=error.fields, now=now)
 
 
 class _Shown:

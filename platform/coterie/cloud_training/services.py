@@ -137,7 +137,7 @@ def cancel_job(*, job: TrainingJob, now: datetime) -> None:
     if not cancel(job, now):
         raise JobHasEnded(job=str(job.pk), state=job.state)
     if job.kind == TrainingJob.Kind.PREFLIGHT:
-        reject_pair(pair=job.pair, reason=CANCELLED)
+        reject_pair(pair=job.pair, reason=CANCELLED, now=now)
 
 
 @audited("cloud_training.retry_job")
@@ -174,7 +174,7 @@ def sweep(*, now: datetime) -> None:
         check_pair(pair_id=pair.pk, now=now)
     for job in give_up(now):
         if job.kind == TrainingJob.Kind.PREFLIGHT:
-            reject_pair(pair=job.pair, reason=GAVE_UP)
+            reject_pair(pair=job.pair, reason=GAVE_UP, now=now)
     if found := jobs_with_checkpoints():
         ended = Q(state__in=(TrainingJob.State.FAILED, TrainingJob.State.CANCELLED), finished_at__gte=now - KEPT)
         wanted = TrainingJob.objects.filter(Q(state__in=TrainingJob.ACTIVE) | ended, pk__in=found)

@@ -1,6 +1,7 @@
 """What each kind of training job does: its child process, and how the registry changes with the result."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
 from coterie.cloud.distill_job import DistillArguments, DistillResult
 from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
 from coterie.cloud.quantise_job import QuantiseArguments, QuantiseResult
+from coterie.cloud.strategies import parse_strategy
 from coterie.cloud_training.checkpoints import checkpoints_of
 from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
@@ -23,6 +25,11 @@ from coterie_wire.structs import from_values
 Finish = Callable[[datetime], None]
 """Changes the registry, within the transaction that ends the job; files are kept before, or all writers would wait."""
 TRAINING_LIMITS = Limits(wall_s=24 * 3600, cpu_s=7 * 24 * 3600, memory_bytes=8 << 30, confined=True)
+
+
+def bootstrap_limits(arguments: BootstrapArguments) -> Limits:
+    """Workers of a strategy that has several talk to each other."""
+    return replace(TRAINING_LIMITS, loopback=bool(parse_strategy(arguments.strategy).member))
 
 
 def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> PreflightArguments:
@@ -53,7 +60,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
     frozen = None if result.frozen is None else keep_file(path=Path(arguments.frozen), now=now)
     assert arguments.cloud_parameters is not None
     cloud = keep_file(path=Path(arguments.cloud_parameters), now=now) if result.cloud_parameters else None
-    return lambda _now: accept_pair(
+    return lambda at: accept_pair(
         pair=job.pair,
         spec=result.model,
         train_step=train_step,
@@ -64,6 +71,7 @@ def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightRes
         teacher_parameters=result.teacher.parameters if result.teacher else (),
         frozen=frozen,
         report=result.report,
+        now=at,
     )
 
 

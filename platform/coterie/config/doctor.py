@@ -4,7 +4,7 @@ import resource
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,7 +15,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from coterie.accounts.models import Operator
-from coterie.child.confine import never_confined
+from coterie.child.trial_job import try_confinement
 from coterie.config.schema import unknown_changes
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
@@ -147,11 +147,11 @@ def _room() -> Told:
 
 
 def _confinement() -> Told:
-    missing: Sequence[str] = never_confined()
+    missing = try_confinement()
     for each in missing:
         yield "warning", f"programs of others run without {each}"
     if not missing:
-        yield "fine", "this kernel lets jobs on programs of others be confined"
+        yield "fine", "jobs on programs of others reach no network, no socket and no file but their own"
 
 
 CHECKS: dict[str, Callable[[], Told]] = {

@@ -19,11 +19,21 @@ LISTS = {
     "copies",
     "trusted_proxies",
     "webhook_hosts",
+    "second_factor_for",
     "oidc_administrators",
     "oidc_operators",
     "oidc_viewers",
 }
-SECRETS = {"database_url", "redis_url", "secret_key", "signing_key", "s3_key_id", "s3_secret", "oidc_client_secret"}
+SECRETS = {
+    "database_url",
+    "redis_url",
+    "secret_key",
+    "signing_key",
+    "s3_key_id",
+    "s3_secret",
+    "oidc_client_secret",
+    "email_password",
+}
 IN_FILE = "_file"
 """Behind the name of a secret: the name of a file that holds it, as containers are given secrets."""
 NEEDED_WHEN_SCALED = ("database_url", "redis_url", "secret_key", "signing_key")
@@ -57,6 +67,16 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """What uploads under way may take there in each process; one takes twice its size."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts that webhooks may call although they are not public or not https, separated by commas."""
+    email_host: str = ""
+    """The mail server that alerts are sent through; blank: there is none."""
+    email_port: Annotated[int, Meta(ge=1, le=65535)] = 587
+    email_security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection to it is encrypted: after it was begun, from its beginning, or not at all."""
+    email_user: str = ""
+    """Blank: it asks for none."""
+    email_password: str = ""
+    email_from: str = ""
+    """Whom mails come from, as ``Coterie <coterie@fleet.example>``."""
     requests_per_minute: Annotated[int, Meta(ge=1)] = 1200
     """What the REST API answers to one person or token; to one address, in each process, four times as
     much, pages included."""
@@ -88,6 +108,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Whether devices read models through the platform, or from the object storage by URLs that last five minutes."""
     copies: tuple[Path, ...] = ()
     """Directories of backups, separated by commas, from which damaged files are replaced."""
+    second_factor_for: tuple[Literal["viewer", "operator", "administrator"], ...] = ()
+    """Roles that may not sign in with a password alone, separated by commas; who has no second factor sets it up."""
     oidc_issuer: str = ""
     """URL of an OpenID Connect provider that signs operators in; blank: none does. Needs ``coterie[oidc]``."""
     oidc_client_id: str = ""
@@ -132,6 +154,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env._check_addresses()
         env._check_object_storage()
         env._check_provider()
+        env._check_mail()
         return env
 
     def _check_addresses(self) -> None:
@@ -170,6 +193,12 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 "COTERIE_OIDC_ISSUER needs COTERIE_OIDC_ADMINISTRATORS, _OPERATORS or _VIEWERS, or nobody may in"
             )
+
+    def _check_mail(self) -> None:
+        if self.email_host and "@" not in self.email_from:
+            raise msgspec.ValidationError("COTERIE_EMAIL_HOST needs COTERIE_EMAIL_FROM, an address, as well")
+        if bool(self.email_user) != bool(self.email_password):
+            raise msgspec.ValidationError("COTERIE_EMAIL_USER and COTERIE_EMAIL_PASSWORD belong together")
 
 
 def _read_secret(name: str, file: str, *, already: bool) -> str:

@@ -118,8 +118,17 @@ def _prepare(options: ServerOptions) -> None:
         sys.exit(REFUSED)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0)
+    _finish_key_rotation()
     _see_to_first_operator(options, Path(options.state) / PASSWORD_FILE)
     connection.close()
+
+
+def _finish_key_rotation() -> None:
+    """Sign with the next key where a kill came between its statement and its use."""
+    from coterie.fleet.signing_keys import use_written_key
+
+    if use_written_key():
+        logger.warning("the platform signs with its next key, whose statement was recorded before it was stopped")
 
 
 def _see_to_first_operator(options: ServerOptions, password_file: Path) -> None:

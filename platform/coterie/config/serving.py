@@ -13,11 +13,11 @@ from django.conf import settings
 from coterie.config.monitoring.life import LIFE
 from coterie.gateway.door.connections import Connections, raise_descriptor_limit
 from coterie.gateway.door.limits import LIMITS
-from coterie.gateway.door.offences import OFFENCES
 from coterie.gateway.door.protocol import guarded
 from coterie.gateway.door.socket_protocol import guarded_sockets
 from coterie.gateway.door.spool import make_directory, remove_directory
 from coterie_wire.messages import MAX_MESSAGE_BYTES
+from coterie_wire.offences import OFFENCES
 
 CLOSE_CONNECTIONS_S = 2
 # Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.

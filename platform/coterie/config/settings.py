@@ -59,12 +59,17 @@ INSTALLED_APPS = [
     "coterie.federations",
     "coterie.transfer",
     "coterie.rollouts",
+    "coterie.fleet_evaluation",
     "coterie.privacy",
     "coterie.secure_sums",
+    "coterie.analytics",
     "coterie.merging",
     "coterie.rounds",
     "coterie.cloud_training",
+    "coterie.twin",
     "coterie.repairs",
+    "coterie.alerts",
+    "coterie.owners",
 ]
 
 MIDDLEWARE = [
@@ -78,6 +83,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "coterie.accounts.permissions.NobodyYet",
+    "coterie.accounts.browsers.LiveSessions",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -107,7 +113,13 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
+SECOND_FACTOR_FOR = ENV.second_factor_for
 WEBHOOK_HOSTS = ENV.webhook_hosts
+EMAIL_HOST, EMAIL_PORT = ENV.email_host, ENV.email_port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENV.email_user, ENV.email_password
+EMAIL_USE_TLS, EMAIL_USE_SSL = ENV.email_security == "starttls", ENV.email_security == "tls"
+EMAIL_TIMEOUT = 10  # seconds for each thing that the server says; `coterie.alerts.sending` bounds them together
+DEFAULT_FROM_EMAIL = ENV.email_from
 REQUESTS_PER_MINUTE = ENV.requests_per_minute
 DEVICE_REQUESTS_PER_MINUTE = ENV.device_requests_per_minute
 CHECK_INS_PER_SECOND = ENV.check_ins_per_second
@@ -180,11 +192,17 @@ CELERY_BEAT_ENABLE_REMOTE_CONTROL = False
 PERIODIC_TASKS = {
     "coterie.rounds.tasks.sweep": 1.0,
     "coterie.merging.tasks.sweep": 1.0,
+    "coterie.analytics.tasks.sweep": 1.0,
     "coterie.transfer.tasks.sweep": 1.0,
+    "coterie.owners.tasks.sweep": 5.0,
     "coterie.cloud_training.tasks.sweep": 5.0,
+    "coterie.twin.tasks.look": 5.0,
+    "coterie.fleet_evaluation.tasks.sweep": 5.0,
     "coterie.webhooks.tasks.sweep": 10.0,
+    "coterie.alerts.tasks.sweep": 15.0,
     "coterie.registry.tasks.scrub": 60.0,
     "coterie.rounds.tasks.scrub": 60.0,
+    "coterie.accounts.tasks.tidy": 600.0,
     "coterie.registry.tasks.tidy": 600.0,
     "coterie.fleet.tasks.count": 10.0,
     "coterie.fleet.tasks.tidy": 600.0,
@@ -227,14 +245,19 @@ SPECTACULAR_SETTINGS = {
         "Scope": [(name, name) for name in ("read", "fleet", "models", "federations", "settings")],
         "ModelRole": "coterie.registry.models.Role",
         "DeliveryState": "coterie.webhooks.models.Delivery.State",
-        "WebhookEvent": [
-            (e, e) for e in ("round.published", "rollout.ended", "device.drifted", "transfer.judged", "job.failed")
-        ],
+        "WebhookEvent": "coterie.webhooks.operator_api.CHOOSABLE",
         "DeliveryEvent": "coterie.webhooks.models.Event",
+        "AlertChannelKind": "coterie.alerts.models.Channel.Kind",
+        "AlertRuleKind": "coterie.alerts.models.Rule.Kind",
+        "AlertChange": "coterie.alerts.models.Notice.Change",
+        "Severity": "coterie.alerts.models.Severity",
+        "AlertNoticeState": "coterie.alerts.operator_api.STATES",
         "DeviceState": "coterie.fleet.models.Device.State",
         "PairState": "coterie.registry.models.ModelPair.State",
         "FederationState": "coterie.federations.models.Federation.State",
+        "QuestionState": "coterie.analytics.models.Question.State",
         "RolloutState": "coterie.rollouts.models.Rollout.State",
+        "EvaluationState": "coterie.fleet_evaluation.models.Evaluation.State",
         "RoundState": "coterie.rounds.models.Round.State",
         "AssignmentState": "coterie.rounds.models.Assignment.State",
         "HelpRequestState": "coterie.transfer.models.HelpRequest.State",

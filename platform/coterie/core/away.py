@@ -9,10 +9,12 @@ logger = logging.getLogger(__name__)
 
 REDIS = "redis"
 DATABASE = "database"
+DISK = "disk"
 SENTENCES: Mapping[str, str] = {
     REDIS: "Redis does not answer: limits count within each process, and a device hears what other processes tell it "
     "only when it checks in",
     DATABASE: "The database does not answer: requests get 503 until it does",
+    DISK: "The disk that the database is on is full: requests get 503 until there is room",
 }
 PROBE_EVERY_S = 2.0
 

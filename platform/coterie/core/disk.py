@@ -1,7 +1,9 @@
-"""How to recognise a full disk."""
+"""What the disk needs: how to recognise a full one, and how to make a rename lasting."""
 
 import errno
+import os
 import re
+from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 NUMPY = re.compile(r"\d+ requested and \d+ written")
@@ -17,3 +19,12 @@ def is_full(error: Exception) -> bool:
     if not isinstance(error, OSError):
         return any(words in str(error) for words in DATABASE)
     return error.errno in NO_ROOM or (error.errno is None and NUMPY.search(str(error)) is not None)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames in it survive power loss."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -36,8 +36,16 @@ GLOSSARY = (
         "With and without a device, likelihoods of all that is seen differ by e^epsilon at most, "
         "but with probability delta.",
     ),
+    Term(
+        "federated evaluation",
+        "A sample of devices measures a version on samples that they hold out from training, and tells figures alone.",
+    ),
     Term("federation", "A set of devices that learn one task together, under one plan."),
     Term("fleet", "The devices of one organisation."),
+    Term(
+        "forecast",
+        "What a round is expected to take, from what the fleet did before; compared with what happens.",
+    ),
     Term("group", "Devices that share one lineage after a split."),
     Term("held-out data", "Samples that no model was trained on, by which versions are compared."),
     Term("help request", "A device whose model fails after a drift of its data asks for help."),
@@ -73,6 +81,10 @@ GLOSSARY = (
         "profile", "What a device tells of its data, never the data: class priors, error overall and per class, counts."
     ),
     Term(
+        "question",
+        "What a fleet is asked about itself; devices count, and only the sum of all counts is read.",
+    ),
+    Term(
         "recipe",
         "A task ready to run: made-up people, the reader of a real format, a pair, a plan, figures to expect.",
     ),
@@ -86,6 +98,7 @@ GLOSSARY = (
     Term(
         "server state", "What a merge remembers from round to round, stored beside a version and rolled back with it."
     ),
+    Term("shadow", "A candidate that answers on devices of a canary group beside the champion, without being shown."),
     Term("slot", "A question that a plan answers, such as how an update travels."),
     Term("split", "The division of a federation's devices into groups."),
     Term("staleness", "By how many versions the one that an update began with is older than the one it is added to."),
@@ -105,6 +118,7 @@ GLOSSARY = (
         "troubled class",
         "A class that a device's model recognises much more rarely than before, as the plan's `troubled_recall` says.",
     ),
+    Term("twin", "A fleet's own past, with which rounds of any plan can be held again."),
     Term(
         "update",
         "What a device uploads: the encoded difference of its parameters, what its algorithm sends besides, its sample "

@@ -1,6 +1,6 @@
 """The platform's Ed25519 key: devices pin its public half and refuse a manifest that it did not sign."""
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -12,18 +12,37 @@ SEED_BYTES = 32
 
 
 def signing_key() -> bytes:
-    """Seed of the key, 32 bytes: from the environment, else from the state directory, made at first use."""
+    """Seed of the key, 32 bytes: from the environment, else from the state directory, made at first use.
+
+    One that has replaced the file is used from the next call on, in every process.
+    """
     configured: str = settings.SIGNING_KEY
     if configured:
         return bytes.fromhex(configured)
-    return _kept_key(settings.STATE / "signing-key")
+    path = signing_key_file()
+    try:
+        written_at_ns = path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return load_or_make(path, size_bytes=SEED_BYTES)
+    return _kept_key(path, written_at_ns)
 
 
 def verify_key() -> bytes:
     """The public half, 32 bytes."""
-    return verify_key_of(signing_key())
+    return _public_half(signing_key())
 
 
-@cache
-def _kept_key(path: Path) -> bytes:
-    return load_or_make(path, size_bytes=SEED_BYTES)
+def signing_key_file() -> Path:
+    """Where the key is, unless the environment has it."""
+    state: Path = settings.STATE
+    return state / "signing-key"
+
+
+@lru_cache(maxsize=2)
+def _public_half(key: bytes) -> bytes:
+    return verify_key_of(key)
+
+
+@lru_cache(maxsize=1)
+def _kept_key(path: Path, _written_at_ns: int) -> bytes:
+    return path.read_bytes()

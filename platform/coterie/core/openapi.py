@@ -40,7 +40,14 @@ ERRORS = {
     "429": "Too many requests; Retry-After says when to try again.",
     "503": "It cannot be done just now; try again.",
 }
-TYPES = {str: ["string"], int: ["integer", "number"], float: ["number"], list: ["array"], dict: ["object"]}
+TYPES = {
+    str: ["string"],
+    bool: ["boolean"],
+    int: ["integer", "number"],
+    float: ["number"],
+    list: ["array"],
+    dict: ["object"],
+}
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

@@ -4,9 +4,13 @@ Where devices' data differ, an average of what they learned may be worse than th
 begins where this one did, and has the same result.
 """
 
+from datetime import datetime
+
 from coterie.core.durable import reason_columns
 from coterie.core.events import tell_consoles
 from coterie.federations.models import Federation
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_wire.conditions import Reason
 
 
@@ -15,7 +19,7 @@ def is_patience_at_its_end(federation: Federation) -> bool:
     return federation.patience is not None and federation.kept_back >= federation.patience
 
 
-def count_kept_back(*, federation: Federation, why: Reason) -> None:
+def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> None:
     """Another candidate was kept back; after as many as may be the federation pauses itself and says what to change.
 
     The caller holds the federation's row.
@@ -23,7 +27,10 @@ def count_kept_back(*, federation: Federation, why: Reason) -> None:
     federation.kept_back += 1
     columns: dict[str, object] = {"kept_back": federation.kept_back}
     if federation.state == Federation.State.RUNNING and federation.kept_back >= federation.attempts:
-        columns |= {"state": Federation.State.PAUSED, **reason_columns(_what_to_change(federation.kept_back, why))}
+        reason = _what_to_change(federation.kept_back, why)
+        columns |= {"state": Federation.State.PAUSED, **reason_columns(reason)}
+        told = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
+        announce(Event.FEDERATION_PAUSED, told, now=now)
     Federation.objects.filter(pk=federation.pk).update(**columns)
     tell_consoles("federations")
 

@@ -172,7 +172,7 @@ class FederationViewSet(ListedViewSet[Federation]):
     def pause(self, _request: Request, pk: UUID) -> Response:
         """Open no further round until it is started again; the one that is open comes to its end."""
         federation = get_object_or_404(Federation, pk=pk)
-        services.pause_federation(federation=federation)
+        services.pause_federation(federation=federation, now=timezone.now())
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(request=None, responses=FederationSerializer)
@@ -180,7 +180,7 @@ class FederationViewSet(ListedViewSet[Federation]):
     def finish(self, _request: Request, pk: UUID) -> Response:
         """Open no further round, for good."""
         federation = get_object_or_404(Federation, pk=pk)
-        services.finish_federation(federation=federation)
+        services.finish_federation(federation=federation, now=timezone.now())
         return Response(FederationSerializer(federation).data)
 
     @extend_schema(request=None, responses=FederationSerializer)

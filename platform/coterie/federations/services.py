@@ -30,8 +30,16 @@ from coterie.fleet.services import checked_tags
 from coterie.registry.models import BASE, Alias, Dataset, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion, misfit
 from coterie.registry.services import copy_champion
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_learning.kinds import Resources
 from coterie_learning.plan import Plan, parse_plan, plan_document
+
+TOLD = {
+    Federation.State.RUNNING: Event.FEDERATION_STARTED,
+    Federation.State.PAUSED: Event.FEDERATION_PAUSED,
+    Federation.State.FINISHED: Event.FEDERATION_FINISHED,
+}
 
 
 @audited("federations.create_federation")
@@ -157,21 +165,21 @@ def start_federation(*, federation: Federation, now: datetime) -> None:
     if federation.own_versions and federation.state != Federation.State.FINISHED:
         _begin_versions(federation, now)
     try:
-        _move(federation, to=Federation.State.RUNNING, among=("draft", "paused", "running"))
+        _move(federation, to=Federation.State.RUNNING, among=("draft", "paused", "running"), now=now)
     except IntegrityError as error:
         raise PairInUse(pair=federation.pair.slug) from error
 
 
 @audited("federations.pause_federation", subject="federation")
-def pause_federation(*, federation: Federation) -> None:
+def pause_federation(*, federation: Federation, now: datetime) -> None:
     """Open no further round. Raises WrongState."""
-    _move(federation, to=Federation.State.PAUSED, among=("running", "paused"))
+    _move(federation, to=Federation.State.PAUSED, among=("running", "paused"), now=now)
 
 
 @audited("federations.finish_federation", subject="federation")
-def finish_federation(*, federation: Federation) -> None:
+def finish_federation(*, federation: Federation, now: datetime) -> None:
     """Open no further round, for good; the pair is free for another federation. Raises WrongState."""
-    _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"))
+    _move(federation, to=Federation.State.FINISHED, among=("draft", "running", "paused", "finished"), now=now)
 
 
 @audited("federations.adopt_versions", subject=_pair_champion)
@@ -221,7 +229,8 @@ def check_plan_fits(plan: Plan, pair: ModelPair, cloud_data: Dataset | None) -> 
 
 
 @transaction.atomic
-def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...]) -> None:
+def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...], now: datetime) -> None:
+    before = Federation.objects.select_for_update().get(pk=federation.pk).state
     moved = Federation.objects.filter(pk=federation.pk, state__in=among).update(
         state=to, kept_back=0, **reason_columns(None)
     )
@@ -229,6 +238,8 @@ def _move(federation: Federation, *, to: Federation.State, among: tuple[str, ...
     if not moved:
         raise WrongState(federation=federation.slug, state=federation.state, wanted=str(to))
     ADVANCE.send(federation=str(federation.pk))
+    if before != to:
+        announce(TOLD[to], {"federation": federation.slug}, now=now)
 
 
 def _why_no_teacher(pair: ModelPair) -> str | None:

@@ -17,6 +17,8 @@ NONCE = "__CSP_NONCE__"
 """What the build writes where each page's own nonce belongs."""
 
 SECTIONS = (
+    "alerts",
+    "analytics",
     "audit",
     "devices",
     "enrol",

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user
 from django.http import HttpRequest
 from django.utils import timezone
 
+from coterie.accounts.browsers import live_session
 from coterie.accounts.models import Operator
 from coterie.accounts.permissions import actor_of
 from coterie.accounts.selectors import live_token
@@ -42,6 +43,6 @@ def _signed_in(cookies: str) -> Operator:
     request = HttpRequest()
     request.session = SESSIONS.SessionStore(jar[settings.SESSION_COOKIE_NAME].value)
     operator = get_user(request)
-    if not isinstance(operator, Operator):
+    if not isinstance(operator, Operator) or live_session(operator, request.session) is None:
         raise NobodyActs
     return operator

@@ -13,10 +13,12 @@ from coterie.fleet import device_api as fleet
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential, devices_of_credentials
+from coterie.fleet_evaluation import device_api as fleet_evaluation
 from coterie.gateway.batching import Answer, Asked, batches
 from coterie.gateway.door.limits import LIMITS
 from coterie.gateway.http import Request, Send, reply
 from coterie.gateway.threads import in_thread
+from coterie.owners import device_api as owners
 from coterie.rollouts import device_api as rollouts
 from coterie.rounds import device_api as rounds
 from coterie.rounds.directives import Call
@@ -28,9 +30,17 @@ from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, decode
 STRANGERS: Mapping[str, Callable[[Any, datetime], Message]] = {
     "enrol": fleet.enrol,
     "read-invitation": federations.read_invitation,
+    "read-receipt": owners.read_receipt,
 }
 """The apps' answers to messages that come without a credential, by their names."""
-HANDLERS: Mapping[str, Handler] = {**fleet.HANDLERS, **rounds.HANDLERS, **transfer.HANDLERS, **rollouts.HANDLERS}
+HANDLERS: Mapping[str, Handler] = {
+    **fleet.HANDLERS,
+    **rounds.HANDLERS,
+    **transfer.HANDLERS,
+    **rollouts.HANDLERS,
+    **owners.HANDLERS,
+    **fleet_evaluation.HANDLERS,
+}
 """The apps' answers by name of the message; `STRANGERS` and `BATCHED` are apart."""
 
 

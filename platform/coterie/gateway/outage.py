@@ -1,19 +1,23 @@
 """A database that does not answer: once noticed, every request is refused at once, until a probe is answered."""
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from coterie.core.away import AWAY, DATABASE
+from coterie.core.away import AWAY, DATABASE, DISK
 from coterie.core.errors import CoterieError, ErrorKind
 
 PROBE_S = 1.0
 CONNECT_S = 2
 """libpq takes whole seconds, and 2 at least."""
+LEAST_FREE_BYTES = 1 << 20
+"""With less, SQLite does not even read: a connection writes its part of the shared index first."""
 UNANSWERED = (OperationalError, InterfaceError)
 
 
@@ -33,15 +37,31 @@ class DatabaseAway(CoterieError):
     sentence = "The platform's database does not answer; nothing was lost, try again in {wait_s} s."
 
 
-def database_away() -> DatabaseAway:
-    """The error that requests get while the database is away."""
-    return DatabaseAway(wait_s=5)
+class DiskFull(CoterieError):
+    """Fields: wait_s."""
+
+    code = "gateway.disk_full"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = (
+        "The disk that the platform's database is on is full; nothing was lost: make room, and it goes on by itself."
+    )
+
+
+def database_away() -> DatabaseAway | DiskFull:
+    """The error that requests get while the database is away, by its reason."""
+    return DiskFull(wait_s=5) if _is_full() else DatabaseAway(wait_s=5)
 
 
 def check_database() -> None:
-    """Raises DatabaseAway while it is known to be away."""
-    if DATABASE in AWAY:
+    """Raises DatabaseAway or DiskFull while it is known to be away."""
+    if DATABASE in AWAY or DISK in AWAY:
         raise database_away()
+
+
+def _is_full() -> bool:
+    """Whether it is SQLite, which lies in the state, and has no room."""
+    is_here = connections[DEFAULT_DB_ALIAS].vendor == "sqlite"
+    return is_here and shutil.disk_usage(settings.STATE).free < LEAST_FREE_BYTES
 
 
 class Watch:
@@ -69,9 +89,10 @@ class Watch:
 
     def _watch(self) -> None:
         while not self._answers():
-            AWAY.gone(DATABASE)
+            AWAY.gone(DISK if _is_full() else DATABASE)
             time.sleep(PROBE_S)
-        AWAY.back(DATABASE)
+        for missed in (DATABASE, DISK):
+            AWAY.back(missed)
 
     def _answers(self) -> bool:
         try:

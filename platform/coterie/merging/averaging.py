@@ -247,6 +247,7 @@ def _arguments(merge: Merge, directory: Path, updates: Sequence[Update], pace: P
                 update.samples,
                 tuple(update.classes),
                 discount=pace.discount(update.staleness),
+                norm=update.norm,
             )
             for update in updates
             if update.partial_id is None

@@ -43,7 +43,7 @@ def publish_outcome(*, merge_id: int, outcome: Outcome, merge_s: float, now: dat
     if fault is not None and not (fault.code in reasons.WORSE and is_patience_at_its_end(federation)):
         end(merge, State.ABANDONED, reason=fault, metrics=figures, now=now)
         if fault.code in reasons.WORSE:
-            count_kept_back(federation=federation, why=fault)
+            count_kept_back(federation=federation, why=fault, now=now)
         return
     count_published(federation=federation)
     rollout = merge.parsed_plan().rollout

@@ -1,11 +1,9 @@
 """The work on a merge: one worker at a time does it, and its result is published exactly once."""
 
 import logging
-import tempfile
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from threading import Event
 from time import perf_counter
 
@@ -13,6 +11,7 @@ from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutO
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
 from coterie.core.lease import Heartbeat
+from coterie.core.scratch import scratch_directory
 from coterie.merging.averaging import Merger, average, merge_where_it_pays
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
@@ -71,12 +70,12 @@ def run_merge(
 def _work(merge: Merge, lease: uuid.UUID, lost: Event, clock: Clock, merger: Merger, distiller: Distiller) -> None:
     """Make the candidates and publish them. Raises what the jobs raise."""
     started = perf_counter()
-    with tempfile.TemporaryDirectory(prefix="coterie-merge-") as directory:
+    with scratch_directory("merge") as directory:
         if merge.parsed_plan().merge.reads == "models":
             shown = Shown(merge.pk, lease, clock)
-            outcome = distil(merge, Path(directory), lost, shown.show, now=clock(), distiller=distiller)
+            outcome = distil(merge, directory, lost, shown.show, now=clock(), distiller=distiller)
         else:
-            outcome = average(merge, Path(directory), lost, now=clock(), merger=merger)
+            outcome = average(merge, directory, lost, now=clock(), merger=merger)
         publish_outcome(merge_id=merge.pk, outcome=outcome, merge_s=perf_counter() - started, now=clock())
 
 

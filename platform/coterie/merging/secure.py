@@ -24,14 +24,14 @@ class SumNotRecovered(CoterieError):
 
 def masked_sum(sum_: SecureSum, directory: Path) -> MaskedSum:
     """The vectors of the survivors, and the masks that lie on their sum. Raises SumNotRecovered."""
-    found, masking = members_of(sum_), sum_.masking()
+    found = members_of(sum_)
     alive = survivors(sum_)
     try:
-        recovered = recover(found, masking.terms, shared=shared(sum_), survivors=alive, revealed=revealed(sum_))
+        recovered = recover(found, sum_.terms(), shared=shared(sum_), survivors=alive, revealed=revealed(sum_))
     except WireError as error:
         raise SumNotRecovered(sentence=error.detail) from error
     hashes = sum_.parties.filter(place__in=alive).order_by("place").values_list("vector_sha256", flat=True)
-    store = vectors_of(sum_.cohort)
+    store = vectors_of(sum_)
     return MaskedSum(
         vectors=tuple(StoredBlob(str(store.local_path(sha256, directory)), sha256) for sha256 in hashes),
         masks=tuple(Mask(one.seed, one.is_added) for one in recovered.masks),

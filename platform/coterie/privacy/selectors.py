@@ -52,8 +52,11 @@ def cost_under(plan: Plan) -> float | None:
 def affordable(devices: QuerySet[Device], federation: Federation, plan: Plan) -> QuerySet[Device]:
     """Those of `devices` of which `federation` may tell once more; all where the plan spends nothing."""
     cost = cost_under(plan)
-    if cost is None:
-        return devices
+    return devices if cost is None else affordable_at(devices, federation, cost)
+
+
+def affordable_at(devices: QuerySet[Device], federation: Federation, cost: float) -> QuerySet[Device]:
+    """Those of `devices` of which `federation` may release something that costs μ² = `cost`."""
     left = limit_of(federation).mu2 * (1 + ROUNDING) - cost
     if left < 0:
         return devices.none()

@@ -142,7 +142,7 @@ class Trial:
 
     def _trained(self, data: Dataset, of: str, number: int, share: float) -> tuple[float, Tensors]:
         """Loss on the samples held out, and the parameters."""
-        step = self._plan.local.weights(0)
+        step = self._plan.local.step_scalars(0)
         step = msgspec.structs.replace(step, learning_rate=share * step.learning_rate, proximal_weight=0.0)
         rules = PersonalRules(COMPARED_EPOCHS, COMPARED_PATIENCE, step, "version", 1.0)
         given = self._given(rules, self._first.parameters, data, of, number)

@@ -53,6 +53,8 @@ from coterie.registry.models import (
 from coterie.registry.npz import MAX_BYTES, DatasetFacts, inspect_dataset
 from coterie.registry.selectors import ancestry, champion, has_teacher_weights
 from coterie.registry.verifying import check, open_blob
+from coterie.webhooks.models import Event
+from coterie.webhooks.services import announce
 from coterie_learning.teacher import quantise_weights
 from coterie_wire.bundle import BlobRef, ModelSpec, Task, TensorSpec
 from coterie_wire.conditions import Reason
@@ -144,10 +146,11 @@ def accept_pair(
     teacher_predict: Blob | None = None,
     teacher_parameters: Sequence[TensorSpec] = (),
     report: PairReport,
+    now: datetime,
 ) -> None:
     """The pair passed its pre-flight; nothing happens if it was judged before."""
     tell_consoles("registry")
-    ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
+    judged = ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.READY,
         spec=msgspec.to_builtins(spec),
         train_step=train_step,
@@ -159,21 +162,26 @@ def accept_pair(
         frozen=frozen,
         report=msgspec.to_builtins(report),
     )
+    if judged:
+        announce(Event.PAIR_JUDGED, {"pair": pair.slug, "state": ModelPair.State.READY.value}, now=now)
 
 
 @transaction.atomic
-def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] = NO_FIELDS) -> None:
+def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] = NO_FIELDS, now: datetime) -> None:
     """The pair failed its pre-flight; nothing happens if it was judged before.
 
     `fields` are those of the error, as the operator and the module that it names.
     """
     tell_consoles("registry")
-    ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
+    judged = ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.REJECTED,
         reason_code=reason.code,
         reason_sentence=reason.sentence,
         reason_fields=dict(fields),
     )
+    if judged:
+        told = {"pair": pair.slug, "state": ModelPair.State.REJECTED.value}
+        announce(Event.PAIR_JUDGED, {**told, "code": reason.code, "sentence": reason.sentence}, now=now)
 
 
 @transaction.atomic
@@ -290,6 +298,8 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
         name=Alias.Name.CHAMPION,
         defaults={"version": version, "moved_at": now},
     )
+    told = {"pair": version.pair.slug, "role": version.role, "lineage": version.lineage}
+    announce(Event.CHAMPION_CHANGED, {**told, "version": str(version.pk), "version_number": version.number}, now=now)
 
 
 def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:

@@ -16,6 +16,7 @@ from coterie.core.away import AWAY
 from coterie.core.identity import verify_key
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.fleet.signing_keys import Succession, followers
 from coterie.merging.models import Merge, Update
 from coterie.merging.quarantine import NO_OFFENCE
 from coterie.merging.reasons import DAMAGED
@@ -459,6 +460,7 @@ def _silent_devices(now: datetime) -> Iterator[Repair]:
 def _foreign_keys(_now: datetime) -> Iterator[Repair]:
     """Devices that trust another signing key than the platform's take no version from it."""
     others = Device.objects.filter(state=Device.State.ENROLLED).exclude(trusted_key__in=("", verify_key().hex()))
+    others = others.exclude(pk__in=followers(others, Succession()).order_by().values("pk"))
     count, latest = others.count(), others.order_by("-enrolled_at").first()
     if latest is not None:
         joined = "One device joined" if count == 1 else f"{count} devices joined"

@@ -1,5 +1,6 @@
 """What operators decide about faults: not to see them for a while, or at all, or again."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from coterie.audit.recording import audited
@@ -19,8 +20,13 @@ class UnknownRepair(CoterieError):
 
 def shown(*, now: datetime) -> list[Repair]:
     """The faults that nobody has muted."""
+    return unmuted(find_faults(now=now), now=now)
+
+
+def unmuted(faults: Iterable[Repair], *, now: datetime) -> list[Repair]:
+    """Those of `faults` that nobody has muted."""
     muted = {mute.key for mute in Mute.objects.all() if is_muted(mute, now=now)}
-    return [repair for repair in find_faults(now=now) if repair.key not in muted]
+    return [repair for repair in faults if repair.key not in muted]
 
 
 def is_muted(mute: Mute, *, now: datetime) -> bool:

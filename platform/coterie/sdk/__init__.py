@@ -3,6 +3,7 @@
 from coterie.offline.check import Checked
 from coterie.sdk.checking import check
 from coterie.sdk.errors import (
+    EvaluationFailed,
     InvalidPlan,
     JobFailed,
     NoVersion,
@@ -15,14 +16,17 @@ from coterie.sdk.errors import (
 from coterie.sdk.federation import Federation
 from coterie.sdk.plans import plan, presets
 from coterie.sdk.platform import Platform, connect
-from coterie.sdk.records import Dataset, Pair, Round, Version
-from coterie.sdk.simulating import Simulated, simulate, simulate_fleet
+from coterie.sdk.records import Dataset, Evaluation, Pair, Round, Version
+from coterie.sdk.simulating import Compared, Simulated, compare_ways, simulate, simulate_fleet
 from coterie.sdk.table import Table
 from coterie_wire.length import Length
 
 __all__ = [
     "Checked",
+    "Compared",
     "Dataset",
+    "Evaluation",
+    "EvaluationFailed",
     "Federation",
     "InvalidPlan",
     "JobFailed",
@@ -40,6 +44,7 @@ __all__ = [
     "Unreachable",
     "Version",
     "check",
+    "compare_ways",
     "connect",
     "plan",
     "presets",

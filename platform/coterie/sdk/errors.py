@@ -49,6 +49,10 @@ class JobFailed(SdkError):
     """A bootstrap, or the distillation after it, failed or was cancelled."""
 
 
+class EvaluationFailed(SdkError):
+    """Too few devices have measured a version in time, or an operator stopped them."""
+
+
 class InvalidPlan(SdkError):
     """A plan with a name or a number that no plan has; the sentence names what there is."""
 

@@ -1,5 +1,7 @@
 """A federation, as a script or a notebook sees it."""
 
+import sys
+
 import msgspec
 from torch import nn
 
@@ -23,6 +25,14 @@ class FederationRecord(msgspec.Struct, frozen=True):
     """Of its versions; blank: the pair's."""
 
 
+class _Planned(msgspec.Struct, frozen=True):
+    plan: dict[str, object]
+
+
+class _Previewed(msgspec.Struct, frozen=True):
+    notes: list[str]
+
+
 class Federation:
     """Every method raises Refused or Unreachable."""
 
@@ -40,8 +50,15 @@ class Federation:
         """``draft``, ``running``, ``paused`` or ``finished``: asked each time."""
         return self._rest.get(f"federations/{self.id}/", FederationRecord).state
 
-    def start(self) -> None:
-        """Hold rounds from now on."""
+    def notes(self) -> list[str]:
+        """What keeps it from holding rounds, or lets them be few or far apart, as sentences; empty: nothing."""
+        plan = self._rest.get(f"federations/{self.id}/", _Planned).plan
+        return self._rest.post(f"federations/{self.id}/plan-preview/", _Previewed, {"plan": plan}).notes
+
+    def start(self, *, progress: bool = True) -> None:
+        """Hold rounds from now on. Unless `progress` is False it says its `notes` first."""
+        if progress:
+            sys.stderr.writelines(f"{note}\n" for note in self.notes())
         self._move("start")
 
     def pause(self) -> None:

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from coterie.offline.progress import ProgressLine
 from coterie.sdk.arrays import write_arrays
 from coterie.sdk.downloading import download
-from coterie.sdk.errors import JobFailed, Rejected
+from coterie.sdk.errors import EvaluationFailed, JobFailed, Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie.sdk.federation import Federation, FederationRecord
-from coterie.sdk.records import Dataset, Job, Pair, Role, Version
+from coterie.sdk.records import Dataset, Evaluation, Job, Pair, Role, Version
 from coterie.sdk.rest import Rest
 from coterie.sdk.state_dict import StateDict
 from coterie_wire.length import Length
@@ -198,6 +198,46 @@ class Platform:
             "own_versions": own_versions,
         }
         return Federation(self._rest, self._rest.post("federations/", FederationRecord, body))
+
+    def evaluate(
+        self,
+        version: Version,
+        *,
+        devices: int = 50,
+        reports: int = 1,
+        tag: str = "",
+        within_s: int = 24 * 3600,
+        federation: Federation | None = None,
+        progress: bool = True,
+    ) -> Evaluation:
+        """Have a sample of devices measure a version on samples that they hold out, and wait for the figures.
+
+        `devices` are asked, of those with `tag` where one is given, of the `federation` that moves the version's
+        lineage where none is; `reports` of them must have measured it within `within_s` seconds. Raises
+        EvaluationFailed. Interrupted, the evaluation goes on: ``evaluations(version)`` has it.
+        """
+        body = {
+            "version": version.id,
+            "federation": None if federation is None else federation.id,
+            "devices": devices,
+            "reports": reports,
+            "tag": tag,
+            "within_s": within_s,
+        }
+        with ProgressLine.wanted(progress) as line:
+            found = self._rest.post("evaluations/", Evaluation, body)
+            while not found.is_over:
+                line.tell(str(found))
+                self._rest.pause()
+                found = self._rest.get(f"evaluations/{found.id}/", Evaluation)
+            line.tell(str(found))
+        if found.state != "finished":
+            raise EvaluationFailed(found.reason_code, found.reason_sentence)
+        return found
+
+    def evaluations(self, version: Version) -> list[Evaluation]:
+        """The newest 500 of a version, the newest first."""
+        return self._rest.page("evaluations/", Evaluation, version=version.id, sort="-created_at")
 
     def enrolment_token(self, label: str, *, uses: int = 1, hours: float = 24, tags: Sequence[str] = ()) -> str:
         """A secret with which `uses` devices may join within `hours`: ``coterie-agent join URL SECRET``."""

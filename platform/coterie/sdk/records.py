@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from coterie.compile.pair_report import PairReport
 from coterie.core.errors import Field
+from coterie.fleet_evaluation.summary import Figures, Summary
 from coterie.offline.description import describe, plain_text
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.structs import from_json
@@ -79,6 +80,33 @@ class Job(msgspec.Struct, frozen=True):
     progress_sentence: str
     error_code: str
     error_sentence: str
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """A federated evaluation: a sample of devices measures a version on samples that they hold out."""
+
+    id: str
+    version: str
+    federation: str
+    state: str
+    """``planned``, ``measuring``, ``finished``, ``failed`` or ``cancelled``."""
+    reason_code: str
+    reason_sentence: str
+    figures: Figures | None
+    """None before the first report."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further report counts."""
+        return self.state not in ("planned", "measuring")
+
+    @property
+    def summary(self) -> Summary | None:
+        """Means, deciles and the worst over all devices that have measured it; None: none has."""
+        return None if self.figures is None else self.figures.summary
+
+    def __str__(self) -> str:
+        return f"evaluation is {self.state}: {self.reason_sentence}".removesuffix(": ")
 
 
 class Round(msgspec.Struct, frozen=True):

@@ -1,10 +1,11 @@
 """What a plan would do to a model on samples of one's own, before any device is there."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 from torch import nn
@@ -18,14 +19,19 @@ from coterie.sdk.plans import checked
 from coterie.sdk.plans import plan as preset_plan
 from coterie.sdk.table import Table
 from coterie.simulation.contenders import parse_contender
+from coterie.simulation.costs import Costs, NetworkName
 from coterie.simulation.fleet.asked import BATCH_SIZE, Asked, fleet_run
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
 from coterie.simulation.fleet.table import round_rows
 from coterie.simulation.outcome import Outcome
 from coterie.simulation.own_work import own_scenario
-from coterie.simulation.progress import Progress
+from coterie.simulation.progress import Report
 from coterie.simulation.simulate import simulate as run
+from coterie.simulation.ways import Asked as AskedWays
+from coterie.simulation.ways import WaysOutcome, way_rows
+from coterie.simulation.ways import compare_ways as run_ways
+from coterie_learning.plan import Plan
 from coterie_wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -65,18 +71,66 @@ def simulate(
     InvalidPlan, or Rejected where model and data do not fit the simulator.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
+    with _own(device, example, data, progress=progress) as own:
+        scenario = own_scenario(own.device, own.samples)
+        return run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=own.show)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the four ways found and cost."""
+
+    outcome: WaysOutcome
+    ways: Table
+    """A row a way: accuracy, seconds to the target, bytes, seconds and joules a device, and what left the devices."""
+
+
+def compare_ways(
+    plan: str | Mapping[str, object],
+    device: nn.Module,
+    example: Example,
+    data: Mapping[str, ArrayLike],
+    *,
+    devices: int | None = None,
+    seed: int = 0,
+    target: float | None = None,
+    network: NetworkName = "wifi",
+    progress: bool = True,
+) -> Compared:
+    """Compare a `plan` that holds rounds with offloading, distributed training and help between devices.
+
+    `data` are as `simulate` takes them. `target` is the accuracy that each way's time is taken to; None: 0.95 of the
+    best one's. Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
+    """
+    contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
+    assert isinstance(contender, Plan), "presets and checked plans are plans"
+    with _own(device, example, data, progress=progress) as own:
+        scenario = own_scenario(own.device, own.samples)
+        asked = AskedWays(contender, devices or scenario.devices, seed, target, Costs(network=network))
+        outcome = run_ways(asked, scenario, report=own.show)
+    return Compared(outcome, Table.of([dict(row) for row in way_rows(outcome)]))
+
+
+class _Own(NamedTuple):
+    device: Path
+    samples: Path
+    show: Report
+
+
+@contextmanager
+def _own(device: nn.Module, example: Example, data: Mapping[str, ArrayLike], *, progress: bool) -> Iterator[_Own]:
+    """The model and the samples as files, and a line of progress. Raises Rejected for what the simulator refuses."""
     with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
         paths = write_programs(Path(directory), {"device": device}, example, loss=None, target=None, tell=line.tell)
         samples = Path(directory, "samples.npz")
         with samples.open("wb") as file:
             write_arrays(file, data)
-
-        def show(reported: Progress) -> None:
-            line.tell(f"simulated {reported.share:.0%}, {reported.rounds} rounds")
-
         try:
-            scenario = own_scenario(paths["device"], samples)
-            return run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=show)
+            yield _Own(
+                paths["device"],
+                samples,
+                lambda told: line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds"),
+            )
         except CoterieError as error:
             raise Rejected(error.code, str(error), error.fields) from error
         except WireError as error:
@@ -98,6 +152,7 @@ def simulate_fleet(
     executor: Literal["auto", "batched", "exact"] = "auto",
     workers: int = 1,
     batch_size: int = BATCH_SIZE,
+    fleet: str | Path | None = None,
     keep: str | Path | None = None,
     progress: bool = True,
 ) -> Simulated:
@@ -106,26 +161,15 @@ def simulate_fleet(
     `data` are arrays of as many rows: ``y`` with classes, ``x`` or the model's inputs by their names, and what else
     tells samples apart. `split` divides them: ``iid``, ``dirichlet:0.3``, ``pathological:2`` or ``by:user``; with
     `each`, every device draws so many with replacement. A fifth is held out, on which versions are judged. `executor`
-    trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``). A simulation that
-    was killed goes on from the directory `keep`. The same arguments give the same outcome, whatever `workers` are.
+    trains many devices in one step (``batched``) or one by one by the agent's own code (``exact``).
+    `fleet` is a shipped profile (``phones``), or a file: a profile, or a fleet's trace. A simulation that was killed
+    goes on from the directory `keep`. The same arguments give the same outcome, whatever `workers` are.
     Raises InvalidPlan, or Rejected where plan, model and data do not fit the simulator.
     """
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
-    with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
-        paths = write_programs(Path(directory), {"device": device}, example, loss=None, target=None, tell=line.tell)
-        samples = Path(directory, "samples.npz")
-        with samples.open("wb") as file:
-            write_arrays(file, data)
+    with _own(device, example, data, progress=progress) as own:
         asked = Asked(split, devices, each, rounds, days, seed, executor, workers, batch_size)
-        try:
-            run = fleet_run(contender, paths["device"], samples, asked)
-            outcome = hold_rounds(
-                run,
-                report=lambda told: line.tell(f"simulated {told.share:.0%}, {told.rounds} rounds"),
-                keep=None if keep is None else Path(keep),
-            )
-        except CoterieError as error:
-            raise Rejected(error.code, str(error), error.fields) from error
-        except WireError as error:
-            raise Rejected(error.code, error.detail) from error
+        asked = asked._replace(fleet=None if fleet is None else str(fleet))
+        held = fleet_run(contender, own.device, own.samples, asked)
+        outcome = hold_rounds(held, report=own.show, keep=None if keep is None else Path(keep))
     return Simulated(outcome, Table.of([dict(row) for row in round_rows(outcome)]))

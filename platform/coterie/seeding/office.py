@@ -1,20 +1,22 @@
 """The operators of the seeded fleet: one person of each role, their tokens, and their entries in the audit log."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from random import Random
 
 from coterie.accounts.models import Operator
 from coterie.accounts.permissions import actor_of
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.alerts.models import Channel, Incident, Message, Notice, Rule
 from coterie.audit.models import Entry
 from coterie.core.acting import OperatorRole, Scope, acting_as
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.services import create_enrolment_token
 from coterie.seeding.devices import SITES
-from coterie.webhooks.delivering import MAX_ATTEMPTS
 from coterie.webhooks.models import Delivery, Event, Webhook
+from coterie.webhooks.outgoing import MAX_ATTEMPTS
+from coterie.webhooks.signing import new_secret
 
 ENTRIES = 180
 
@@ -112,6 +114,64 @@ def _delivery(webhook: Webhook, event: Event, failed: bool, random: Random, now:
     )
     delivery.body = {"id": str(delivery.pk), "event": event.value, "at": created_at.isoformat()}
     return delivery
+
+
+def make_alerts(*, random: Random, now: datetime) -> None:
+    """Three channels, four rules, and what these have found and told in the last weeks."""
+    made_at = now - timedelta(days=40)
+    common = {"time_zone": "Europe/Berlin", "secret": new_secret(), "created_at": made_at}
+    chat = {"url": "https://chat.example/on-call", "place": "chat.example · 9f2c41d7"}
+    mail = {"recipients": ["models@example.org", "ada@example.org"], "quiet_from": time(22), "quiet_until": time(7)}
+    tickets = {"url": "https://tickets.example/", "place": "tickets.example · 03b7e6aa"}
+    channels = [
+        Channel.objects.create(name=name, kind=kind, **terms, **common)
+        for name, kind, terms in (
+            ("on call", "slack", chat),
+            ("model team", "email", mail),
+            ("ticket system", "webhook", tickets),
+        )
+    ]
+    keys = [channel.pk for channel in channels]
+    for name, kind, told, terms, found in (
+        ("any error", "repair", keys[::2], {"least": "error"}, "The last 3 rounds of vending were abandoned."),
+        ("jobs", "job_failed", keys[:1], {}, "The distillation of kiosk-vision failed: it took too much memory."),
+        ("half the fleet", "online_below", keys[:1], {"threshold": 0.5}, "47 of 120 devices of the fleet are online."),
+        ("accuracy", "accuracy_below", keys[1:2], {"threshold": 0.8}, "The champion of vending is 78.4% accurate."),
+    ):
+        rule = Rule.objects.create(name=name, kind=kind, channels=told, created_at=made_at, looked_at=now, **terms)
+        for _ in range(4):
+            _incident(rule, found, [channel for channel in channels if channel.pk in told], random, now)
+
+
+def _incident(rule: Rule, sentence: str, channels: list[Channel], random: Random, now: datetime) -> None:
+    """One that is over, with what each channel was told of it; the webhook often did not answer."""
+    began_at = now - timedelta(days=random.triangular(0.2, 29, 2))
+    ended_at = began_at + timedelta(minutes=random.randint(2, 200))
+    incident = Incident.objects.create(
+        rule=rule, key=sentence, severity="error", sentence=sentence, began_at=began_at, resolved_at=ended_at
+    )
+    for channel in channels:
+        for change, at in ((Notice.Change.FIRING, began_at), (Notice.Change.RESOLVED, ended_at)):
+            failed = channel.kind == "webhook" and random.random() < 0.4
+            message = Message.objects.create(
+                id=uuid.UUID(int=random.getrandbits(128), version=4),
+                channel=channel,
+                state=Message.State.FAILED if failed else Message.State.DELIVERED,
+                attempts=MAX_ATTEMPTS if failed else 1,
+                problem="it answered with status 503" if failed else "",
+                created_at=at,
+                ended_at=at + timedelta(seconds=1),
+            )
+            Notice.objects.create(
+                incident=incident,
+                channel=channel,
+                message=message,
+                rule_name=rule.name,
+                change=change,
+                severity="error",
+                sentence=sentence,
+                created_at=at,
+            )
 
 
 def count_uses(tokens: dict[str, EnrolmentToken]) -> None:

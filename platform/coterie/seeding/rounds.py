@@ -15,7 +15,9 @@ from coterie.merging.models import Merge, Update
 from coterie.registry.models import Alias, ModelPair, ModelVersion, Role
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Round, RoundEvent
+from coterie.seeding.evaluations import evaluate_versions
 from coterie.seeding.inserting import AT_ONCE
+from coterie.seeding.latencies import time_devices
 from coterie.seeding.lineages import Task, by_class, parameters
 from coterie.seeding.peers import add_help_between
 from coterie.seeding.rollouts import try_versions
@@ -79,6 +81,8 @@ def make_federation(
     Alias.objects.filter(pair=pair, role=Role.DEVICE).update(version=base, moved_at=now - every)
     _hand_out(base, members, random)
     _pin(members, random)
+    evaluate_versions(federation, base, members)
+    time_devices(base, members, now=now)
     is_running = state == Federation.State.RUNNING
     if federation.parsed_plan().rollout.is_staged():
         opened_at = now - (timedelta(minutes=50) if is_running else timedelta(hours=7))

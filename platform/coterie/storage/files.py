@@ -12,6 +12,7 @@ from pathlib import Path
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage
 
+from coterie.core.disk import sync_directory
 from coterie.storage.interface import Store
 
 DRAFTS = ".drafts"
@@ -30,7 +31,7 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
                 target.hardlink_to(draft)
             except FileExistsError:
                 return False
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
         return True
 
     def sizes(self, folder: str) -> Mapping[str, int]:
@@ -77,7 +78,7 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         target = self._target(name)
         with self._draft(content) as draft:
             draft.replace(target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
         return name
 
     def _target(self, name: str) -> Path:
@@ -101,11 +102,3 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
             yield draft
         finally:
             draft.unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,8 +10,12 @@ from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
-from coterie.accounts.models import Operator
+from coterie.accounts.models import BrowserSession, Operator, SecondFactor
+from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.alerts.models import Channel, Rule
+from coterie.alerts.services import create_channel, create_rule
+from coterie.analytics.services import ask_question
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
@@ -22,6 +26,7 @@ from coterie.federations.models import Federation
 from coterie.federations.services import archive_federation, create_federation, start_federation
 from coterie.fleet.models import Device
 from coterie.fleet.services import archive_device, create_enrolment_token, pause_device, revoke_device
+from coterie.fleet_evaluation.services import start_evaluation
 from coterie.merging.models import Merge
 from coterie.registry.describing import archive_pair, archive_version
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
@@ -32,6 +37,8 @@ from coterie.rounds.models import Round
 from coterie.webhooks.models import Delivery, Event, Webhook
 from coterie.webhooks.services import create_webhook, try_webhook
 from tests.contract.error_catalogue import codes_given
+from tests.coterie.accounts.authenticator import code_of
+from tests.coterie.analytics.answering import agreeing
 from tests.coterie.rollouts.world import another_version
 from tests.coterie.world import START, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
@@ -109,6 +116,35 @@ def rolled_out() -> str:
     return str(start_rollout(version=unused_version(), terms={}, now=START).pk)
 
 
+CONTENT = {"count": {"kind": "classes", "classes": 3}, "min_devices": 3, "corrupted": 0.0}
+
+
+def a_question() -> dict[str, object]:
+    """Of devices whose owners agree."""
+    agreeing(3)
+    federation = make_federation(make_version(make_pair()).pair)
+    return {"federation": str(federation.pk), "content": CONTENT, "epsilon": None, "devices": 3}
+
+
+def asked() -> str:
+    agreeing(3)
+    question = ask_question(
+        federation=make_federation(make_version(make_pair()).pair),
+        title="",
+        content=CONTENT,
+        epsilon=None,
+        devices=3,
+        within_s=60,
+        now=START,
+    )
+    return str(question.pk)
+
+
+def evaluated() -> str:
+    version = unused_version()
+    return str(start_evaluation(version=version, devices=5, reports=2, within_s=60, now=START).pk)
+
+
 def resting() -> str:
     device = make_device("hall")
     pause_device(device=device, now=START)
@@ -129,10 +165,37 @@ def hook() -> Webhook:
     return create_webhook(name="x", url=HOOK, events=[Event.JOB_FAILED], now=START).webhook
 
 
+def channel() -> Channel:
+    return create_channel(name="on call", kind=Channel.Kind.SLACK, url=HOOK, now=START).channel
+
+
+def alert_rule() -> int:
+    return create_rule(name="jobs", kind=Rule.Kind.JOB_FAILED, channels=[channel().pk], now=START).pk
+
+
 def delivered() -> str:
     delivery = try_webhook(webhook=hook(), now=START)
     Delivery.objects.update(state="delivered")
     return str(delivery.pk)
+
+
+def begun(me: Operator) -> SecondFactor:
+    return begin_second_factor(operator=me, now=timezone.now())
+
+
+def recovery_code(me: Operator) -> str:
+    code = code_of(begun(me))
+    return confirm_second_factor(operator=me, code=code, now=timezone.now())[0]
+
+
+def with_second_factor() -> int:
+    bob = create_operator(username="bob", role=OperatorRole.OPERATOR).operator
+    recovery_code(bob)
+    return bob.pk
+
+
+def signed_in_elsewhere(me: Operator) -> int:
+    return BrowserSession.objects.create(operator=me, key="elsewhere", began_at=START, seen_at=START).pk
 
 
 def another() -> int:
@@ -227,6 +290,24 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/session/password/"): lambda _: Write(
         "accounts.change_password", "/api/session/password/", {"current": PASSWORD, "new": f"{PASSWORD}!"}
     ),
+    ("post", "/api/session/second-factor/"): lambda _: Write(
+        "accounts.set_second_factor", "/api/session/second-factor/", {"password": PASSWORD}
+    ),
+    ("post", "/api/session/second-factor/confirm/"): lambda me: Write(
+        "accounts.set_second_factor", "/api/session/second-factor/confirm/", {"code": code_of(begun(me))}
+    ),
+    ("post", "/api/session/second-factor/recovery-codes/"): lambda me: Write(
+        "accounts.set_second_factor", "/api/session/second-factor/recovery-codes/", {"code": recovery_code(me)}
+    ),
+    ("post", "/api/session/second-factor/remove/"): lambda me: Write(
+        "accounts.set_second_factor", "/api/session/second-factor/remove/", {"code": recovery_code(me)}
+    ),
+    ("post", "/api/operators/{id}/reset-second-factor/"): lambda _: Write(
+        "accounts.reset_second_factor", f"/api/operators/{with_second_factor()}/reset-second-factor/"
+    ),
+    ("delete", "/api/browser-sessions/{id}/"): lambda me: Write(
+        "accounts.end_session", f"/api/browser-sessions/{signed_in_elsewhere(me)}/"
+    ),
     ("post", "/api/saved-filters/"): lambda _: Write(
         "accounts.save_filter", "/api/saved-filters/", {"table": "devices", "name": "hot", "query": {"tag": "x"}}
     ),
@@ -249,6 +330,25 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/webhook-deliveries/{id}/retry/"): lambda _: Write(
         "webhooks.retry_delivery", f"/api/webhook-deliveries/{delivered()}/retry/"
     ),
+    ("post", "/api/alert-channels/"): lambda _: Write(
+        "alerts.create_channel", "/api/alert-channels/", {"name": "x", "kind": "slack", "url": HOOK}
+    ),
+    ("patch", "/api/alert-channels/{id}/"): lambda _: Write(
+        "alerts.change_channel", f"/api/alert-channels/{channel().pk}/", {"url": f"{HOOK}/other"}
+    ),
+    ("delete", "/api/alert-channels/{id}/"): lambda _: Write(
+        "alerts.remove_channel", f"/api/alert-channels/{channel().pk}/"
+    ),
+    ("post", "/api/alert-channels/{id}/test/"): lambda _: Write(
+        "alerts.try_channel", f"/api/alert-channels/{channel().pk}/test/"
+    ),
+    ("post", "/api/alert-rules/"): lambda _: Write(
+        "alerts.create_rule", "/api/alert-rules/", {"name": "x", "kind": "job_failed", "channels": [channel().pk]}
+    ),
+    ("patch", "/api/alert-rules/{id}/"): lambda _: Write(
+        "alerts.change_rule", f"/api/alert-rules/{alert_rule()}/", {"is_active": False}
+    ),
+    ("delete", "/api/alert-rules/{id}/"): lambda _: Write("alerts.remove_rule", f"/api/alert-rules/{alert_rule()}/"),
     ("post", "/api/rounds/{id}/merge-again/"): lambda _: Write(
         "rounds.merge_again", f"/api/rounds/{abandoned_round()}/merge-again/"
     ),
@@ -263,6 +363,9 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
     ("post", "/api/devices/{id}/revoke/"): lambda _: Write(
         "fleet.revoke_device", f"/api/devices/{make_device('hall').pk}/revoke/"
+    ),
+    ("post", "/api/devices/{id}/forget/"): lambda _: Write(
+        "owners.forget_device", f"/api/devices/{make_device('hall').pk}/forget/"
     ),
     ("post", "/api/devices/{id}/pause/"): lambda _: Write(
         "fleet.pause_device", f"/api/devices/{make_device('hall').pk}/pause/"
@@ -342,6 +445,10 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/federations/{id}/adopt/"): lambda _: Write(
         "federations.adopt_versions", f"/api/federations/{after_a_trial()}/adopt/"
     ),
+    ("post", "/api/analytics/"): lambda _: Write("analytics.ask_question", "/api/analytics/", a_question()),
+    ("post", "/api/analytics/{id}/cancel/"): lambda _: Write(
+        "analytics.cancel_question", f"/api/analytics/{asked()}/cancel/"
+    ),
     ("post", "/api/rollouts/"): lambda _: Write(
         "rollouts.start_rollout", "/api/rollouts/", {"version": str(unused_version().pk), "terms": {"share": 0.2}}
     ),
@@ -350,6 +457,12 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
     ("post", "/api/rollouts/{id}/cancel/"): lambda _: Write(
         "rollouts.cancel_rollout", f"/api/rollouts/{rolled_out()}/cancel/"
+    ),
+    ("post", "/api/evaluations/"): lambda _: Write(
+        "fleet_evaluation.start_evaluation", "/api/evaluations/", {"version": str(unused_version().pk), "devices": 5}
+    ),
+    ("post", "/api/evaluations/{id}/cancel/"): lambda _: Write(
+        "fleet_evaluation.cancel_evaluation", f"/api/evaluations/{evaluated()}/cancel/"
     ),
     ("post", "/api/datasets/"): lambda _: Write(
         "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True
@@ -392,11 +505,13 @@ ONES_OWN = {
     "accounts.revoke_token",
     "accounts.save_filter",
     "accounts.remove_filter",
+    "accounts.set_second_factor",
+    "accounts.end_session",
 }
 """What a viewer may do, too."""
 
 
-WRITES_NOTHING = {"plan_check", "plan_preview"}
+WRITES_NOTHING = {"plan_check", "plan_preview", "federations_replay"}
 """Questions whose answer needs a body."""
 
 

@@ -31,7 +31,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import discounted, weights
 from coterie_learning.device_plan import LOCAL, PRIVACY
-from coterie_learning.fold import Counted, Release, fold_in_memory, partial_aggregate
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory, partial_aggregate
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.pace import FULL_WEIGHT
@@ -190,6 +190,30 @@ def test_an_update_that_would_decide_the_round_is_named_and_left_out(factor: flo
     assert [(one.sha256, one.code) for one in found.left_out] == [(named.sha256, code)]
 
 
+def test_a_norm_that_is_known_is_not_measured_again(tmp_path: Path) -> None:
+    sound = [stored_update(tmp_path, seed, 10) for seed in range(4)]
+    measured = merge_stored(arguments(tmp_path, *sound), ignore)
+    contents = Contents(MODEL, Int8(), LOCAL.parse({"kind": "sgd"}))
+    files = [contents.open(InMemory(Path(update.path).read_bytes()), ()) for update in sound]
+    norms = [file.extent().norm for file in files]
+    known = [msgspec.structs.replace(update, norm=norm) for update, norm in zip(sound, norms, strict=True)]
+    assert merge_stored(arguments(tmp_path, *known), ignore) == measured
+    false = msgspec.structs.replace(known[0], norm=100 * norms[0])
+    found = merge_stored(arguments(tmp_path, false, *known[1:]), ignore)
+    assert [(one.sha256, one.code) for one in found.left_out] == [(false.sha256, "update.outlier")]
+
+
+def test_an_update_whose_norm_is_known_is_compared_with_its_hash(tmp_path: Path) -> None:
+    sound = [msgspec.structs.replace(stored_update(tmp_path, seed, 10), norm=1.0) for seed in range(4)]
+    expected = merge_stored(arguments(tmp_path, *sound[1:]), ignore)
+    damaged = bytearray(Path(sound[0].path).read_bytes())
+    damaged[-1] ^= 1
+    Path(sound[0].path).write_bytes(damaged)
+    found = merge_stored(arguments(tmp_path, *sound), ignore)
+    assert found.parameters == expected.parameters
+    assert [(one.sha256, one.code) for one in found.left_out] == [(sound[0].sha256, "update.damaged")]
+
+
 def test_no_number_of_samples_takes_the_whole_weight(tmp_path: Path) -> None:
     zeros = {name: np.zeros_like(tensor) for name, tensor in numbers(0).items()}
     greedy = stored_codes(tmp_path, "greedy", {name: tensor + 1 for name, tensor in zeros.items()}, samples=2**52)
@@ -294,7 +318,7 @@ def test_correlated_noise_is_that_of_the_digests_given_in_whatever_process(tmp_p
         [Counted(one, *weight) for one, weight in zip(opens, weighed, strict=True)],
         numbers(0),
         None,
-        release=Release.under(PRIVACY.parse(CORRELATED), bytes(32), sums, [first.summed]),
+        Aggregation(release=Release.under(PRIVACY.parse(CORRELATED), bytes(32), sums, [first.summed])),
     )
     found = decode_tensors(Path(second.output).read_bytes(), expected=MODEL.version)
     for name, tensor in folded.parameters.items():

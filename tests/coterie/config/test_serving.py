@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from coterie.config.serving import tell_of_failure
-from coterie.gateway.door import offences
-from coterie.gateway.door.offences import Offences
+from coterie_wire import offences
+from coterie_wire.offences import Offences
 
 
 async def test_missing_descriptors_are_told_of_once_and_other_failures_each_time(

@@ -74,19 +74,19 @@ def test_a_plan_changes_to_a_valid_one_only() -> None:
 def test_it_starts_pauses_goes_on_and_finishes() -> None:
     federation = make()
     start_federation(federation=federation, now=START)
-    pause_federation(federation=federation)
+    pause_federation(federation=federation, now=START)
     start_federation(federation=federation, now=START)
-    finish_federation(federation=federation)
+    finish_federation(federation=federation, now=START)
     assert federation.state == "finished"
     with pytest.raises(WrongState):
         start_federation(federation=federation, now=START)
     with pytest.raises(WrongState):
-        pause_federation(federation=federation)
+        pause_federation(federation=federation, now=START)
 
 
 def test_a_draft_cannot_be_paused() -> None:
     with pytest.raises(WrongState):
-        pause_federation(federation=make())
+        pause_federation(federation=make(), now=START)
 
 
 def test_a_pair_serves_one_active_federation() -> None:
@@ -95,7 +95,7 @@ def test_a_pair_serves_one_active_federation() -> None:
     second = make("second", pair=first.pair)
     with pytest.raises(PairInUse), transaction.atomic():
         start_federation(federation=second, now=START)
-    finish_federation(federation=first)
+    finish_federation(federation=first, now=START)
     start_federation(federation=second, now=START)
 
 

@@ -3,14 +3,14 @@
 import threading
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
-from coterie.core.away import AWAY, DATABASE, REDIS, Away
+from coterie.core.away import AWAY, DATABASE, DISK, REDIS, Away
 from coterie.core.pulse import record_pulse
 from coterie.gateway import outage
-from coterie.gateway.outage import Watch, probe_database
+from coterie.gateway.outage import DiskFull, Watch, check_database, database_away, probe_database
 from coterie.gateway.problems import problem_of
 
 WAIT_S = 10.0
@@ -82,3 +82,30 @@ def test_healthz_tells_what_the_platform_does_without() -> None:
         AWAY.back(REDIS)
     assert told["status"] == "degraded"
     assert "Redis does not answer" in told["without"][REDIS]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has a disk of its own")
+def test_a_full_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "PROBE_S", 0.0)
+    assert database_away().code == "gateway.database_away"
+    monkeypatch.setattr(outage, "LEAST_FREE_BYTES", 1 << 62)
+    assert database_away().code == "gateway.disk_full"
+    may_answer, asked = threading.Event(), threading.Event()
+
+    def probe() -> None:
+        if not may_answer.is_set():
+            asked.set()
+            raise OperationalError("unable to open database file")
+
+    watch = Watch(probe)
+    try:
+        watch.suspect()
+        assert asked.wait(WAIT_S)
+        while DISK not in AWAY:
+            asked.wait(WAIT_S)
+        with pytest.raises(DiskFull):
+            check_database()
+    finally:
+        may_answer.set()
+        watch.join()
+    assert DISK not in AWAY

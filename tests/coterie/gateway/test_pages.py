@@ -10,7 +10,15 @@ from django.test import Client
 from django.utils import timezone
 
 from coterie.accounts.models import Operator
+from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
 from coterie.accounts.services import create_operator, issue_token, save_filter
+from coterie.alerts.bundling import bundle_all
+from coterie.alerts.evaluating import apply
+from coterie.alerts.models import Channel, Rule
+from coterie.alerts.services import create_channel, create_rule
+from coterie.alerts.watching import Sighting
+from coterie.analytics.models import Part as QuestionPart
+from coterie.analytics.models import Question
 from coterie.child.confine import never_confined
 from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
@@ -18,21 +26,28 @@ from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.pulse import record_pulse
 from coterie.federations.models import Federation, Group, Membership, Split
+from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
+from coterie.fleet_evaluation.models import Evaluation
+from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.asking import ask_for_merge
 from coterie.merging.models import Update
+from coterie.owners.services import forget_device
 from coterie.registry.describing import describe_version
 from coterie.registry.models import ModelVersion, TeacherWeights, Variant, VersionDifference
 from coterie.repairs.services import mute_repair
 from coterie.rollouts.models import Rollout, Trial
-from coterie.secure_sums.services import begin_sum
+from coterie.secure_sums.services import begin_sum, begin_sum_of_answers
 from coterie.transfer.advancing import sweep
 from coterie.transfer.models import PersonalFigures
+from coterie.twin.models import Forecast
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import create_webhook, try_webhook
+from coterie_wire.latency import Histogram, Latency
+from tests.coterie.accounts.authenticator import code_of
 from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
-from tests.coterie.world import fleet_of, keep, make_dataset, make_federation, make_pair, make_version
+from tests.coterie.world import fleet_of, keep, make_dataset, make_device, make_federation, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -139,6 +154,12 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     log(TrainingJob.objects.get().pk, "a worker begins", now)
     hook = create_webhook(name="chat", url="https://8.8.8.8/", events=[Event.JOB_FAILED], now=now)
     try_webhook(webhook=hook.webhook, now=now)
+    channel = create_channel(name="chat", kind=Channel.Kind.WEBHOOK, url="https://8.8.8.8/T0P", now=now)
+    rule = create_rule(name="faults", kind=Rule.Kind.REPAIR, channels=[channel.channel.pk], now=now)
+    apply(rule_id=rule.pk, seen=[Sighting("disk", "error", "it is full", "")], now=now)
+    bundle_all(now=now)
+    factor = begin_second_factor(operator=Operator.objects.get(), now=timezone.now())
+    confirm_second_factor(operator=factor.operator, code=code_of(factor), now=timezone.now())
     federation = Federation.objects.get()
     group = Group.objects.create(federation=federation, name="north", since=now)
     Membership.objects.create(group=group, federation=federation, device=delivering.row, since=now, since_round=1)
@@ -158,8 +179,30 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
         fleet=1,
         now=now,
     )
+    content = {"count": {"kind": "classes", "classes": 3}}
+    asked = Question.objects.create(
+        federation=federation,
+        content=content,
+        devices_wanted=3,
+        sum=begin_sum_of_answers(federation=federation, question=content, now=now),
+        asked_at=now,
+        closes_at=now,
+    )
+    QuestionPart.objects.create(question=asked, device=delivering.row, asked_at=now)
     rollout = Rollout.objects.create(federation=federation, version=version, terms={}, created_at=now, due_at=now)
     Trial.objects.create(rollout=rollout, device=delivering.row)
+    evaluation = Evaluation.objects.create(
+        federation=federation,
+        version=version,
+        devices_wanted=1,
+        reports_needed=1,
+        within_s=60,
+        created_at=now,
+        due_at=now,
+    )
+    EvaluationPart.objects.create(evaluation=evaluation, device=delivering.row)
+    told = Latency(str(version.pk), "step", "float32", Histogram((0, 1000)))
+    record_latencies([(delivering.row, [told])], now=now)
     PersonalFigures.objects.create(
         federation=federation, device=delivering.row, version="v", answers=True, samples=20, updated_at=now
     )
@@ -170,9 +213,15 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     helping.tell(KNOWS_2, now)
     asking.ask(1, now)
     sweep(now=now)
+    forget_device(device=make_device("forgotten"), now=now)
+    compared = {"happened_duration_s": 41.0, "happened_lost": 1, "happened_up_bytes": 1000, "compared_at": now}
+    expected = {f"{figure}{end}": 1.0 for figure in ("lost", "up_bytes") for end in ("_low", "", "_high")}
+    durations = {"duration_low_s": 30.0, "duration_s": 40.0, "duration_high_s": 60.0}
+    a_round = federation.rounds.first()
+    Forecast.objects.create(round=a_round, made_at=now, history=20, **durations, **expected, **compared)
     begin_sum(federation=federation, cohort=1, number=1, plan=federation.plan, base_version=version, now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
-    hashes.append(hook.secret)
+    hashes += [hook.secret, channel.secret, "T0P"]
     return [*hashes, Operator.objects.get().password]
 
 

@@ -211,7 +211,7 @@ def test_killed_in_every_merge_states_and_parameters_are_those_of_an_undisturbed
                     fleet.merge(round_, dies)
             version = fleet.merge(round_)
             found.append((version.parameters_id, version.server_state_id))
-        finish_federation(federation=fleet.federation)
+        finish_federation(federation=fleet.federation, now=START)
         return found
 
     fleet = Fleet()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from coterie.sdk.errors import JobFailed, NoVersion, Refused, Rejected, Unreachable
+from coterie.sdk.errors import EvaluationFailed, JobFailed, NoVersion, Refused, Rejected, Unreachable
 from coterie.sdk.federation import Federation
 from coterie.sdk.records import Dataset, Pair, Version
 from coterie.sdk.rest import PATIENCE_S
@@ -201,7 +201,9 @@ class TestFederation:
         record = {"id": "f", "name": "kiosks", "pair": "p", "state": "draft", "members": 0}
         scripted.answers("POST federations/", record, status=201)
         scripted.answers("POST federations/f/start/", {**record, "state": "running"})
-        scripted.answers("GET federations/f/", {**record, "state": "running"})
+        scripted.answers("GET federations/f/", {**record, "state": "running", "plan": {"codec": {"kind": "int8"}}})
+        needed = "It cannot hold a round yet: one needs 10 devices (pace), and 6 devices are there."
+        scripted.answers("POST federations/f/plan-preview/", {"problems": [], "notes": [needed], "effects": []})
         waiting = round_("planned", "needs 3 devices, 1 eligible")
         scripted.answers("GET rounds/", {"results": []}, waiting, round_("published"))
         federation = scripted.platform.federation(
@@ -219,6 +221,8 @@ class TestFederation:
             "own_versions": False,
         }
         federation.start()
+        assert scripted.json("POST federations/f/plan-preview/") == {"plan": {"codec": {"kind": "int8"}}}
+        assert capsys.readouterr().err == f"{needed}\n"
         assert federation.state == "running"
         assert federation.wait_for_round(1).state == "published"
         assert "round 1 is planned: needs 3 devices, 1 eligible" in capsys.readouterr().err
@@ -315,3 +319,40 @@ class TestAnswers:
         with pytest.raises(Unreachable):
             scripted.platform.enrolment_token("kiosks")
         assert scripted.asked == ["POST enrolment-tokens/"]
+
+
+class TestEvaluate:
+    VERSION = Version("v", "device", 7, "", "merge", True, {})
+
+    @staticmethod
+    def told(state: str, **more: object) -> Json:
+        reason = {"reason_code": "fleet_evaluation.x", "reason_sentence": "1 of 2 devices have told how it does"}
+        return {"id": "e", "version": "v", "federation": "f", "state": state, "figures": None, **reason, **more}
+
+    def test_waits_for_the_figures(self, scripted: ScriptedPlatform, capsys: pytest.CaptureFixture[str]) -> None:
+        spread = {"mean": 0.5, "deciles": [0.1 * tenth for tenth in range(1, 10)], "worst": 0.1}
+        summary = {"devices": 2, "samples": 40, "loss": 1.5, "losses": spread, "accuracy": 0.6, "accuracies": spread}
+        figures = {"devices": 2, "reports": 2, "faults": 0, "summary": summary, "by_tag": {"kiosk": summary}}
+        scripted.answers("POST evaluations/", self.told("planned"), status=201)
+        scripted.answers("GET evaluations/e/", self.told("measuring"), self.told("finished", figures=figures))
+        found = scripted.platform.evaluate(self.VERSION, devices=2, tag="kiosk")
+        assert found.summary is not None and found.summary.accuracies is not None
+        assert (found.summary.accuracy, found.summary.accuracies.worst) == (0.6, 0.1)
+        assert scripted.json("POST evaluations/") == {
+            "version": "v",
+            "federation": None,
+            "devices": 2,
+            "reports": 1,
+            "tag": "kiosk",
+            "within_s": 86400,
+        }
+        assert "1 of 2 devices have told" in capsys.readouterr().err
+
+    def test_raises_why_it_failed(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("POST evaluations/", self.told("failed"), status=201)
+        with pytest.raises(EvaluationFailed, match="1 of 2 devices"):
+            scripted.platform.evaluate(self.VERSION, progress=False)
+
+    def test_lists_those_of_a_version(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET evaluations/", {"results": [self.told("finished")]})
+        assert [one.state for one in scripted.platform.evaluations(self.VERSION)] == ["finished"]

@@ -285,7 +285,7 @@ def test_help_ends_with_the_federation_and_with_its_plan(members: list[Member]) 
     directive = target.check_in(later(3))
     assert directive.stands
     assert directive.standing.digest != target.digest
-    finish_federation(federation=request.federation)
+    finish_federation(federation=request.federation, now=later(0))
     assert not target.check_in(later(4)).stands
     assert code_of(lambda: target.ask(2, later(5))) == "transfer.not_a_member"
 

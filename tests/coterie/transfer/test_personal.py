@@ -69,7 +69,7 @@ def test_who_tells_no_accuracy_is_counted(api: APIClient) -> None:
 def test_members_go_on_when_the_last_round_is_over() -> None:
     federation = make_federation(personal=PERSONAL)
     member = make_device("m")
-    finish_federation(federation=federation)
+    finish_federation(federation=federation, now=START)
     assert standing_of(federation) is not None
     record_personal_figures(device=member, report=report(0.9), now=later(2))
     assert PersonalFigures.objects.get().own_accuracy == 0.9

@@ -149,6 +149,28 @@ class RolloutDocument(Document, frozen=True, tag="rollout"):
     figures: Mapping[str, float]
 
 
+class QuestionDocument(Document, frozen=True, tag="question"):
+    """A question that is asked, or one of the latest that ended."""
+
+    federation: str
+    federation_slug: str
+    title: str
+    state: str
+    reason: Reason | None
+    asked_at: datetime
+    ended_at: datetime | None
+
+
+class EvaluationDocument(Document, frozen=True, tag="evaluation"):
+    """A federated evaluation that is planned or under way, or one of the latest that ended."""
+
+    federation: str
+    version: str
+    state: str
+    reason: Reason | None
+    reports: int
+
+
 class PairDocument(Document, frozen=True, tag="pair"):
     """One pair."""
 
@@ -205,6 +227,8 @@ AnyDocument = (
     | RoundDocument
     | PartDocument
     | RolloutDocument
+    | QuestionDocument
+    | EvaluationDocument
     | HelpDocument
     | PairDocument
     | JobDocument

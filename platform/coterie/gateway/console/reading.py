@@ -6,17 +6,20 @@ from typing import TypeVar
 
 from django.db.models import Count, Model, Q, QuerySet
 
+from coterie.analytics.models import Question
 from coterie.audit.models import Entry
 from coterie.cloud_training.models import TrainingJob
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.selectors import why_not_ready
 from coterie.fleet.status import status_of, totals_by_status
+from coterie.fleet_evaluation.models import Evaluation
 from coterie.gateway.console.frames import (
     AnyDocument,
     AuditDocument,
     DeviceDocument,
     EnrolmentTokenDocument,
+    EvaluationDocument,
     FederationDocument,
     FleetDocument,
     HelpDocument,
@@ -24,6 +27,7 @@ from coterie.gateway.console.frames import (
     JobDocument,
     PairDocument,
     PartDocument,
+    QuestionDocument,
     RepairsDocument,
     RolloutDocument,
     RoundDocument,
@@ -47,6 +51,8 @@ TOUCHES: Mapping[str, tuple[str, ...]] = {
     "registry": ("pair", "repairs"),
     "federations": ("federation", "round", "repairs"),
     "rollouts": ("rollout", "repairs"),
+    "analytics": ("question",),
+    "fleet_evaluation": ("evaluation",),
     "rounds": ("round", "part", "federation", "repairs"),
     "transfer": ("help",),
     "cloud_training": ("job", "pair", "repairs"),
@@ -156,6 +162,23 @@ def _rollouts(_now: datetime) -> Iterable[AnyDocument]:
     ]
 
 
+def _questions(_now: datetime) -> Iterable[AnyDocument]:
+    questions = Question.objects.select_related("federation")
+    return [
+        QuestionDocument(
+            id=str(question.pk),
+            federation=str(question.federation_id),
+            federation_slug=question.federation.slug,
+            title=question.title,
+            state=question.state,
+            reason=question.reason(),
+            asked_at=question.asked_at,
+            ended_at=question.ended_at,
+        )
+        for question in _live_and_latest(questions, Question.ACTIVE, begun=("asked_at", "pk"), ended="-ended_at")
+    ]
+
+
 def _parts(_now: datetime) -> Iterable[AnyDocument]:
     carried = Q(round__carries_on=True, state__in=Assignment.LIVE)
     parts = (
@@ -176,6 +199,22 @@ def _parts(_now: datetime) -> Iterable[AnyDocument]:
             reason=part.reason(),
         )
         for part in parts
+    ]
+
+
+def _evaluations(_now: datetime) -> Iterable[AnyDocument]:
+    return [
+        EvaluationDocument(
+            id=str(evaluation.pk),
+            federation=str(evaluation.federation_id),
+            version=str(evaluation.version_id),
+            state=evaluation.state,
+            reason=evaluation.reason(),
+            reports=evaluation.figures.get("reports", 0),
+        )
+        for evaluation in _live_and_latest(
+            Evaluation.objects.all(), Evaluation.ACTIVE, begun=("created_at", "pk"), ended="-ended_at"
+        )
     ]
 
 
@@ -275,6 +314,8 @@ READERS: Mapping[str, Callable[[datetime], Iterable[AnyDocument]]] = {
     "round": _rounds,
     "part": _parts,
     "rollout": _rollouts,
+    "question": _questions,
+    "evaluation": _evaluations,
     "help": _help,
     "pair": _pairs,
     "job": _jobs,

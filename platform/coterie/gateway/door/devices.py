@@ -10,10 +10,10 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.door.known import Known
 from coterie.gateway.door.limits import LIMITS, Limits
-from coterie.gateway.door.offences import OFFENCES
 from coterie.gateway.door.rates import Rates, TooManyRequests
 from coterie.gateway.door.turns import Turns
 from coterie.gateway.threads import in_thread
+from coterie_wire.offences import OFFENCES
 
 
 class TooManySockets(CoterieError):

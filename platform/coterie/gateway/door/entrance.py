@@ -15,14 +15,14 @@ from coterie.gateway.credentials import cookies_of, operator_behind
 from coterie.gateway.door.body import Event, Receive
 from coterie.gateway.door.known import Known
 from coterie.gateway.door.limits import LIMITS, Limits
-from coterie.gateway.door.offences import OFFENCES
 from coterie.gateway.door.rates import Rates
 from coterie.gateway.door.site_body import COPIES, SiteBody
 from coterie.gateway.door.spool import Quota
 from coterie.gateway.door.turns import Turns
 from coterie.gateway.http import Application, Disconnected, Scope, Send, client_address, reply_with_problem
-from coterie.gateway.outage import check_database
+from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.threads import in_thread
+from coterie_wire.offences import OFFENCES
 
 ADDRESS_TIMES = 4
 """Requests a minute of an address, which several people and programs may share."""
@@ -75,6 +75,10 @@ class Entrance:
             if begun:
                 raise
             OFFENCES.tell(address, error.code)
+            await reply_with_problem(send, error)
+        except UNANSWERED as error:  # the first who misses it
+            if begun:
+                raise
             await reply_with_problem(send, error)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send, address: str) -> None:

@@ -14,8 +14,8 @@ from uvicorn.protocols.utils import get_remote_addr
 from coterie.gateway.door.connections import Connections, Ticket
 from coterie.gateway.door.flow import WatchedTransport
 from coterie.gateway.door.limits import Limits
-from coterie.gateway.door.offences import OFFENCES
 from coterie.gateway.problems import CONTENT_TYPE, problem
+from coterie_wire.offences import OFFENCES
 
 SENTENCES = {
     "gateway.malformed_request": (HTTPStatus.BAD_REQUEST, "This is no HTTP request."),

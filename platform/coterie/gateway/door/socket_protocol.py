@@ -10,8 +10,8 @@ from websockets.frames import Frame
 
 from coterie.gateway.door.connections import Connections, Ticket
 from coterie.gateway.door.limits import Limits
-from coterie.gateway.door.offences import OFFENCES
 from coterie.gateway.door.protocol import Given
+from coterie_wire.offences import OFFENCES
 
 
 def guarded_sockets(connections: Connections, limits: Limits) -> "Callable[..., GuardedSocket]":

@@ -7,9 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from coterie.core.errors import CoterieError, ErrorKind
+from coterie.core.scratch import hold, is_abandoned
 
 LOOK_EVERY_BYTES = 16 << 20
 KEEP_FREE_BYTES = 256 << 20
+ROOT = f"coterie-spool-{os.geteuid()}-"
+"""What the names of this user's directories begin with, beside other temporary files of the system."""
 
 
 class SpoolFull(CoterieError):
@@ -46,7 +49,7 @@ class Quota:
 
 
 def make_directory(directory: Path) -> None:
-    """This process's own directory; those of processes that have gone are removed.
+    """This process's own directory; those of processes that have gone are removed, also of other states.
 
     Raises OSError where its parent is somebody else's, who could read or replace what lies there.
     """
@@ -58,7 +61,21 @@ def make_directory(directory: Path) -> None:
         if not (old.name.isdecimal() and _runs(int(old.name))):
             shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(directory, ignore_errors=True)
+    parent.mkdir(mode=0o700, exist_ok=True)  # another process may have swept it away while it was empty
     directory.mkdir(mode=0o700)
+    hold(directory)  # until the process ends
+    if parent.name.startswith(ROOT):
+        _sweep_others(parent)
+
+
+def _sweep_others(parent: Path) -> None:
+    """States that are no more are never started again, so any platform of the same user removes what they left."""
+    for other in parent.parent.glob(f"{ROOT}*"):
+        with suppress(OSError):  # somebody else's, or used again meanwhile
+            for directory in other.iterdir() if other != parent and not other.is_symlink() else ():
+                if is_abandoned(directory):
+                    shutil.rmtree(directory, ignore_errors=True)
+            other.rmdir()
 
 
 def _runs(pid: int) -> bool:
@@ -81,4 +98,4 @@ def remove_directory(directory: Path) -> None:
 def default_root(state: Path) -> Path:
     """Beside other temporary files of the system: a directory for each user and state."""
     name = "-".join(part for part in state.parts if part.strip("/"))[-80:]
-    return Path(tempfile.gettempdir(), f"coterie-spool-{os.geteuid()}-{name}")
+    return Path(tempfile.gettempdir(), ROOT + name)

@@ -19,6 +19,8 @@ from coterie.core.acting import OperatorRole
 from coterie.core.hints import wait_for_hints
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token, enrol_device, leave_fleet
+from coterie.fleet_evaluation.advancing import advance_evaluation
+from coterie.fleet_evaluation.services import cancel_evaluation
 from coterie.gateway.console.frames import Documents, apply
 from coterie.gateway.console.hub import kinds_touched
 from coterie.gateway.console.mirror import Mirror
@@ -36,6 +38,7 @@ from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress as DeviceProgress
 from tests.coterie.audit.test_every_write import PASSWORD, WRITES, send
 from tests.coterie.conftest import CAPABILITIES
+from tests.coterie.fleet_evaluation.world import Evaluated
 from tests.coterie.rollouts.world import TERMS, World, report
 from tests.coterie.transfer.peers import KNOWS_2, Member, make_peers
 from tests.coterie.world import (
@@ -209,6 +212,20 @@ def test_holds_for_each_step_of_a_roll_out(keeps_law) -> None:
     assert rollout.state == "rolled_back"
 
 
+def test_holds_for_each_step_of_an_evaluation(keeps_law) -> None:
+    world = Evaluated(devices=2)
+    evaluation = world.start(devices=2, reports=2)
+    with keeps_law():
+        advance_evaluation(evaluation_id=evaluation.pk, now=later(1))
+    for device in world.devices:
+        with keeps_law():
+            world.tell(device, 0.5)
+            advance_evaluation(evaluation_id=evaluation.pk, now=later(2))
+    other = world.start(devices=2, reports=2)
+    with keeps_law():
+        cancel_evaluation(evaluation=other, now=later(3))
+
+
 def test_holds_for_a_job(keeps_law) -> None:
     job = bootstrap_pair(pair=make_pair(), dataset=make_dataset(), options=TrainingOptions(), now=START)
     lease = job.pk
@@ -231,4 +248,4 @@ def test_holds_for_what_is_published_and_judged(keeps_law) -> None:
         make_version(pair)
     ModelPair.objects.update(state="checking")
     with keeps_law():
-        reject_pair(pair=pair, reason=Reason("compile.unsupported", "no FFT"))
+        reject_pair(pair=pair, reason=Reason("compile.unsupported", "no FFT"), now=START)

@@ -7,15 +7,18 @@ from typing import IO
 
 import httpx
 import pytest
+from django.db import OperationalError
 
 from coterie.accounts.services import create_operator, issue_token
 from coterie.core.away import AWAY, DATABASE
 from coterie.gateway.asgi import in_front_of
+from coterie.gateway.door import entrance
 from coterie.gateway.door.body import Receive
 from coterie.gateway.door.entrance import ADDRESS_TIMES, Entrance
 from coterie.gateway.door.limits import Limits
 from coterie.gateway.door.site_body import SiteBody
 from coterie.gateway.http import Scope, Send, reply
+from coterie.gateway.outage import WATCH
 from coterie.gateway.threads import in_thread
 from tests.coterie.world import START
 
@@ -194,6 +197,21 @@ async def test_without_a_database_everybody_is_told_at_once(asker: Asker, site: 
     told = {(answer.status_code, answer.json()["code"], answer.headers["retry-after"]) for answer in answers}
     assert told == {(503, "gateway.database_away", "5")}
     assert style.status_code == 200
+
+
+async def test_who_misses_the_database_first_is_told_so_too(
+    asker: Asker, site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unanswered(_headers: object) -> None:
+        raise OperationalError("unable to open database file")
+
+    before = WATCH.suspicions
+    monkeypatch.setattr(entrance, "operator_behind", unanswered)
+    answer = await asker(Authorization="Bearer cot_unknown").get("/api/devices/")
+    assert (answer.status_code, answer.json()["code"]) == (503, "gateway.database_away")
+    assert answer.headers["retry-after"] == "5"
+    assert WATCH.suspicions == before + 1
+    WATCH.join()
 
 
 async def test_a_foreign_host_is_refused_with_what_to_do(asker: Asker, site: FakeSite) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coterie.gateway.door.spool import Quota, SpoolFull, default_root, make_directory, remove_directory
+from coterie.core.scratch import hold
+from coterie.gateway.door.spool import ROOT, Quota, SpoolFull, default_root, make_directory, remove_directory
 
 
 def test_what_a_killed_process_left_goes_and_what_a_living_one_holds_stays(tmp_path: Path) -> None:
@@ -22,6 +23,17 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_holds_stays(tmp_p
     assert own.stat().st_mode & 0o777 == 0o700
     remove_directory(own)
     assert [path.name for path in root.iterdir()] == [str(os.getppid())]
+
+
+def test_what_other_states_have_left_goes_too(tmp_path: Path) -> None:
+    abandoned, living = tmp_path / f"{ROOT}gone" / "1", tmp_path / f"{ROOT}other" / "2"
+    for directory in (abandoned, living):
+        directory.mkdir(parents=True)
+    os.close(hold(abandoned))
+    lock = hold(living)
+    make_directory(tmp_path / f"{ROOT}own" / str(os.getpid()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{ROOT}other", f"{ROOT}own"]
+    os.close(lock)
 
 
 def test_a_directory_that_a_link_stands_for_is_refused(tmp_path: Path) -> None:

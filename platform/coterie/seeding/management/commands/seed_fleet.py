@@ -13,7 +13,7 @@ from coterie.fleet.models import Device
 from coterie.registry.models import ModelPair
 from coterie.seeding.devices import make_devices
 from coterie.seeding.lineages import TASKS, make_pair, make_troubled_jobs
-from coterie.seeding.office import count_uses, make_audit_log, make_people, make_tokens, make_webhooks
+from coterie.seeding.office import count_uses, make_alerts, make_audit_log, make_people, make_tokens, make_webhooks
 from coterie.seeding.rounds import make_federation
 
 
@@ -48,6 +48,7 @@ class Command(BaseCommand):
                 make_federation(task, pair, fleet, state=state, random=random, now=now)
             make_troubled_jobs(pair, now=now)
             make_webhooks(random=random, now=now)
+            make_alerts(random=random, now=now)
             make_audit_log(people, fleet, random=random, now=now)
         for operator, password in people.items():
             self.stdout.write(f"{operator.username}   password: {password}")
