@@ -17,7 +17,7 @@ pytestmark = pytest.mark.console
 WIDTHS = (1280, 390)
 NOBODY = "/devices/00000000-0000-4000-8000-000000000000"
 """A link to what is not there, or not any more."""
-FULL = ("audit", "people")
+FULL = ("audit", "people", "sessions")
 """The administrator stands there."""
 
 

@@ -10,6 +10,7 @@
 
 import { Route as rootRouteImport } from './routes/__root'
 import { Route as IndexRouteImport } from './routes/index'
+import { Route as AlertsRouteImport } from './routes/alerts'
 import { Route as AuditRouteImport } from './routes/audit'
 import { Route as EnrolRouteImport } from './routes/enrol'
 import { Route as GlossaryRouteImport } from './routes/glossary'
@@ -18,6 +19,8 @@ import { Route as JobsRouteImport } from './routes/jobs'
 import { Route as PartsRouteImport } from './routes/parts'
 import { Route as SettingsRouteImport } from './routes/settings'
 import { Route as StartRouteImport } from './routes/start'
+import { Route as AnalyticsIndexRouteImport } from './routes/analytics.index'
+import { Route as AnalyticsIdRouteImport } from './routes/analytics.$id'
 import { Route as DevicesIndexRouteImport } from './routes/devices.index'
 import { Route as DevicesIdRouteImport } from './routes/devices.$id'
 import { Route as FederationsIndexRouteImport } from './routes/federations.index'
@@ -33,6 +36,11 @@ import { Route as FederationsIdRoundsRoundRouteImport } from './routes/federatio
 const IndexRoute = IndexRouteImport.update({
   id: '/',
   path: '/',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AlertsRoute = AlertsRouteImport.update({
+  id: '/alerts',
+  path: '/alerts',
   getParentRoute: () => rootRouteImport,
 } as any)
 const AuditRoute = AuditRouteImport.update({
@@ -73,6 +81,16 @@ const SettingsRoute = SettingsRouteImport.update({
 const StartRoute = StartRouteImport.update({
   id: '/start',
   path: '/start',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AnalyticsIndexRoute = AnalyticsIndexRouteImport.update({
+  id: '/analytics/',
+  path: '/analytics/',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const AnalyticsIdRoute = AnalyticsIdRouteImport.update({
+  id: '/analytics/$id',
+  path: '/analytics/$id',
   getParentRoute: () => rootRouteImport,
 } as any)
 const DevicesIndexRoute = DevicesIndexRouteImport.update({
@@ -134,6 +152,7 @@ const FederationsIdRoundsRoundRoute =
 
 export interface FileRoutesByFullPath {
   '/': typeof IndexRoute
+  '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
@@ -142,11 +161,13 @@ export interface FileRoutesByFullPath {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
@@ -156,6 +177,7 @@ export interface FileRoutesByFullPath {
 }
 export interface FileRoutesByTo {
   '/': typeof IndexRoute
+  '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
@@ -164,11 +186,13 @@ export interface FileRoutesByTo {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/analytics': typeof AnalyticsIndexRoute
   '/devices': typeof DevicesIndexRoute
   '/federations': typeof FederationsIndexRoute
   '/models': typeof ModelsIndexRoute
@@ -179,6 +203,7 @@ export interface FileRoutesByTo {
 export interface FileRoutesById {
   __root__: typeof rootRouteImport
   '/': typeof IndexRoute
+  '/alerts': typeof AlertsRoute
   '/audit': typeof AuditRoute
   '/enrol': typeof EnrolRoute
   '/glossary': typeof GlossaryRoute
@@ -187,11 +212,13 @@ export interface FileRoutesById {
   '/parts': typeof PartsRoute
   '/settings': typeof SettingsRoute
   '/start': typeof StartRoute
+  '/analytics/$id': typeof AnalyticsIdRoute
   '/devices/$id': typeof DevicesIdRoute
   '/federations/new': typeof FederationsNewRoute
   '/models/$id': typeof ModelsIdRoute
   '/models/datasets': typeof ModelsDatasetsRoute
   '/models/new': typeof ModelsNewRoute
+  '/analytics/': typeof AnalyticsIndexRoute
   '/devices/': typeof DevicesIndexRoute
   '/federations/': typeof FederationsIndexRoute
   '/models/': typeof ModelsIndexRoute
@@ -203,6 +230,7 @@ export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath
   fullPaths:
     | '/'
+    | '/alerts'
     | '/audit'
     | '/enrol'
     | '/glossary'
@@ -211,11 +239,13 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/analytics/'
     | '/devices/'
     | '/federations/'
     | '/models/'
@@ -225,6 +255,7 @@ export interface FileRouteTypes {
   fileRoutesByTo: FileRoutesByTo
   to:
     | '/'
+    | '/alerts'
     | '/audit'
     | '/enrol'
     | '/glossary'
@@ -233,11 +264,13 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/analytics'
     | '/devices'
     | '/federations'
     | '/models'
@@ -247,6 +280,7 @@ export interface FileRouteTypes {
   id:
     | '__root__'
     | '/'
+    | '/alerts'
     | '/audit'
     | '/enrol'
     | '/glossary'
@@ -255,11 +289,13 @@ export interface FileRouteTypes {
     | '/parts'
     | '/settings'
     | '/start'
+    | '/analytics/$id'
     | '/devices/$id'
     | '/federations/new'
     | '/models/$id'
     | '/models/datasets'
     | '/models/new'
+    | '/analytics/'
     | '/devices/'
     | '/federations/'
     | '/models/'
@@ -270,6 +306,7 @@ export interface FileRouteTypes {
 }
 export interface RootRouteChildren {
   IndexRoute: typeof IndexRoute
+  AlertsRoute: typeof AlertsRoute
   AuditRoute: typeof AuditRoute
   EnrolRoute: typeof EnrolRoute
   GlossaryRoute: typeof GlossaryRoute
@@ -278,11 +315,13 @@ export interface RootRouteChildren {
   PartsRoute: typeof PartsRoute
   SettingsRoute: typeof SettingsRoute
   StartRoute: typeof StartRoute
+  AnalyticsIdRoute: typeof AnalyticsIdRoute
   DevicesIdRoute: typeof DevicesIdRoute
   FederationsNewRoute: typeof FederationsNewRoute
   ModelsIdRoute: typeof ModelsIdRoute
   ModelsDatasetsRoute: typeof ModelsDatasetsRoute
   ModelsNewRoute: typeof ModelsNewRoute
+  AnalyticsIndexRoute: typeof AnalyticsIndexRoute
   DevicesIndexRoute: typeof DevicesIndexRoute
   FederationsIndexRoute: typeof FederationsIndexRoute
   ModelsIndexRoute: typeof ModelsIndexRoute
@@ -298,6 +337,13 @@ declare module '@tanstack/react-router' {
       path: '/'
       fullPath: '/'
       preLoaderRoute: typeof IndexRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/alerts': {
+      id: '/alerts'
+      path: '/alerts'
+      fullPath: '/alerts'
+      preLoaderRoute: typeof AlertsRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/audit': {
@@ -354,6 +400,20 @@ declare module '@tanstack/react-router' {
       path: '/start'
       fullPath: '/start'
       preLoaderRoute: typeof StartRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/analytics/': {
+      id: '/analytics/'
+      path: '/analytics'
+      fullPath: '/analytics/'
+      preLoaderRoute: typeof AnalyticsIndexRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/analytics/$id': {
+      id: '/analytics/$id'
+      path: '/analytics/$id'
+      fullPath: '/analytics/$id'
+      preLoaderRoute: typeof AnalyticsIdRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/devices/': {
@@ -438,6 +498,7 @@ declare module '@tanstack/react-router' {
 
 const rootRouteChildren: RootRouteChildren = {
   IndexRoute: IndexRoute,
+  AlertsRoute: AlertsRoute,
   AuditRoute: AuditRoute,
   EnrolRoute: EnrolRoute,
   GlossaryRoute: GlossaryRoute,
@@ -446,11 +507,13 @@ const rootRouteChildren: RootRouteChildren = {
   PartsRoute: PartsRoute,
   SettingsRoute: SettingsRoute,
   StartRoute: StartRoute,
+  AnalyticsIdRoute: AnalyticsIdRoute,
   DevicesIdRoute: DevicesIdRoute,
   FederationsNewRoute: FederationsNewRoute,
   ModelsIdRoute: ModelsIdRoute,
   ModelsDatasetsRoute: ModelsDatasetsRoute,
   ModelsNewRoute: ModelsNewRoute,
+  AnalyticsIndexRoute: AnalyticsIndexRoute,
   DevicesIndexRoute: DevicesIndexRoute,
   FederationsIndexRoute: FederationsIndexRoute,
   ModelsIndexRoute: ModelsIndexRoute,

@@ -11,6 +11,7 @@ export type Command =
   | { readonly do: "choose"; readonly choices: OwnerChoices }
   | { readonly do: "delete-samples" }
   | { readonly do: "leave" }
+  | { readonly do: "be-forgotten" }
   | { readonly do: "forget" };
 
 /** What came of a command; a failure has a reason. */

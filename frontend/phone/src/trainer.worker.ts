@@ -61,6 +61,13 @@ class Trainer {
       case "leave":
         await this.device?.leave();
         return await this.forget("This device has left; its samples are still here.");
+      case "be-forgotten": {
+        const news = await this.device?.beForgotten();
+        return await this.forget(
+          `The platform forgets this device: keep the number ${news?.receipt ?? ""} to ask how far it is. ` +
+            "The samples are still here.",
+        );
+      }
       case "forget":
         return await this.forget("The platform is forgotten; the samples are still here.");
     }
@@ -81,7 +88,7 @@ class Trainer {
       device: enrolled.device,
       name,
       credential: enrolled.credential,
-      platformKey: enrolled.platform_key,
+      platformKeys: { current: enrolled.platform_key, former: [] },
       joinedAt: Date.now(),
     });
     await this.start();

@@ -13,6 +13,8 @@ interface Props {
   readonly series: readonly Series[];
   readonly format?: (value: number) => string;
   readonly height?: number;
+  /** Standard deviation of each value: two of them either way are drawn over its bar. */
+  readonly deviation?: number;
 }
 
 const { bars } = uPlot.paths as Required<typeof uPlot.paths>;
@@ -20,15 +22,18 @@ const { bars } = uPlot.paths as Required<typeof uPlot.paths>;
 const BAR: [number, number] = [0.38, 32];
 
 /** Values side by side, name by name. */
-export function BarChart({ title, names, series, format = String, height = 200 }: Props) {
+export function BarChart({ title, names, series, format = String, height = 200, deviation = 0 }: Props) {
   const draw = useCallback(
     ({ colour, axis }: Ink): Drawing => ({
       options: {
         legend: { show: series.length > 1 },
         cursor: { points: { show: false } },
+        hooks: deviation > 0 ? { draw: [(chart) => whiskers(chart, 2 * deviation, colour("--quiet"))] } : {},
         scales: {
           x: { time: false, range: () => [-0.5, names.length - 0.5] },
-          y: { range: (_plot, _least, most) => [0, most * 1.05 || 1] },
+          y: {
+            range: (_plot, least, most) => [Math.min(0, least - 2 * deviation), (most + 2 * deviation) * 1.05 || 1],
+          },
         },
         axes: [
           {
@@ -53,14 +58,18 @@ export function BarChart({ title, names, series, format = String, height = 200 }
       },
       data: [names.map((_name, index) => index), ...series.map((line) => line.values)],
     }),
-    [names, series, format],
+    [names, series, format, deviation],
   );
   const { ref, place, picture } = usePlot(draw, height);
 
   const table = () =>
     csvOf(
-      ["name", ...series.map((line) => line.label)],
-      names.map((name, row) => [name, ...series.map((line) => line.values[row] ?? "")]),
+      ["name", ...series.map((line) => line.label), ...(deviation > 0 ? ["standard deviation"] : [])],
+      names.map((name, row) => [
+        name,
+        ...series.map((line) => line.values[row] ?? ""),
+        ...(deviation > 0 ? [deviation] : []),
+      ]),
     );
   const spoken = names.map(
     (name, row) => `${name}: ${series.map((line) => `${line.label} ${said(line.values[row], format)}`).join(", ")}`,
@@ -80,6 +89,23 @@ function shown(names: readonly string[], splits: readonly number[], width: numbe
   const longest = Math.max(...names.map((name) => name.length), 1);
   const step = Math.max(1, Math.ceil((names.length * (longest * 7 + 10)) / Math.max(width, 1)));
   return splits.map((index) => (index % step === 0 ? (names[index] ?? "") : ""));
+}
+
+/** A line over the first bar of each name, from so much below its value to as much above. */
+function whiskers(chart: uPlot, reach: number, colour: string): void {
+  const { ctx, data } = chart;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.beginPath();
+  data[1]?.forEach((value, index) => {
+    if (value === null || value === undefined) return;
+    const x = chart.valToPos(index, "x", true);
+    ctx.moveTo(x, chart.valToPos(value - reach, "y", true));
+    ctx.lineTo(x, chart.valToPos(value + reach, "y", true));
+  });
+  ctx.stroke();
+  ctx.restore();
 }
 
 function said(value: number | null | undefined, format: (value: number) => string): string {

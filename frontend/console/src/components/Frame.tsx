@@ -156,6 +156,12 @@ function Person() {
         <Menu.Item component={Link} to="/settings" search={{ tab: "password" } as never}>
           Password
         </Menu.Item>
+        <Menu.Item component={Link} to="/settings" search={{ tab: "second-factor" } as never}>
+          Second factor
+        </Menu.Item>
+        <Menu.Item component={Link} to="/settings" search={{ tab: "sessions" } as never}>
+          Sessions
+        </Menu.Item>
         <Menu.Item onClick={leave}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>

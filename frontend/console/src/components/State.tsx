@@ -5,6 +5,8 @@ type Tone = "good" | "wait" | "bad" | "quiet";
 
 const TONES: Readonly<Record<string, Tone>> = {
   delivered: "good",
+  resolved: "good",
+  watching: "good",
   done: "good",
   fits: "good",
   kept: "good",
@@ -19,6 +21,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   asked: "wait",
   checking: "wait",
   closing: "wait",
+  held: "wait",
   invited: "wait",
   joined: "wait",
   matched: "wait",
@@ -34,6 +37,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   abandoned: "bad",
   dropped: "bad",
   failed: "bad",
+  firing: "bad",
   quarantined: "bad",
   rejected: "bad",
   too_large: "bad",

@@ -1,5 +1,7 @@
 import {
+  IconBell,
   IconBox,
+  IconChartHistogram,
   IconCpu,
   IconDeviceDesktopPlus,
   IconHeartHandshake,
@@ -16,9 +18,11 @@ export const PLACES = [
   { to: "/devices", label: "Devices", icon: IconCpu },
   { to: "/federations", label: "Federations", icon: IconTopologyStar3 },
   { to: "/models", label: "Models", icon: IconBox },
+  { to: "/analytics", label: "Questions", icon: IconChartHistogram },
   { to: "/help", label: "Help", icon: IconHeartHandshake },
   { to: "/enrol", label: "Enrol", icon: IconDeviceDesktopPlus },
   { to: "/jobs", label: "Jobs", icon: IconListCheck },
+  { to: "/alerts", label: "Alerts", icon: IconBell },
   { to: "/audit", label: "Audit", icon: IconHistory },
   { to: "/settings", label: "Settings", icon: IconSettings },
 ] as const;

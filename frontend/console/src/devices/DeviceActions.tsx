@@ -1,4 +1,4 @@
-import { TagsInput } from "@mantine/core";
+import { Button, TagsInput } from "@mantine/core";
 import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
@@ -58,6 +58,9 @@ export function DeviceActions({ device }: { device: Device }) {
         />
       )}
       <Edit key={device.tags.join(" ")} device={device} />
+      <Button component="a" size="sm" variant="default" href={`/api/devices/${device.id}/export/`} download>
+        Export what is known
+      </Button>
       {gone === undefined ? (
         <Action
           action="fleet.revoke_device"

@@ -8,6 +8,7 @@ export type Device = components["schemas"]["Device"];
 export type Status = Device["status"];
 export type Observation = components["schemas"]["Observation"];
 export type Departure = components["schemas"]["Departure"];
+export type Forgetting = components["schemas"]["Forgetting"];
 export type Neighbourhood = components["schemas"]["Neighbourhood"];
 type Query = NonNullable<operations["devices_list"]["parameters"]["query"]>;
 
@@ -51,6 +52,17 @@ export interface DevicesFilter {
 
 /** Which devices a table shows and how, as it stands in the address. */
 export interface DevicesSearch extends TableSearch, DevicesFilter {}
+
+export type DeviceLatency = components["schemas"]["DeviceLatency"];
+
+/** How quick a device is, by what was timed and in which condition. */
+export function latenciesQuery(id: string) {
+  return queryOptions({
+    queryKey: [...DEVICES, id, "latencies"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/devices/{id}/latencies/", { params: { path: { id } }, signal })).data,
+  });
+}
 
 export function devicesSearch(raw: Record<string, unknown>): DevicesSearch {
   return { ...tableSearch(raw), ...devicesFilter(raw) };
@@ -122,6 +134,14 @@ export function departuresQuery(id: string) {
     queryKey: [...DEVICES, id, "departures"],
     queryFn: async ({ signal }) =>
       (await api.GET("/api/devices/{id}/departures/", { params: { path: { id } }, signal })).data,
+  });
+}
+
+export function forgettingQuery(id: string) {
+  return queryOptions({
+    queryKey: [...DEVICES, id, "forgetting"],
+    queryFn: async ({ signal }) =>
+      (await api.GET("/api/devices/{id}/forgetting/", { params: { path: { id } }, signal })).data,
   });
 }
 

@@ -1,10 +1,10 @@
 import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { encode } from "uqr";
 import type { components } from "../api/schema";
 import { Command } from "../components/Command";
 import { Panel } from "../components/Panel";
+import { QrCode } from "../components/QrCode";
 import { State } from "../components/State";
 import { counted } from "../components/units";
 import { When } from "../components/When";
@@ -48,7 +48,7 @@ export function Ticket({ token: { id, secret, label } }: { token: Issued }) {
             <Joined token={id} />
           </Stack>
           <Stack gap="xs" align="center">
-            <QrCode text={phoneLink(platform, secret)} />
+            <QrCode text={phoneLink(platform, secret)} label="QR code of the token" />
             <Anchor href={phoneLink(platform, secret)} target="_blank" rel="noreferrer" size="sm">
               On a phone: scan this, or open the link
             </Anchor>
@@ -93,16 +93,5 @@ function Joined({ token }: { token: number }) {
         </Group>
       ))}
     </div>
-  );
-}
-
-function QrCode({ text }: { text: string }) {
-  const { data, size } = encode(text, { border: 2 });
-  const path = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : []))).join("");
-  return (
-    <svg viewBox={`0 0 ${size} ${size}`} width={168} height={168} role="img" aria-label="QR code of the token">
-      <rect width={size} height={size} fill="#fff" />
-      <path d={path} fill="#000" shapeRendering="crispEdges" />
-    </svg>
   );
 }

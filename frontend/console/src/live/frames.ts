@@ -30,7 +30,20 @@ export function knownAfter(known: Known, frame: Frame): Known {
 }
 
 const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
-  audit: [["audit"], ["privacy"], ["operators"], ["tokens"], ["webhooks"], ["webhook-deliveries"], ["saved-filters"]],
+  audit: [
+    ["audit"],
+    ["privacy"],
+    ["operators"],
+    ["tokens"],
+    ["webhooks"],
+    ["webhook-deliveries"],
+    ["saved-filters"],
+    ["second-factor"],
+    ["browser-sessions"],
+    ["alert-channels"],
+    ["alert-rules"],
+    ["alert-notices"],
+  ],
   device: [["devices"]],
   enrolment_token: [["enrolment-tokens"]],
   federation: [["federations"], ["overview"]],
@@ -40,6 +53,8 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   pair: [["pairs"], ["versions"]],
   part: [["rounds"], ["devices"]],
   repairs: [["repairs"], ["overview"]],
+  question: [["analytics"], ["privacy"]],
+  evaluation: [["evaluations"]],
   rollout: [["rollouts"], ["repairs"]],
   round: [["rounds"], ["groups"], ["privacy"], ["overview"]],
 };

@@ -1,16 +1,25 @@
+import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
 import { Loading } from "../components/Loading";
 import { Panel } from "../components/Panel";
 import { percent } from "../components/units";
 import { accuraciesOf } from "./accuracies";
+import { accuraciesByVersion, finishedQuery } from "./evaluations";
 import type { Version } from "./queries";
 
 const TimeChart = lazy(() => import("../chart/TimeChart").then(({ TimeChart }) => ({ default: TimeChart })));
 const SHARE: readonly [number, number] = [0, 1];
 
-/** How good the versions of each lineage are on held-out samples, over time; nothing of fewer than two. */
-export function AccuracyByVersion({ versions }: { versions: readonly Version[] }) {
-  const { times, series } = useMemo(() => accuraciesOf(versions), [versions]);
+/**
+ * How good the versions of each lineage are on held-out samples, and on devices where these evaluated them, over time;
+ * nothing of fewer than two.
+ */
+export function AccuracyByVersion({ pair, versions }: { pair: string; versions: readonly Version[] }) {
+  const { data: finished } = useQuery(finishedQuery(pair));
+  const { times, series } = useMemo(
+    () => accuraciesOf(versions, accuraciesByVersion(finished?.results ?? [])),
+    [versions, finished],
+  );
   if (times.length < 2) return null;
   return (
     <Panel title="Accuracy by version">

@@ -14,6 +14,7 @@ import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { PAIRS, VERSIONS } from "./queries";
 import {
+  besideOf,
   errorsOf,
   isActive,
   latestOf,
@@ -64,6 +65,7 @@ function Active({ rollout }: { rollout: Rollout }) {
   const { data: detail } = useQuery(rolloutQuery(rollout.id));
   const { devices, reports } = progressOf(rollout);
   const errors = errorsOf(rollout);
+  const beside = besideOf(rollout);
   const path = { params: { path: { id: rollout.id } } };
   const changes = [ROLLOUTS, PAIRS, VERSIONS];
   return (
@@ -102,6 +104,13 @@ function Active({ rollout }: { rollout: Rollout }) {
           ["Devices that have told", devices === 0 ? "–" : `${reports} of ${devices}`],
           [`Its ${errors?.what ?? "error"}`, errors?.candidate ?? "–"],
           [`The champion's ${errors?.what ?? "error"}`, errors?.champion ?? "–"],
+          ...(beside === undefined
+            ? []
+            : [
+                ["Answers agree", beside.agreement] as const,
+                ["Its answers take", beside.candidate] as const,
+                ["The champion's take", beside.champion] as const,
+              ]),
           ["May be worse by", toleranceOf(rollout)],
           ["Judged at the latest", <When key="due" at={rollout.due_at} />],
         ]}
@@ -149,5 +158,6 @@ const ENDED: readonly SmallColumn<Rollout>[] = [
   { header: "Why", cell: (one) => <Reason sentence={one.reason_sentence ?? ""} code={one.reason_code ?? ""} brief /> },
   { header: "Its error", align: "end", cell: (one) => errorsOf(one)?.candidate ?? "–" },
   { header: "The champion's", align: "end", cell: (one) => errorsOf(one)?.champion ?? "–" },
+  { header: "Answers agree", align: "end", cell: (one) => besideOf(one)?.agreement ?? "–" },
   { header: "Ended", align: "end", cell: (one) => <When at={one.ended_at} /> },
 ];

@@ -6,6 +6,23 @@ function version(second: number, role: string, lineage: string, accuracy?: numbe
   return { role, lineage, created_at: new Date(1000 * second).toISOString(), metrics: { accuracy } } as never;
 }
 
+it("has a line of its own for what devices measured", () => {
+  const measured = { ...version(2, "device", "", 0.9), id: "v2" };
+  const untold = { ...version(3, "device", ""), id: "v3" };
+  const found = accuraciesOf(
+    [measured, untold, version(4, "device", "", 0.92)],
+    new Map([
+      ["v2", 0.7],
+      ["v3", 0.8],
+    ]),
+  );
+  expect(found.times).toEqual([2, 3, 4]);
+  expect(found.series).toEqual([
+    { label: "device model", values: [0.9, null, 0.92] },
+    { label: "device model, on devices", values: [0.7, 0.8, null] },
+  ]);
+});
+
 it("gives each lineage a line over the times at which any version was made", () => {
   const found = accuraciesOf([
     version(1, "cloud", "", 0.97),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { errorsOf, latestOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
+import { besideOf, errorsOf, latestOf, progressOf, type Rollout, type Trial, verdictOf } from "./rollouts";
 
 const rollout = (figures: object) => ({ figures }) as Rollout;
 const trial = (facts: object) => ({ reported_at: "2026-01-01T00:00:00Z", fault_code: "", ...facts }) as Trial;
@@ -12,6 +12,16 @@ it("tells both errors, or both losses, or nothing before the first report", () =
   });
   expect(errorsOf(rollout({ candidate_loss: 0.5, champion_loss: 0.25 }))?.what).toBe("loss");
   expect(errorsOf(rollout({ devices: 3 }))).toBeUndefined();
+});
+
+it("tells how unseen answers compared", () => {
+  const beside = { candidate_p50_s: 0.002, candidate_p99_s: 0.004, champion_p50_s: 0.001, champion_p99_s: 0.002 };
+  expect(besideOf(rollout({ agreement: 0.984, shadowed: 20, ...beside }))).toEqual({
+    agreement: "98.4% on 20 devices",
+    candidate: "2 ms, 99 % within 4 ms",
+    champion: "1 ms, 99 % within 2 ms",
+  });
+  expect(besideOf(rollout({ devices: 3 }))).toBeUndefined();
 });
 
 it("counts who has told", () => {

@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { components } from "../api/schema";
 import { numbers } from "../components/locale";
+import { duration } from "../components/units";
 
 export type Rollout = components["schemas"]["Rollout"];
 export type RolloutDetail = components["schemas"]["RolloutDetail"];
@@ -45,6 +46,24 @@ export function errorsOf(rollout: Rollout): { candidate: string; champion: strin
     return { candidate: LOSS.format(candidate_loss), champion: LOSS.format(champion_loss), what: "loss" };
   }
   return undefined;
+}
+
+/** How answers compared of a candidate that was not shown: "98.4% on 20 devices"; undefined: none were compared. */
+export function besideOf(rollout: Rollout): { agreement: string; candidate: string; champion: string } | undefined {
+  const { agreement, shadowed, candidate_p50_s, candidate_p99_s, champion_p50_s, champion_p99_s } =
+    rollout.figures as Readonly<Record<string, unknown>>;
+  if (typeof agreement !== "number" || typeof shadowed !== "number") return undefined;
+  return {
+    agreement: `${SHARE.format(agreement)} on ${shadowed} ${shadowed === 1 ? "device" : "devices"}`,
+    candidate: timesOf(candidate_p50_s, candidate_p99_s),
+    champion: timesOf(champion_p50_s, champion_p99_s),
+  };
+}
+
+function timesOf(half: unknown, most: unknown): string {
+  return typeof half === "number" && typeof most === "number"
+    ? `${duration(half)}, 99 % within ${duration(most)}`
+    : "–";
 }
 
 /** How a device found the candidate: "wrong on 10%, before on 12%". */

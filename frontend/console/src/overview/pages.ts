@@ -35,6 +35,11 @@ const settings = (tab: string) => (): Page => ({ to: "/settings", tab });
 const withPages = (to: string) => (): Page => ({ to, each: true });
 
 const PAGES: Readonly<Record<string, string | ((asked: URLSearchParams) => Page)>> = {
+  "alert-channels": () => ({ to: "/alerts", tab: "channels" }),
+  "alert-incidents": "/alerts",
+  "alert-notices": () => ({ to: "/alerts", tab: "log" }),
+  "alert-rules": () => ({ to: "/alerts", tab: "rules" }),
+  analytics: withPages("/analytics"),
   assignments: "/parts",
   audit: () => ({ to: "/audit", beside: "entry" }),
   devices: withPages("/devices"),

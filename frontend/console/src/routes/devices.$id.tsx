@@ -11,8 +11,10 @@ import { Departures } from "../devices/Departures";
 import { DeviceActions } from "../devices/DeviceActions";
 import { DeviceFacts } from "../devices/DeviceFacts";
 import { DeviceHistory } from "../devices/DeviceHistory";
+import { DeviceSpeed } from "../devices/DeviceSpeed";
 import { DeviceTimeline } from "../devices/DeviceTimeline";
 import { Neighbours } from "../devices/Neighbours";
+import { Owner } from "../devices/Owner";
 import { deviceQuery, whyQuery } from "../devices/queries";
 import { useWatched } from "../live/Live";
 import { DevicePrivacy } from "../privacy/DevicePrivacy";
@@ -60,10 +62,12 @@ function DevicePage() {
             <DeviceTimeline id={id} />
           </Grid.Col>
         </Grid>
+        <DeviceSpeed id={id} />
         <DeviceHistory id={id} />
         <Neighbours id={id} />
         <Departures id={id} />
         <DevicePrivacy id={id} />
+        <Owner device={device} />
       </Stack>
     </>
   );

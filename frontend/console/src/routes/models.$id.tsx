@@ -20,11 +20,13 @@ import { transfersOfQuery } from "../help/queries";
 import { AccuracyByVersion } from "../models/AccuracyByVersion";
 import { Bootstrap } from "../models/Bootstrap";
 import { Compare } from "../models/Compare";
+import { Evaluations } from "../models/Evaluations";
 import { inOrder, writtenOf } from "../models/figures";
 import { transfersMeanwhile } from "../models/meanwhile";
 import { PreflightReport, Rejected, Work } from "../models/Preflight";
 import { graphQuery, nameOf, PAIRS, pairQuery, VERSIONS, type Version, versionQuery } from "../models/queries";
 import { Rollouts } from "../models/Rollouts";
+import { Speeds } from "../models/Speeds";
 import { StartRollout } from "../models/StartRollout";
 import { UseUploadedWeights } from "../models/UseUploadedWeights";
 import { Variants } from "../models/Variants";
@@ -196,8 +198,10 @@ function PairPage() {
         )}
         <Rollouts pair={id} />
         {looked !== undefined && <Looked pair={id} version={looked} />}
+        {looked?.role === "device" && <Evaluations version={looked} />}
         {looked?.role === "device" && <Variants version={looked} />}
-        {graph !== undefined && <AccuracyByVersion versions={graph.versions} />}
+        <Speeds pair={id} />
+        {graph !== undefined && <AccuracyByVersion pair={id} versions={graph.versions} />}
         {version !== undefined && against !== undefined && (
           <Panel
             title="Side by side"

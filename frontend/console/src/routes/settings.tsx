@@ -4,13 +4,24 @@ import { PageHead } from "../components/PageHead";
 import { Deliveries } from "../settings/Deliveries";
 import { Password } from "../settings/Password";
 import { People } from "../settings/People";
+import { SecondFactor } from "../settings/SecondFactor";
+import { Sessions } from "../settings/Sessions";
 import { Tokens } from "../settings/Tokens";
 import { type DeliveriesFilter, deliveriesFilter } from "../settings/telling";
 import { Webhooks } from "../settings/Webhooks";
 import { WritingForm } from "../settings/WritingForm";
 import { choice, type TableSearch, tableSearch } from "../table/search";
 
-const TABS = ["people", "tokens", "webhooks", "deliveries", "password", "writing"] as const;
+const TABS = [
+  "people",
+  "tokens",
+  "webhooks",
+  "deliveries",
+  "password",
+  "second-factor",
+  "sessions",
+  "writing",
+] as const;
 type Tab = (typeof TABS)[number];
 
 interface SettingsSearch extends TableSearch, DeliveriesFilter {
@@ -44,6 +55,8 @@ function Settings() {
           <Tabs.Tab value="webhooks">Webhooks</Tabs.Tab>
           <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
           <Tabs.Tab value="password">Password</Tabs.Tab>
+          <Tabs.Tab value="second-factor">Second factor</Tabs.Tab>
+          <Tabs.Tab value="sessions">Sessions</Tabs.Tab>
           <Tabs.Tab value="writing">Dates and numbers</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="people">
@@ -60,6 +73,12 @@ function Settings() {
         </Tabs.Panel>
         <Tabs.Panel value="password">
           <Password />
+        </Tabs.Panel>
+        <Tabs.Panel value="second-factor">
+          <SecondFactor />
+        </Tabs.Panel>
+        <Tabs.Panel value="sessions">
+          <Sessions {...table} />
         </Tabs.Panel>
         <Tabs.Panel value="writing">
           <WritingForm />

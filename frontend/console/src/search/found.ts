@@ -31,8 +31,12 @@ const COMMANDS: readonly Found[] = [
   { id: "enrol", kind: "Actions", label: "Enrol a device", to: "/enrol" },
   { id: "token", kind: "Actions", label: "Make an API token", to: "/settings", search: { tab: "tokens" } },
   { id: "webhook", kind: "Actions", label: "Make a webhook", to: "/settings", search: { tab: "webhooks" } },
+  { id: "alert-rule", kind: "Actions", label: "Make an alert rule", to: "/alerts", search: { tab: "rules" } },
+  { id: "alert-channel", kind: "Actions", label: "Make an alert channel", to: "/alerts", search: { tab: "channels" } },
   { id: "invite", kind: "Actions", label: "Invite a person", to: "/settings", search: { tab: "people" } },
   { id: "password", kind: "Actions", label: "Change your password", to: "/settings", search: { tab: "password" } },
+  { id: "second-factor", kind: "Actions", label: "Second factor", to: "/settings", search: { tab: "second-factor" } },
+  { id: "sessions", kind: "Actions", label: "Where you are signed in", to: "/settings", search: { tab: "sessions" } },
   { id: "writing", kind: "Actions", label: "Dates and numbers", to: "/settings", search: { tab: "writing" } },
 ];
 

@@ -144,6 +144,13 @@ function Handles({ person, onLink }: { person: Person; onLink: (path: string) =>
         call={(via) => api.POST("/api/operators/{id}/sign-in-link/", { params: { path }, ...via })}
       />
       <Action
+        action="accounts.reset_second_factor"
+        label="Reset second factor"
+        danger
+        confirm={`${person.username} signs in by password alone until another is set up: make sure that it is them who ask.`}
+        call={(via) => api.POST("/api/operators/{id}/reset-second-factor/", { params: { path }, ...via })}
+      />
+      <Action
         action="accounts.change_operator"
         label={shut ? "Let in again" : "Shut out"}
         danger={!shut}

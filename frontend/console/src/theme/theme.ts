@@ -1,4 +1,4 @@
-import { Alert, Anchor, createTheme, type MantineColorsTuple, Tooltip } from "@mantine/core";
+import { Alert, Anchor, createTheme, type MantineColorsTuple, PasswordInput, Tooltip } from "@mantine/core";
 
 const teal: MantineColorsTuple = [
   "#e5f7f4",
@@ -48,6 +48,7 @@ export const theme = createTheme({
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
     Drawer: dialog,
     Modal: dialog,
+    PasswordInput: PasswordInput.extend({ defaultProps: { visibilityToggleFocusable: true } }),
     // What a pointer is told, a keyboard and a finger are told, too.
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true } } }),
   },

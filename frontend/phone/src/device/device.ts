@@ -2,7 +2,6 @@
  * killed at any moment. A mirror of `coterie_agent.contact` and `coterie_agent.worker`. */
 import { OWN_KINDS, requirementsOf } from "../learning/plan";
 import { type Manifest, partsOf, verifyManifest } from "../wire/bundle";
-import { fromBase64 } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import {
   type Assignment,
@@ -10,11 +9,13 @@ import {
   type CheckIn,
   type Conditions,
   Directive,
+  ForgetNews,
   PROTOCOL,
   type Progress,
   type Reason,
   type SignedManifest,
 } from "../wire/messages";
+import { followed, pinned, trusted } from "../wire/platform_keys";
 import { type Action, decide } from "./decide";
 import { delayS, isRetryable, Refused, reasonOf } from "./failure";
 import { deliver, Link, NOTHING } from "./link";
@@ -46,7 +47,6 @@ export function capabilitiesOf(agent: string): Capabilities {
 export class Device {
   readonly situation = new Situation();
   private readonly link: Link;
-  private readonly platformKey: Uint8Array;
   private conditions: Conditions | null = null;
   private refused: string | null = null;
   private reportedAt = 0;
@@ -54,12 +54,11 @@ export class Device {
   private checkInS = 15;
 
   constructor(
-    identity: Identity,
+    private identity: Identity,
     private readonly store: Store,
     private readonly capabilities: Capabilities,
   ) {
     this.link = new Link(identity.credential, (what, bytes, body) => store.recordSent(what, bytes, body));
-    this.platformKey = fromBase64(identity.platformKey);
   }
 
   /** Run until the credential ends; the situation then says why. */
@@ -107,6 +106,18 @@ export class Device {
     this.situation.replace({ ending: { code: "fleet.left", sentence: "this device has left the fleet" } });
   }
 
+  /**
+   * End the credential and have the platform forget the device, under a number that is kept before it is sent: asked
+   * again after a kill, it is the same. Throws Unreachable or Refused.
+   */
+  async beForgotten(): Promise<ForgetNews> {
+    const receipt = (await this.store.get("receipt")) ?? crypto.randomUUID();
+    await this.store.put("receipt", receipt);
+    const news = await this.link.call("forget", { receipt }, ForgetNews);
+    this.situation.replace({ ending: { code: "fleet.left", sentence: news.sentence } });
+    return news;
+  }
+
   private heldOnce: ReturnType<Store["held"]> | null = null;
 
   /** What is known of the samples; read once, until they change. */
@@ -120,7 +131,7 @@ export class Device {
     const signed = await this.store.get("model");
     if (signed === null) return;
     try {
-      const manifest = verifyManifest(signed, this.platformKey);
+      const manifest = verifyManifest(signed, ...pinned(this.identity.platformKeys));
       for (const { sha256 } of partsOf(manifest)) if ((await this.store.blob(sha256)) === null) return;
       this.situation.replace({ version: manifest.version, model: manifest.model });
     } catch (error) {
@@ -150,6 +161,7 @@ export class Device {
         this.checkInS = Math.max(directive.check_in_s, SHORTEST_S);
         dueAt = nowS() + (0.8 + 0.2 * Math.random()) * this.checkInS;
         [failures, notBefore, reported] = [0, 0, report];
+        await this.followKeys(directive.next_keys);
         this.situation.replace({ isOnline: true, linkProblem: null });
         this.situation.direct(directive);
         await this.look();
@@ -165,6 +177,18 @@ export class Device {
     }
   }
 
+  /** Before anything of the answer is read, which the last of these keys has signed. */
+  private async followKeys(statements: readonly SignedManifest[]): Promise<void> {
+    if (statements.length === 0) return;
+    try {
+      const identity = { ...this.identity, platformKeys: followed(this.identity.platformKeys, statements) };
+      await this.store.put("identity", identity);
+      this.identity = identity;
+    } catch (error) {
+      console.error(`the platform names a key that its own did not sign: ${(error as Error).message}`);
+    }
+  }
+
   private async message(now: Now): Promise<CheckIn> {
     const [held, trainStepS] = await Promise.all([this.held(), this.store.get("train_step_s")]);
     return {
@@ -174,7 +198,11 @@ export class Device {
       ...(now.progress === null ? {} : { progress: now.progress }),
       ...(now.version === null ? {} : { version: now.version }),
       metadata: { samples: held.samples, class_counts: held.counts.slice(0, 10_000) },
-      capabilities: { ...this.capabilities, ...(trainStepS === null ? {} : { train_step_s: trainStepS }) },
+      capabilities: {
+        ...this.capabilities,
+        platform_key: this.identity.platformKeys.current,
+        ...(trainStepS === null ? {} : { train_step_s: trainStepS }),
+      },
     };
   }
 
@@ -276,7 +304,7 @@ export class Device {
 
   /** Hold the version: its parts are downloaded and verified; null where `stop` said so before. */
   private async fetch(signed: SignedManifest, stop: () => boolean = () => this.isOffline()): Promise<Manifest | null> {
-    const manifest = verifyManifest(signed, this.platformKey);
+    const manifest = verifyManifest(signed, ...trusted(this.identity.platformKeys, Date.now() / 1000));
     const parts = partsOf(manifest);
     const needed = new Set(parts.map(({ sha256 }) => sha256));
     for (const part of parts) {

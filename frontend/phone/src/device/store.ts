@@ -9,13 +9,14 @@ import type { Checkpoint } from "../learning/client_round";
 import { sha256Hex } from "../wire/bytes";
 import { CodedError } from "../wire/errors";
 import type { Assignment, OfferUpdate, Requirements, SignedManifest } from "../wire/messages";
+import type { PlatformKeys } from "../wire/platform_keys";
 import type { Held } from "./policy";
 
 export interface Identity {
   readonly device: string;
   readonly name: string;
   readonly credential: string;
-  readonly platformKey: string;
+  readonly platformKeys: PlatformKeys;
   readonly joinedAt: number;
 }
 
@@ -73,6 +74,8 @@ interface Values {
   model: SignedManifest;
   train_step_s: number;
   upload_s: number;
+  /** The number under which the owner has the device forgotten. */
+  receipt: string;
 }
 
 interface Schema extends DBSchema {

@@ -7,7 +7,7 @@ import { decodeFloats } from "../wire/tensors";
 import { decodeState, encodeState } from "./device_state";
 import { BatchOrder, split } from "./order";
 import { parseDevicePlan } from "./plan";
-import { deriveSeed, permutation, randomBytes, stepSeed } from "./random";
+import { deriveSeed, epochOrder, permutation, randomBytes, stepSeed } from "./random";
 import { makeUpdate } from "./update";
 
 const VECTORS = goldenJson("client.json");
@@ -23,6 +23,7 @@ test("random numbers are those of Python", () => {
     expect(permutation(10, seed, ...path)).toEqual(permutation_of_10);
   }
   for (const { seed, step, seed_of_it } of RANDOM.steps) expect(stepSeed(seed, step)).toBe(seed_of_it);
+  for (const { seed, epoch, order_of_10 } of RANDOM.epochs) expect(epochOrder(10, seed, epoch)).toEqual(order_of_10);
 });
 
 test("samples are divided and put in order as by Python", () => {

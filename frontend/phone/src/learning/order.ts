@@ -1,5 +1,5 @@
 /** Which samples are for training and which for evaluation, and the order of training: `coterie_learning.client.order`. */
-import { permutation } from "./random";
+import { epochOrder } from "./random";
 
 export interface SampleSplit {
   readonly train: readonly number[];
@@ -37,7 +37,7 @@ export class BatchOrder {
     const each = stepsPerEpoch(this.train.length, this.batchSize);
     const [epoch, part] = [Math.floor(step / each), step % each];
     if (epoch !== this.epoch) {
-      this.order = permutation(this.train.length, this.seed, epoch);
+      this.order = epochOrder(this.train.length, this.seed, epoch);
       this.epoch = epoch;
     }
     const places = this.order.slice(part * this.batchSize, (part + 1) * this.batchSize);

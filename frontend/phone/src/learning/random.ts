@@ -36,6 +36,10 @@ export function deriveSeed(seed: number, ...path: Path): number {
 }
 
 /** The seed of optimisation step `step`: 52 bits, which graphs divide exactly. */
-export const stepSeed = (seed: number, step: number): number => Math.floor(deriveSeed(seed, step) / 2);
+export const stepSeed = (seed: number, step: number): number => Math.floor(deriveSeed(seed, "step", step) / 2);
+
+/** The order in which epoch `epoch` goes through the samples. */
+export const epochOrder = (samples: number, seed: number, epoch: number): number[] =>
+  permutation(samples, seed, "epoch", epoch);
 
 const digest = (seed: number, path: Path): Uint8Array => sha256(utf8([seed, ...path].join("/")));

@@ -150,7 +150,14 @@ function decide({ choices, name }: Shown, { tell }: Asked): HTMLElement {
   leave.onclick = () => {
     if (confirm(`${name} leaves the platform. Its samples stay in this browser. Go on?`)) tell({ do: "leave" });
   };
-  return section("What you decide", ...buttons, hours, leave);
+  const forget = el("button", { type: "button" }, "Forget me");
+  forget.onclick = () => {
+    const what =
+      `${name} leaves, and the platform deletes what it keeps of it: updates, figures, its name. Versions that have ` +
+      "learned from it stay. Its samples stay in this browser. Go on?";
+    if (confirm(what)) tell({ do: "be-forgotten" });
+  };
+  return section("What you decide", ...buttons, hours, leave, forget);
 }
 
 function ended({ ending, name }: Shown, { tell }: Asked): HTMLElement {

@@ -62,26 +62,34 @@ const Manifest = v.strictObject({
 export type Manifest = v.InferOutput<typeof Manifest>;
 
 /**
- * The manifest that the platform with `platformKey` (32 bytes) signed.
+ * The manifest that the platform signed with one of the keys whose public halves (32 bytes) are `platformKeys`.
  * Throws CodedError `bundle.bad_signature`, `bundle.malformed` or `bundle.protocol`.
  */
-export function verifyManifest(signed: SignedManifest, platformKey: Uint8Array): Manifest {
-  const content = fromBase64(signed.manifest);
-  if (!isSigned(content, fromBase64(signed.signature), platformKey)) {
+export const verifyManifest = (signed: SignedManifest, ...platformKeys: Uint8Array[]): Manifest =>
+  readSigned(signed, Manifest, ...platformKeys);
+
+/** What the platform signed with one of its keys. Throws as `verifyManifest` does. */
+export function readSigned<S extends v.GenericSchema>(
+  signed: SignedManifest,
+  schema: S,
+  ...platformKeys: Uint8Array[]
+): v.InferOutput<S> {
+  if (!platformKeys.some((key) => isSignedBy(signed, key))) {
     throw new CodedError("bundle.bad_signature", "the manifest was not signed by this platform's key");
   }
-  const value = parsed(readable(content), "bundle.malformed");
+  const value = parsed(readable(fromBase64(signed.manifest)), "bundle.malformed");
   const { protocol } = checked(v.object({ protocol: Count }), value, "bundle.malformed", "manifest");
   if (protocol !== PROTOCOL) {
     throw new CodedError("bundle.protocol", `the manifest speaks protocol ${protocol}, this side ${PROTOCOL}`);
   }
-  return checked(Manifest, value, "bundle.malformed", "manifest");
+  return checked(schema, value, "bundle.malformed", "manifest");
 }
 
-function isSigned(content: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
+/** Whether the key whose public half is `key` has signed it. */
+export function isSignedBy(signed: SignedManifest, key: Uint8Array): boolean {
   try {
     // Not ZIP 215: as strict as libsodium, which the agent verifies with.
-    return ed25519.verify(signature, content, key, { zip215: false });
+    return ed25519.verify(fromBase64(signed.signature), fromBase64(signed.manifest), key, { zip215: false });
   } catch {
     return false; // of another length, or no point of the curve
   }

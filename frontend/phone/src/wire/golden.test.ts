@@ -4,6 +4,7 @@ import { verifyManifest, versionOf } from "./bundle";
 import { fromBase64 } from "./bytes";
 import { CodedError } from "./errors";
 import { Directive, decode, Enrolled, Problem, UploadState } from "./messages";
+import { followed, pinned, trusted } from "./platform_keys";
 import { decodeTensors, encodeTensors, readTensors } from "./tensors";
 
 const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
@@ -95,4 +96,18 @@ test("names that are numbers keep their place", () => {
     ["2", 2],
     ["b", 3],
   ]);
+});
+
+test("the key that the trusted one names takes its place, and a stranger's does not", () => {
+  const { next_keys } = decode(Directive, textOf("Directive.json"));
+  const start = { current: goldenJson("Enrolled.json").platform_key, former: [] };
+  const keys = followed(start, next_keys);
+  expect(trusted(keys, 1e9 - 1).map(toBase64)).toEqual([keys.current, start.current]);
+  expect(trusted(keys, 1e9).map(toBase64)).toEqual([keys.current]);
+  expect(pinned(keys)).toHaveLength(2);
+  expect(followed(keys, next_keys)).toEqual(keys);
+  const other = { current: toBase64(KEY.map((byte) => byte ^ 1)), former: [] };
+  expect(codeOf(() => followed(other, next_keys))).toBe("bundle.bad_signature");
+  expect(codeOf(() => verifyManifest(SIGNED, ...pinned(other)))).toBe("bundle.bad_signature");
+  expect(verifyManifest(SIGNED, ...pinned(keys)).version).toBe("v-7");
 });

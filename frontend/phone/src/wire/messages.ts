@@ -13,7 +13,7 @@ export const Count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(2
 const Seconds = v.pipe(v.number(), v.minValue(0), v.maxValue(1e9));
 const Identifier = v.pipe(v.string(), v.maxLength(64));
 export const Sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
-const Bytes = v.pipe(v.string(), v.base64());
+export const Bytes = v.pipe(v.string(), v.base64());
 
 export const Reason = v.object({
   code: v.pipe(v.string(), v.maxLength(64)),
@@ -75,6 +75,7 @@ export const Directive = v.object({
   wait: v.optional(v.nullable(Reason), null),
   trial: v.optional(v.nullable(Trial), null),
   ignores_unknown: v.optional(v.boolean(), false),
+  next_keys: v.optional(v.pipe(v.array(SignedManifest), v.maxLength(64)), []),
 });
 export type Directive = v.InferOutput<typeof Directive>;
 
@@ -82,6 +83,9 @@ export const UploadState = v.object({ offset: Count, accepted: v.optional(v.bool
 export type UploadState = v.InferOutput<typeof UploadState>;
 
 export const Done = v.object({});
+
+export const ForgetNews = v.object({ receipt: v.string(), done: v.boolean(), sentence: v.string() });
+export type ForgetNews = v.InferOutput<typeof ForgetNews>;
 
 export const Problem = v.object({
   code: v.string(),
@@ -97,6 +101,7 @@ export interface Capabilities {
   machine: string;
   agent: string;
   train_step_s?: number;
+  platform_key?: string;
   kinds: Readonly<Record<string, readonly string[]>>;
 }
 
