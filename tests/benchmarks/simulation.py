@@ -21,7 +21,9 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.digits import read_digits
 from coterie.simulation.bodies import Body, compile_body
 from coterie.simulation.fleet.block import Base, Block, Member, encode_version
+from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.population import Drawn
+from coterie.simulation.fleet.profile import Profile, read_profile
 from coterie.simulation.fleet.samples import Samples
 from coterie.simulation.fleet.setting import Setting
 from coterie.simulation.fleet.side_by_side import SideBySide
@@ -35,6 +37,7 @@ from coterie.simulation.scenario import Habits
 from coterie_learning.plan import parse_plan
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors
+from tests.benchmarks import simulation_peers
 from tests.benchmarks.report import Figure
 
 PLAN = {
@@ -47,6 +50,7 @@ EACH = 125
 """Samples of a device, of which it trains on about 100."""
 REPEATS = 5
 LARGE, DAYS, ROUNDS = 100_000, 7.0, 100
+MILLION = 1_000_000
 
 
 class Way(NamedTuple):
@@ -67,7 +71,27 @@ WAYS = (
 
 def measure() -> list[Figure]:
     figures = [figure for way in WAYS for figure in _rates(way)]
-    return [*figures, *_large()]
+    return [*figures, *simulation_peers.measure(), *_large(), *_million()]
+
+
+def _million() -> Iterator[Figure]:
+    """A week of a million phones as events, in a process of its own."""
+    content = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.simulation", "million"], check=True, capture_output=True
+    ).stdout
+    found = msgspec.json.decode(content, type=Million)
+    name = f"{MILLION:,} phones, events alone, {found.days:.1f} days"
+    yield Figure(name, "wall time", found.wall_s, "s", "target <= 600 s")
+    yield Figure(name, "processor", found.cpu_s, "s")
+    yield Figure(name, "memory", found.memory_mb, "MB")
+    yield Figure(name, "rounds of 1,000 merged", found.merged, f"of {found.rounds}")
+    yield Figure(name, "a round, middle", found.round_s, "s")
+    yield Figure(name, "parts in time", found.in_time, "of 1")
+    yield Figure(name, "ready, at most", found.ready, "of 1")
+    yield Figure(name, "check-ins, at most", found.check_ins, "a second")
+    yield Figure(name, "of these, because conditions change", found.changes, "a second")
+    yield Figure(name, "bytes to devices, at most", found.down_mb_s, "MB/s")
+    yield Figure(name, "cores for check-ins and assignments, at most", found.web_cores, "cores")
 
 
 def _rates(way: Way) -> Iterator[Figure]:
@@ -157,6 +181,47 @@ class Large(msgspec.Struct):
     accuracy: float
 
 
+class Million(msgspec.Struct):
+    """What a process tells of a million devices."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+    days: float
+    rounds: int
+    merged: int
+    round_s: float
+    in_time: float
+    ready: float
+    check_ins: float
+    changes: float
+    down_mb_s: float
+    web_cores: float
+
+
+def _events() -> Million:
+    plan = parse_plan({"pace": PLAN["pace"]})
+    run = EventsRun(plan=plan, devices=MILLION, fleet=read_profile("phones"), days=DAYS)
+    started = time.perf_counter()
+    found = simulate_events(run, report=unreported)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return Million(
+        time.perf_counter() - started,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss / 1024,
+        found.simulated_s / 86_400,
+        found.rounds,
+        found.merged,
+        found.duration_s[1],
+        found.delivered / max(1, found.asked),
+        found.ready_share.largest,
+        found.check_ins.largest,
+        found.changes.largest,
+        found.down_bytes_s.largest / 1e6,
+        found.web_cores.largest,
+    )
+
+
 def _held(workers: int, rounds: int) -> Large:
     images, labels = read_digits()
     compiled = _compiled("mlp")
@@ -171,7 +236,7 @@ def _held(workers: int, rounds: int) -> Large:
         rounds=rounds,
         days=DAYS,
         workers=workers,
-        habits=Habits(charging=(21.0, 8.0), spread_h=6.0),
+        fleet=Profile(habits=Habits(charging=(21.0, 8.0), spread_h=6.0)),
     )
     started = time.perf_counter()
     outcome = simulate_fleet(run, report=unreported)
@@ -189,4 +254,5 @@ def _held(workers: int, rounds: int) -> Large:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.json.encode(_held(*map(int, sys.argv[1:]))))
+    is_million = sys.argv[1] == "million"
+    sys.stdout.buffer.write(msgspec.json.encode(_events() if is_million else _held(*map(int, sys.argv[1:]))))

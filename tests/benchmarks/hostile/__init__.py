@@ -1,8 +1,9 @@
 """The platform under abuse: what strangers and bad clients cost it, and the honest devices beside them.
 
-A million requests of some fifty kinds from 200 connections and 50 addresses, beside a federation of eight devices; at
-the same time an agent's local API gets what programs on its device may send, and rounds get what no codec wrote.
-``HOSTILE_SECONDS`` shortens it.
+A million requests of some seventy kinds from 200 connections and 50 addresses, beside a federation of eight devices; at
+the same time agents get what programs on their devices may send (local API, prediction service) and what other devices
+may (supernode, meetings), rounds get what no codec wrote, and secure sums a member that lies. ``HOSTILE_SECONDS``
+shortens it.
 """
 
 import asyncio
@@ -10,25 +11,30 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from random import Random
+from typing import Any, NamedTuple
 
 import msgspec
 import psutil
 
 from coterie.config.announce import Ready, Restarting
-from tests.benchmarks.hostile.attackers import Outcome, attack
+from coterie_wire.meeting import MEETINGS_PATH
+from coterie_wire.relaying import PATH
+from tests.benchmarks.hostile.attackers import Outcome, Target, attack
 from tests.benchmarks.hostile.beside import Federation, federation
 from tests.benchmarks.hostile.kinds import KINDS, Context
 from tests.benchmarks.hostile.local_api import LOCAL_KINDS
+from tests.benchmarks.hostile.neighbours import NEIGHBOUR_KINDS, Doors, at, doors
+from tests.benchmarks.hostile.serving import ANNOUNCED, SERVING_KINDS, Service, service
+from tests.benchmarks.hostile.sums import SUM_KINDS, SumLiar
 from tests.benchmarks.hostile.updates import SPOILT, Liars
 from tests.benchmarks.report import Figure
-from tests.system.eventually import eventually
 from tests.system.operator_client import OperatorClient
 from tests.system.processes import Platform, prepare_state
-from tests.system.real_agent import RealAgent
 from tests.system.scripted_device import ScriptedDevice
 from tests.system.seed import Seeded
 
@@ -54,19 +60,39 @@ class Siege(NamedTuple):
     restarts: int
     rounds_alone_s: list[float]
     rounds_beside_s: list[float]
-    agent_memory_bytes: tuple[int, int]
-    """Of the agent whose local API was attacked: before, and at most."""
-    agent_goes_on: bool
+    agents_memory_bytes: Mapping[str, tuple[int, int]]
+    """Of each process of agents that was attacked: before, and at most."""
+    agents_go_on: bool
+    sums: int
+    """Secure sums that were published beside a member that lies."""
 
 
-ALL_KINDS = {*KINDS, *LOCAL_KINDS, *(f"update: {name}" for name in SPOILT)}
+@dataclass(frozen=True)
+class Front:
+    """A way in, and what is sent there."""
+
+    target: Target
+    # Any: each kind knows its own context.
+    kinds: Mapping[str, Callable[[Random, Any], bytes]]
+    context: Any
+    announced: frozenset[str] = frozenset({"503"})
+
+
+ALL_KINDS = {
+    *KINDS,
+    *LOCAL_KINDS,
+    *SERVING_KINDS,
+    *NEIGHBOUR_KINDS,
+    *SUM_KINDS,
+    *(f"update: {name}" for name in SPOILT),
+}
 
 
 def measure() -> list[Figure]:
     seconds = float(os.environ.get("HOSTILE_SECONDS", SECONDS))
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
-        seeded = prepare_state(root, pairs=2, state=str(root / "state"))
+        seeded = prepare_state(root, pairs=5, state=str(root / "state"))
         platform = Platform(root / "state")
         platform.start()
         try:
@@ -88,65 +114,68 @@ def besiege(
         made = operator.post("/tokens/", {"name": "hostile"})
     context = Context(hostile.credential, made["secret"])
     hostile.close()
-    port = int(platform.url.rpartition(":")[2])
-    with federation(platform.url, seeded.token, seeded.pairs[0], seeded.held_out, devices=DEVICES) as beside:
+    platforms = Front(int(platform.url.rpartition(":")[2]), KINDS, context)
+    with ExitStack() as stack:
+        pair, of_liars, *of_doors, of_sums = seeded.pairs[:5]
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        found = stack.enter_context(doors(platform.url, seeded.token, (of_doors[0], of_doors[1]), root))
+        served = stack.enter_context(service(found.peer.home))
+        beside = stack.enter_context(federation(platform.url, seeded.token, pair, seeded.held_out, devices=DEVICES))
         alone = _rounds_within(beside, alone_s)
+        agents = {"supernode": found.supernode.process(), "peer": found.peer.process(), "service": served.process}
         lines, disk, before = len(platform.log().splitlines()), _disk_bytes(platform.state), _memory_bytes(server)
+        agents_before = [_memory_bytes(agent) for agent in agents.values()]
         known = len(beside.published())
         began = time.monotonic()
-        with _attacked_agent(platform, seeded) as agent:
-            spoilt = Outcome()
-            liars = Liars(platform.url, seeded.token, seeded.pairs[1], spoilt)
-            liars.start()
-            process = agent.process()
-            agent_before = _memory_bytes(process)
-            outcome, peaks = asyncio.run(
-                _watched((server, process), port, _local_api(agent), context, connections, requests, seconds)
-            )
-            liars.end()
-            outcome.add(spoilt)
-            lasted = time.monotonic() - began
-            goes_on = agent.exit_status() is None and "Traceback" not in agent.log()
+        spoilt, lied = Outcome(), Outcome()
+        liars = Liars(platform.url, seeded.token, of_liars, spoilt)
+        sums = SumLiar(platform.url, seeded.token, of_sums, lied)
+        liars.start()
+        sums.start()
+        outcome, peaks = asyncio.run(
+            _watched((server, *agents.values()), platforms, _fronts(found, served), connections, requests, seconds)
+        )
+        liars.end()
+        sums.end()
+        outcome.add(spoilt)
+        outcome.add(lied)
+        lasted = time.monotonic() - began
+        logs = [found.supernode.log(), found.peer.log(), (found.peer.home / "serve.log").read_text(encoding="utf-8")]
+        goes_on = all(agent.is_running() for agent in agents.values()) and not any("Traceback" in log for log in logs)
         rounds = beside.published()[known:]
         _rounds_within(beside, min(AFTER_S, alone_s))
-    return Siege(
-        outcome=outcome,
-        seconds=lasted,
-        memory_bytes=(before, peaks[0], _memory_bytes(server)),
-        agent_memory_bytes=(agent_before, peaks[1]),
-        agent_goes_on=goes_on,
-        disk_bytes=(disk, _disk_bytes(platform.state)),
-        log_lines=len(platform.log().splitlines()) - lines,
-        restarts=len(platform.told(Restarting)),
-        rounds_alone_s=alone,
-        rounds_beside_s=rounds,
-    )
+        return Siege(
+            outcome=outcome,
+            seconds=lasted,
+            memory_bytes=(before, peaks[0], _memory_bytes(server)),
+            agents_memory_bytes=dict(zip(agents, zip(agents_before, peaks[1:], strict=True), strict=True)),
+            agents_go_on=goes_on,
+            sums=sums.sums,
+            disk_bytes=(disk, _disk_bytes(platform.state)),
+            log_lines=len(platform.log().splitlines()) - lines,
+            restarts=len(platform.told(Restarting)),
+            rounds_alone_s=alone,
+            rounds_beside_s=rounds,
+        )
 
 
-@contextmanager
-def _attacked_agent(platform: Platform, seeded: Seeded) -> Iterator[RealAgent]:
-    """An agent that serves its local API."""
-    with OperatorClient(platform.url, seeded.token) as operator, tempfile.TemporaryDirectory() as directory:
-        agent = RealAgent(Path(directory) / "agent", platform.url, operator.enrolment_token(), local_api=True)
-        agent.start()
-        try:
-            eventually((agent.home / "local-api.json").exists)
-            yield agent
-        finally:
-            agent.kill()
-
-
-def _local_api(agent: RealAgent) -> tuple[int, Context]:
-    """Its port, and its token, which some of those who attack it know."""
-    address = msgspec.json.decode((agent.home / "local-api.json").read_bytes())
-    return int(address["url"].rpartition(":")[2]), Context(credential="", token=address["token"])
+def _fronts(found: Doors, served: Service) -> list[Front]:
+    """Of the agents; some of those who attack the local ones know the token."""
+    address = msgspec.json.decode((found.supernode.home / "local-api.json").read_bytes())
+    local = Context(credential="", token=address["token"])
+    return [
+        Front(int(address["url"].rpartition(":")[2]), LOCAL_KINDS, local),
+        Front(served.port, SERVING_KINDS, served.context, ANNOUNCED),
+        Front(served.socket, SERVING_KINDS, served.context, ANNOUNCED),
+        Front(found.supernode_port, at(PATH), found.to_supernode),
+        Front(found.peer_port, at(MEETINGS_PATH), found.to_peer),
+    ]
 
 
 async def _watched(
     processes: Sequence[psutil.Process],
-    port: int,
-    local: tuple[int, Context],
-    context: Context,
+    platforms: Front,
+    agents: Sequence[Front],
     connections: int,
     requests: int,
     seconds: float,
@@ -158,14 +187,26 @@ async def _watched(
             peaks[:] = [max(peak, _memory_bytes(process)) for peak, process in zip(peaks, processes, strict=True)]
             await asyncio.sleep(0.2)
 
+    async def storm(front: Front, connections: int, requests: int) -> Outcome:
+        return await attack(
+            front.target,
+            front.kinds,
+            front.context,
+            connections=connections,
+            requests=requests,
+            seconds=seconds,
+            announced=front.announced,
+        )
+
     watching = asyncio.create_task(watch())
-    few, of_those = max(1, connections // 10), max(len(LOCAL_KINDS), requests // 20)
-    outcome, beside = await asyncio.gather(
-        attack(port, KINDS, context, connections=connections, requests=requests, seconds=seconds),
-        attack(local[0], LOCAL_KINDS, local[1], connections=few, requests=of_those, seconds=seconds),
+    few = max(1, connections // 10)
+    outcome, *others = await asyncio.gather(
+        storm(platforms, connections, requests),
+        *(storm(front, few, max(2 * len(front.kinds), requests // 20)) for front in agents),
     )
     watching.cancel()
-    outcome.add(beside)
+    for other in others:
+        outcome.add(other)
     return outcome, peaks
 
 
@@ -195,7 +236,7 @@ def _size(path: Path) -> int:
 def _figures(siege: Siege) -> list[Figure]:
     outcome = siege.outcome
     before, peak, after = (size / MEBIBYTE for size in siege.memory_bytes)
-    agent_grown = (siege.agent_memory_bytes[1] - siege.agent_memory_bytes[0]) / MEBIBYTE
+    grown = {name: (peak - before) / MEBIBYTE for name, (before, peak) in siege.agents_memory_bytes.items()}
     first, last = (size / MEBIBYTE for size in siege.disk_bytes)
     refused = sum(count for status, count in outcome.answers.items() if status.startswith("4"))
     case = f"{CONNECTIONS} connections, {siege.seconds:.0f} s"
@@ -211,8 +252,9 @@ def _figures(siege: Siege) -> list[Figure]:
         Figure(case, "memory before", before, "MiB"),
         Figure(case, "memory at most, above that", peak - before, "MiB", "target <= 100"),
         Figure(case, "memory after, above that", after - before, "MiB", "target 0"),
-        Figure(case, "the attacked agent's memory, grown by", agent_grown, "MiB"),
-        Figure(case, "the attacked agent goes on", float(siege.agent_goes_on), "", "target 1"),
+        *(Figure(case, f"the attacked {name}'s memory, grown by", size, "MiB") for name, size in grown.items()),
+        Figure(case, "the attacked agents go on", float(siege.agents_go_on), "", "target 1"),
+        Figure(case, "secure sums beside a liar", siege.sums, ""),
         Figure(case, "disk, grown by", last - first, "MiB", "bounded; the rounds' models are in it"),
         Figure(case, "lines of log", siege.log_lines, "", "each offence of an address once in ten minutes"),
         Figure(case, "rounds alone, median", alone, "s"),

@@ -3,12 +3,15 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from typing import TypeVar
 
-from tests.benchmarks.hostile.kinds import Context, Make
-
+C = TypeVar("C")
+Target = int | Path
+"""A port of this machine, or a Unix socket."""
 ADDRESSES = 50
 READ_S = 2.0
 """How long an answer is waited for; what is half a request gets none sooner."""
@@ -39,21 +42,21 @@ class Outcome:
 
 
 async def attack(
-    port: int,
-    kinds: Mapping[str, Make],
-    context: Context,
+    target: Target,
+    kinds: Mapping[str, Callable[[Random, C], bytes]],
+    context: C,
     *,
     connections: int,
     requests: int | None = None,
     seconds: float = 600.0,
-    seed: int = 0,
+    announced: frozenset[str] = frozenset({"503"}),
 ) -> Outcome:
-    """Send until so many requests or seconds are over."""
+    """Send until so many requests or seconds are over; `announced` are the answers of 5xx that it may give."""
     outcome, ends_at = Outcome(), time.monotonic() + seconds
     slow = max(1, int(connections * SLOW_SHARE))
 
     async def one(number: int) -> None:
-        rng = Random(f"{seed}:{number}")
+        rng = Random(number)
         names = sorted(kinds)
         rng.shuffle(names)
         turn = 0
@@ -61,19 +64,21 @@ async def attack(
             name = names[turn % len(names)]
             turn += 1
             outcome.sent[name] += 1
-            await _send(port, number, name, kinds[name](rng, context), outcome, slow=number < slow)
+            status = await _send(target, number, kinds[name](rng, context), slow=number < slow)
+            outcome.answers[status] += 1
+            if status.startswith("5") and status not in announced:
+                outcome.broken[f"{name}: {status}"] += 1
 
     await asyncio.gather(*(one(number) for number in range(connections)))
     return outcome
 
 
-async def _send(port: int, number: int, name: str, data: bytes, outcome: Outcome, *, slow: bool) -> None:
-    address = f"127.0.0.{2 + number % ADDRESSES}"
+async def _send(target: Target, number: int, data: bytes, *, slow: bool) -> str:
+    """The status of the answer, or how it ended without one."""
     try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+        reader, writer = await _connected(target, f"127.0.0.{2 + number % ADDRESSES}")
     except OSError:
-        outcome.answers["not connected"] += 1
-        return
+        return "not connected"
     try:
         if slow:
             for start in range(3):
@@ -83,17 +88,18 @@ async def _send(port: int, number: int, name: str, data: bytes, outcome: Outcome
         writer.write(data)
         answer = await asyncio.wait_for(_answer(reader, writer), READ_S)
     except TimeoutError:
-        outcome.answers["hung up first"] += 1
-        return
+        return "hung up first"
     except OSError:
-        outcome.answers["cut off"] += 1
-        return
+        return "cut off"
     finally:
         writer.transport.abort()
-    status = answer[9:12].decode("latin-1") if answer.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")) else "cut off"
-    outcome.answers[status] += 1
-    if status.startswith("5") and status != "503":
-        outcome.broken[f"{name}: {status}"] += 1
+    return answer[9:12].decode("latin-1") if answer.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")) else "cut off"
+
+
+async def _connected(target: Target, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(target, Path):
+        return await asyncio.open_unix_connection(target)
+    return await asyncio.open_connection("127.0.0.1", target, local_addr=(address, 0))
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:

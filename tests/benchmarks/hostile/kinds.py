@@ -1,4 +1,4 @@
-"""What strangers and bad clients send: forty kinds and more, as bytes for one connection."""
+"""What strangers and bad clients send: seventy kinds and more, as bytes for one connection."""
 
 import base64
 import io
@@ -34,7 +34,7 @@ def kind(make: Make) -> Make:
 def request(method: str, path: str, *headers: str, body: bytes = b"", length: int | None = None) -> bytes:
     """An HTTP request that is right as far as it goes."""
     size = len(body) if length is None else length
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost:1", *headers]
     if size or method in ("POST", "PATCH"):
         lines.append(f"Content-Length: {size}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
@@ -370,3 +370,98 @@ def a_frame_of_a_terabyte(rng: Random, context: Context) -> bytes:
 @kind
 def a_flood_of_pings(rng: Random, context: Context) -> bytes:
     return handshake(bearer(context.credential)) + b"\x89\x80\0\0\0\0" * 5000
+
+
+# Secure sums
+
+
+def encoded(rng: Random, size: int) -> str:
+    return base64.b64encode(rng.randbytes(size)).decode()
+
+
+def summed(context: Context, name: str, **fields: object) -> bytes:
+    return message(context, json.dumps({"assignment": os.urandom(16).hex(), **fields}).encode(), name)
+
+
+@kind
+def a_secure_sum_of_nobody(rng: Random, context: Context) -> bytes:
+    return summed(context, "ask-sum")
+
+
+@kind
+def session_keys_of_rubbish(rng: Random, context: Context) -> bytes:
+    return summed(context, "join-sum", member=["x", *(encoded(rng, 32) for _ in range(4)), encoded(rng, 64)])
+
+
+@kind
+def thousands_of_boxes(rng: Random, context: Context) -> bytes:
+    box = [0, 1, encoded(rng, 82)]
+    return summed(context, "share-secrets", boxes=[box] * 2500)
+
+
+@kind
+def boxes_from_places_that_are_none(rng: Random, context: Context) -> bytes:
+    return summed(context, "share-secrets", boxes=[[-1, 1 << 60, encoded(rng, 82)]])
+
+
+@kind
+def shares_of_another_length(rng: Random, context: Context) -> bytes:
+    return summed(context, "reveal-shares", shares=[[0, "own_mask", encoded(rng, 4000)]])
+
+
+@kind
+def a_masked_vector_of_terabytes(rng: Random, context: Context) -> bytes:
+    return summed(context, "offer-masked", sha256="0" * 64, size_bytes=1 << 50)
+
+
+@kind
+def a_new_identity_each_time(rng: Random, context: Context) -> bytes:
+    body = {"identity": encoded(rng, 32), "known": rng.choice((0, 1 << 50))}
+    return message(context, json.dumps(body).encode(), "read-log")
+
+
+# The phone's page, and what it asks before it has a credential
+
+
+@kind
+def an_invitation_with_a_guessed_token(rng: Random, context: Context) -> bytes:
+    return request("POST", "/device/v1/read-invitation", body=json.dumps({"token": guess(rng, "coe")}).encode())
+
+
+@kind
+def an_invitation_of_rubbish(rng: Random, context: Context) -> bytes:
+    return request("POST", "/device/v1/read-invitation", body=b'{"token": ' + b"[" * 50_000)
+
+
+@kind
+def a_name_that_rings_the_bell(rng: Random, context: Context) -> bytes:
+    capabilities = {"cores": 1, "memory_bytes": 1, "machine": "m\x1b[2J", "agent": "a\n"}
+    body = {"protocol": PROTOCOL, "token": guess(rng, "coe"), "name": "x\n\x07\x1b]0;y", "capabilities": capabilities}
+    return request("POST", "/device/v1/enrol", body=json.dumps(body).encode())
+
+
+@kind
+def a_path_out_of_the_phones_page(rng: Random, context: Context) -> bytes:
+    return request("GET", "/phone/..%2f..%2f..%2fsecret-key")
+
+
+@kind
+def a_write_to_the_phones_page(rng: Random, context: Context) -> bytes:
+    return request("POST", "/phone/", body=b"a" * 60_000)
+
+
+@kind
+def ranges_of_the_phones_worker(rng: Random, context: Context) -> bytes:
+    return request("GET", "/phone/sw.js", "Range: bytes=" + ",".join(f"{n}-{n}" for n in range(1000)))
+
+
+@kind
+def a_foreign_page_that_asks_for_a_device(rng: Random, context: Context) -> bytes:
+    asks = ("Origin: https://elsewhere.example", "Access-Control-Request-Method: POST")
+    return request("OPTIONS", "/device/v1/check-in", *asks)
+
+
+@kind
+def a_phone_of_a_foreign_page(rng: Random, context: Context) -> bytes:
+    origin = "Origin: https://elsewhere.example"
+    return request("POST", "/device/v1/check-in", bearer(context.credential), origin, body=check_in(rng))

@@ -60,7 +60,7 @@ def a_token_of_other_letters(rng: Random, context: Context) -> bytes:
 
 @local
 def a_page_whose_name_was_rebound(rng: Random, context: Context) -> bytes:
-    return request("GET", "/status", bearer(context.token)).replace(b"Host: localhost", b"Host: evil.example:80")
+    return request("GET", "/status", bearer(context.token)).replace(b"Host: localhost:1", b"Host: evil.example:80")
 
 
 @local

@@ -21,7 +21,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import admit, discounted, shortened
 from coterie_learning.correlation import banded_square_root, sensitivity
 from coterie_learning.flat import parameters_of
-from coterie_learning.fold import Counted, Release, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory
 from coterie_learning.merge.fed_avg_m import FedAvgM
 from coterie_learning.noise import whole_noise
 from coterie_learning.pace import FULL_WEIGHT
@@ -183,7 +183,7 @@ def run(world: World, privacy: Privacy, seed: int) -> float:
         counted = [Counted(opens[place], *one) for place, one in zip(admission.kept, weighed, strict=True)]
         release = Release.under(privacy, seed.to_bytes(32, "big"), [str(number)], digests)
         digests.append(release.digest)
-        model, state = fold_in_memory(merge, specs, counted, model, state, release=release)
+        model, state = fold_in_memory(merge, specs, counted, model, state, Aggregation(release=release))
         following = privacy.next_bound(admission.norms, seed=release.seed)
         if following is not None:
             privacy = privacy.bounded_by(following)

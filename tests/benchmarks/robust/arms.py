@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import admit
-from coterie_learning.fold import Counted, fold_in_memory
+from coterie_learning.fold import Aggregation, Counted, fold_in_memory
 from coterie_learning.plan import MERGE
 from coterie_learning.tally import standing_out, tally
 from coterie_wire.bundle import ModelSpec, TensorSpec
@@ -120,7 +120,7 @@ def run(arm: Arm, seed: int) -> Found:
         out[[place for place in range(len(said)) if place not in counts]] += 1
         named[[kept[place] for place in standing_out(found.ballots)]] += 1
         if counted:  # else production abandons the round
-            model = fold_in_memory(merge, specs, counted, model, None, share=found.share).parameters
+            model = fold_in_memory(merge, specs, counted, model, None, Aggregation(share=found.share)).parameters
     others = taken(world.test, np.flatnonzero(world.test.labels != 0))
     return Found(
         100 * accuracy(model, world.test),
