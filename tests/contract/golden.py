@@ -18,7 +18,15 @@ from coterie_learning.codec.one_bit import OneBit
 from coterie_learning.codec.pruned import Pruned
 from coterie_learning.codec.sparse_levels import SparseLevels
 from coterie_learning.codec.top_k import TopK
-from coterie_learning.random import derive_seed, permutation, random_bytes, step_seed
+from coterie_learning.random import (
+    derive_seed,
+    device_lot,
+    epoch_order,
+    part_seed,
+    permutation,
+    random_bytes,
+    step_seed,
+)
 from coterie_learning.selection import choose
 from tests.contract.client_vectors import client_vectors
 from tests.contract.samples import (
@@ -89,8 +97,24 @@ def _random_numbers() -> bytes:
         for seed, path in PATHS
     ]
     steps = [{"seed": seed, "step": step, "seed_of_it": step_seed(seed, step)} for seed in (0, SEED) for step in (0, 9)]
+    epochs = [
+        {"seed": seed, "epoch": epoch, "order_of_10": epoch_order(10, seed, epoch).tolist()}
+        for seed in (0, SEED)
+        for epoch in (0, 9)
+    ]
+    parts = [{"seed": seed, "part": part, "seed_of_it": part_seed(seed, part)} for seed in (0, SEED) for part in (0, 1)]
+    lots = [
+        {"seed": seed, "device": name, "lot": device_lot(seed, name).hex()} for seed in (0, SEED) for name in DEVICES
+    ]
     chosen = [{"seed": seed, "devices": DEVICES, "chosen": choose(DEVICES, count=2, seed=seed)} for seed in (0, SEED)]
-    document = {"paths": examples, "steps": steps, "selections": chosen}
+    document = {
+        "paths": examples,
+        "steps": steps,
+        "epochs": epochs,
+        "parts": parts,
+        "lots": lots,
+        "selections": chosen,
+    }
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 

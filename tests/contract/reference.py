@@ -10,6 +10,7 @@ from coterie_agent.serving.openapi import openapi
 from coterie_learning.schema import schema_text
 from tests.contract.architecture_picture import architecture_picture
 from tests.contract.error_catalogue import ROOT, errors_page
+from tests.contract.export_schema import device_export_schema
 from tests.contract.glossary_page import glossary_page
 from tests.contract.kinds_page import kinds_page
 from tests.contract.leaving_page import leaving_page
@@ -21,6 +22,7 @@ REFERENCE = ROOT / "docs" / "reference"
 PAGES: Mapping[Path, Callable[[], str]] = {
     ROOT / "docs" / "images" / "architecture.svg": architecture_picture,
     ROOT / "docs" / "glossary.md": glossary_page,
+    REFERENCE / "device-export.schema.json": device_export_schema,
     REFERENCE / "errors.md": errors_page,
     REFERENCE / "kinds.md": kinds_page,
     REFERENCE / "console.schema.json": console_page,

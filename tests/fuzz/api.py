@@ -17,6 +17,8 @@ from rest_framework.test import APIClient
 from schemathesis.core import NotSet
 
 from coterie.accounts.services import create_operator
+from coterie.alerts.models import Channel, Rule
+from coterie.alerts.services import create_channel, create_rule
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.services import create_enrolment_token
@@ -37,7 +39,7 @@ OPERATIONS = {
     for method in operations
     if method in ("get", "post", "patch", "put", "delete")
 }
-KNOWN = (Device, Federation, ModelPair, ModelVersion, Round, Assignment, EnrolmentToken, Webhook)
+KNOWN = (Channel, Rule, Device, Federation, ModelPair, ModelVersion, Round, Assignment, EnrolmentToken, Webhook)
 
 
 @pytest.fixture
@@ -52,6 +54,8 @@ def client() -> APIClient:
     for device in fleet_of(2):
         device.check_in(later(0))
     create_enrolment_token(label="x", expires_at=later(60), now=START)
+    channel = create_channel(name="x", kind=Channel.Kind.SLACK, url="https://8.8.8.8/", now=START).channel
+    create_rule(name="x", kind=Rule.Kind.JOB_FAILED, channels=[channel.pk], now=START)
     create_webhook(name="x", url="https://8.8.8.8/", events=[Event.JOB_FAILED], now=START)
     return client
 

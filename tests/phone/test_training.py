@@ -141,6 +141,18 @@ def test_where_the_browser_tells_nothing_the_owner_does(world: World, phones: Ne
     assert device_named(world, "silent")["state"] == "left"
 
 
+def test_an_owner_has_the_phone_forgotten(world: World, phones: NewPhone) -> None:
+    phone = phones("shy")
+    page = phone.join(world.operator.enrolment_token(tag="shy"))
+    its = device_named(world, "shy")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Forget me").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("This device has not joined")
+    receipt = world.operator.get(f"/devices/{its['id']}/forgetting/")["forgetting"]
+    assert receipt is not None and receipt["device"] == its["id"]
+    assert world.operator.get(f"/devices/{its['id']}/")["name"] == f"forgotten {its['id'][:8]}"
+
+
 def test_a_link_that_is_used_or_wrong_says_so(world: World, phones: NewPhone) -> None:
     token = world.operator.enrolment_token()
     first, second = phones("first"), phones("second")

@@ -1,5 +1,7 @@
 """Real agents that train for real: killed, unplugged, and behind links that break."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_wire.structs import from_json
 from tests.system.conftest import Site
 from tests.system.eventually import eventually
-from tests.system.model import payload
+from tests.system.model import payload, samples
+from tests.system.processes import ROOT, environment
 from tests.system.proxy import Proxy
 from tests.system.real_agent import READY, SAMPLES, UNPLUGGED, RealAgent
 
@@ -198,3 +201,23 @@ def test_revoked_agent_ends_and_keeps_its_samples(new_case: Callable[..., Case])
     case.site.operator.post(f"/devices/{case.agent.id}/revoke/")
     assert eventually(case.agent.exit_status) == 9
     assert case.agent.status()["samples"] == SAMPLES
+
+
+def test_the_signing_key_is_replaced_while_an_agent_trains(new_case: Callable[..., Case]) -> None:
+    case = new_case(LONG)
+    case.agent.start()
+    until(case.agent, "training")
+    joined_with = trusted_by(case.agent)
+    command = [sys.executable, "manage.py", "rotate_signing_key", "--leaked"]
+    subprocess.run(command, env=environment(state=str(case.site.platform.state)), cwd=ROOT, check=True)
+    case.assert_published_with_its_one_update()
+    version = case.site.operator.ended_round(case.federation, 1)["result_version"]
+    eventually(lambda: case.device()["held_version"] == version)
+    assert trusted_by(case.agent) != joined_with
+    assert case.agent.predicted(samples(3, seed=1)[0])
+
+
+def trusted_by(agent: RealAgent) -> bytes:
+    """The platform's key that the agent has pinned."""
+    with open_store(Home(agent.home)) as store:
+        return store.identity.get().platform_key

@@ -47,7 +47,9 @@ PLANS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    "name", ["scaffold", *(pytest.param(name, marks=pytest.mark.long) for name in PLANS if name != "scaffold")]
+)
 def test_a_kill_changes_no_bit_of_a_version(site: Site, tmp_path: Path, name: str) -> None:
     pace = {"kind": "sync", "target_updates": AGENTS, "min_updates": AGENTS, "over_selection": 1, "pause_s": 0}
     plan = {**PLANS[name], "pace": pace}

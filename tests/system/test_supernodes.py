@@ -141,6 +141,7 @@ def test_one_sum_comes_of_a_site_with_the_bits_of_a_star(
         assert outcome["outcome"] == "accepted"
 
 
+@pytest.mark.long
 def test_a_supernode_that_is_killed_costs_no_update(new_neighbourhood: Callable[..., Neighbourhood]) -> None:
     """It is killed while it holds every neighbour's update; they count once, sent by the devices themselves."""
     neighbourhood = new_neighbourhood(min_updates=MEMBERS, share=0.0001)  # of its own it has no update by then
