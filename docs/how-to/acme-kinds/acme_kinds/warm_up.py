@@ -19,5 +19,5 @@ class WarmUp(Local, frozen=True, tag="acme_warm_up"):
     def epochs_wanted(self) -> int:
         return self.epochs
 
-    def weights(self, step: int) -> StepScalars:
+    def step_scalars(self, step: int) -> StepScalars:
         return StepScalars(learning_rate=self.learning_rate * min(1.0, (step + 1) / self.warm_up_steps))

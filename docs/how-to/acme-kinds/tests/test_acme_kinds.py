@@ -25,11 +25,11 @@ def after(merge: Merge, rounds: int) -> float:
 
 def test_steps_grow_until_the_warm_up_is_over() -> None:
     kind = WarmUp(learning_rate=0.4, warm_up_steps=4)
-    assert [round(kind.weights(step).learning_rate, 6) for step in range(6)] == [0.1, 0.2, 0.3, 0.4, 0.4, 0.4]
+    assert [round(kind.step_scalars(step).learning_rate, 6) for step in range(6)] == [0.1, 0.2, 0.3, 0.4, 0.4, 0.4]
 
 
 def test_a_warm_up_of_one_step_is_descent() -> None:
-    assert all(WarmUp(warm_up_steps=1).weights(step) == Sgd().weights(step) for step in range(3))
+    assert all(WarmUp(warm_up_steps=1).step_scalars(step) == Sgd().step_scalars(step) for step in range(3))
 
 
 def test_without_decay_it_is_fed_avg() -> None:
