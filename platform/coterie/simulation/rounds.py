@@ -374,11 +374,12 @@ class Rounds:
     def _take(self, delivery: Delivery) -> None:
         """Into the round that is open, unless that is full or has an update of the device; then it waits."""
         round_ = self._round
-        is_open = round_ is not None and not self._plan.pace.decide(self._view(round_)).ends
-        if round_ is None or not is_open or any(taken.device is delivery.device for taken in round_.deliveries):
+        taken = [] if round_ is None else round_.deliveries
+        is_full = len(taken) >= self._plan.pace.updates_wanted()
+        if round_ is None or is_full or any(one.device is delivery.device for one in taken):
             self._waiting.append(delivery)
         else:
-            round_.deliveries.append(delivery)
+            taken.append(delivery)
 
     def _go_on(self, assignment: _Assignment) -> None:
         """A device is free: close the round if nobody is left to wait for, or let another begin."""
