@@ -3,9 +3,12 @@
 What is recovered of each device is either the seed of its own mask, if its vector is summed, or the key of its pair
 masks, if it was lost. A recovered secret is compared with what the device published, so that a wrong share is found.
 Either who revealed it or who dealt it lies, and boxes do not tell which: named is who is at odds with as many others as
-the graph's threshold, for among one's neighbours fewer than that conspire.
+the graph's threshold, and two at least, for among one's neighbours fewer than that conspire. Where no shares of a
+member give what it published, it is the one that lies if so many were revealed that they would, whichever of the
+corrupted hold them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -25,6 +28,8 @@ from coterie_wire.secure_sum import Box, Member, Of, Share
 
 TRIED = 500
 """Subsets of shares that are looked through for one without a wrong share."""
+SURE = 0.05
+"""The share of subsets without a wrong one from which on that many draws find one, but for 7 times in 10^12."""
 
 
 class Mask(NamedTuple):
@@ -33,6 +38,15 @@ class Mask(NamedTuple):
     seed: bytes
     is_added: bool
     """Whether it was added to the sum, or subtracted from it."""
+
+
+class LyingDealer(WireError):
+    """No shares of a member give what it has published, and the others cannot have made that so."""
+
+    def __init__(self, place: int, detail: str) -> None:
+        super().__init__("secure_sum.wrong_share", detail)
+        self.place = place
+        """In the list."""
 
 
 class Recovered(NamedTuple):
@@ -66,8 +80,8 @@ def recover(
     """The masks on the sum of the vectors of `survivors`, who are some of those that have `shared` their secrets.
 
     `revealed` are the shares that each has answered with; those of others than its neighbours are passed over. Raises
-    WireError ``secure_sum.too_few``, ``secure_sum.too_few_shares``, ``secure_sum.wrong_share``, or
-    ``secure_sum.wrong_survivors`` where some have not shared.
+    WireError ``secure_sum.too_few``, ``secure_sum.too_few_shares``, ``secure_sum.wrong_share`` (as LyingDealer where it
+    is known whose lie it is), or ``secure_sum.wrong_survivors`` where some have not shared.
     """
     alive = set(survivors)
     if not alive <= shared or len(alive) < len(survivors):
@@ -75,14 +89,22 @@ def recover(
     if len(alive) < terms.fewest:
         detail = f"{len(alive)} vectors are in, and the plan promises that at least {terms.fewest} are summed"
         raise WireError("secure_sum.too_few", detail)
-    threshold = terms.graph(len(found.members)).threshold
+    threshold, corrupted = terms.graph(len(found.members)).threshold, max(1, terms.corrupted_of(len(found.members)))
     shares = {(place, one.owner, one.of): one.share for place, some in revealed.items() for one in some}
     disputes = Counter[int]()
     on_sum: list[Mask] = []
 
     def secret_of(place: int, neighbours: Sequence[int], of: Of, is_right: Callable[[bytes], bool]) -> bytes:
         held = {other: shares[other, place, of] for other in neighbours if (other, place, of) in shares}
-        polynomial = _polynomial(found.members[place], held, threshold, is_right, disputes)
+        if len(held) < threshold:
+            detail = f"{len(held)} shares of device {found.members[place].device} were revealed, of {threshold} needed"
+            raise WireError("secure_sum.too_few_shares", detail)
+        polynomial = _polynomial(held, threshold, is_right, disputes)
+        if polynomial is None:
+            detail = f"the shares of device {found.members[place].device} do not give what it published"
+            if _suffice(len(held), threshold, corrupted):
+                raise LyingDealer(place, detail)
+            raise WireError("secure_sum.wrong_share", detail)
         at_odds = [other for other, share in held.items() if not polynomial.passes(other + 1, share)]
         disputes.update(at_odds)
         disputes[place] += len(at_odds)
@@ -97,7 +119,7 @@ def recover(
             for other in others:  # who added this mask if it stands before the one that was lost
                 seed = masks.pair_seed(key, found.members[other].mask, found.digest)
                 on_sum.append(Mask(seed, is_added=other < place))
-    return Recovered(on_sum, {place for place, others in disputes.items() if others >= threshold})
+    return Recovered(on_sum, {place for place, others in disputes.items() if others >= max(2, threshold)})
 
 
 def unmasked(vectors: Iterable[VectorFile], layout: Layout, lying: Sequence[Mask]) -> Vector:
@@ -116,24 +138,21 @@ def unmasked(vectors: Iterable[VectorFile], layout: Layout, lying: Sequence[Mask
 
 
 def _polynomial(
-    member: Member,
-    held: Mapping[int, bytes],
-    threshold: int,
-    is_right: Callable[[bytes], bool],
-    disputes: Mapping[int, int],
-) -> Polynomial:
-    """That of the secret of `member`, through shares of those with the fewest disputes first."""
-    if len(held) < threshold:
-        detail = f"{len(held)} shares of device {member.device} were revealed, of {threshold} needed"
-        raise WireError("secure_sum.too_few_shares", detail)
+    held: Mapping[int, bytes], threshold: int, is_right: Callable[[bytes], bool], disputes: Mapping[int, int]
+) -> Polynomial | None:
+    """That of a right secret, through shares of those with the fewest disputes first; None: none is found."""
     trusted = sorted(held, key=lambda place: (disputes.get(place, 0), place))
     for places in _subsets(trusted, threshold):
         polynomial = Polynomial.through({place + 1: held[place] for place in places})
         secret = _secret(polynomial)
         if secret is not None and is_right(secret):
             return polynomial
-    detail = f"the shares of device {member.device} do not give what it published"
-    raise WireError("secure_sum.wrong_share", detail)
+    return None
+
+
+def _suffice(held: int, threshold: int, corrupted: int) -> bool:
+    """Whether so many shares of an honest member give its secret, although those of `corrupted` holders are wrong."""
+    return math.comb(max(0, held - corrupted), threshold) >= SURE * math.comb(held, threshold)
 
 
 def _subsets(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:

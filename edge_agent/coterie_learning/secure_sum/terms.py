@@ -18,12 +18,16 @@ class Terms(NamedTuple):
     """The share of devices that may be lost on the way."""
     adversary: Adversary
 
+    def corrupted_of(self, members: int) -> int:
+        """Devices of so many that may work together with the platform."""
+        return math.ceil(self.corrupted * members - 1e-9)
+
     def honest(self, members: int) -> int:
         """Devices that are summed and conspire with nobody, at least, of so many that take part.
 
         Raises WireError ``secure_sum.too_few`` where none need be.
         """
-        corrupted = math.ceil(self.corrupted * members - 1e-9)
+        corrupted = self.corrupted_of(members)
         if corrupted >= self.fewest:
             detail = f"{corrupted} of {members} devices may be corrupted, and {self.fewest} suffice for a sum"
             raise WireError("secure_sum.too_few", detail)

@@ -4,6 +4,7 @@ Whoever changes a sum or its parties holds the row of the sum.
 """
 
 import logging
+from collections.abc import Set
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from coterie.core.durable import Steps
 from coterie.core.events import wake_devices
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
+from coterie.fleet.services import quarantine_device
 from coterie.privacy.services import spend
 from coterie.registry.models import ModelVersion
 from coterie.secure_sums.errors import OtherAnswer, OtherIdentity, WrongStep
@@ -25,7 +27,7 @@ from coterie.storage.arrivals import UploadTarget, WrongHash
 from coterie_learning.merge import Cohort
 from coterie_learning.privacy import Spend
 from coterie_learning.secure_sum.members import check_member, member_list
-from coterie_learning.secure_sum.recovery import check_boxes, recover
+from coterie_learning.secure_sum.recovery import LyingDealer, check_boxes, recover
 from coterie_learning.secure_sum.vector import open_vector
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
@@ -249,20 +251,29 @@ def _go_on(sum_: SecureSum, now: datetime) -> None:
                 _step(sum_, State.REVEALING, now)
             case State.REVEALING:
                 found = members_of(sum_)
-                lies = recover(
+                recovered = recover(
                     found,
                     sum_.terms(),
                     shared=shared(sum_),
                     survivors=survivors(sum_),
                     revealed=revealed(sum_),
-                ).liars
-                if lies:
-                    liars = sorted(found.members[place].device for place in lies)
-                    logger.warning("%s: wrong shares from devices %s", sum_, ", ".join(liars))
+                )
+                _quarantine(sum_, recovered.liars, "revealed or dealt wrong shares", now)
                 STEPS.take(sum_, State.COLLECTED, reason=why(sum_), closes_at=None, ended_at=now)
                 _wake(sum_)
+    except LyingDealer as error:
+        _quarantine(sum_, {error.place}, "dealt shares of another secret than it had published", now)
+        _fail(sum_, Reason(error.code, error.detail), now)
     except WireError as error:
         _fail(sum_, Reason(error.code, error.detail), now)
+
+
+def _quarantine(sum_: SecureSum, places: Set[int], what: str, now: datetime) -> None:
+    """Ask those no more who are proven to have lied, whatever the number: nothing honest looks like it."""
+    for party in sum_.parties.filter(place__in=places).select_related("device").order_by("place"):
+        why = f"it {what} in {sum_}"
+        logger.warning("%s is put into quarantine: %s", party.device, why)
+        quarantine_device(device=party.device, why=why, now=now)
 
 
 def _close_list(sum_: SecureSum, now: datetime) -> None:

@@ -65,6 +65,8 @@ class Siege(NamedTuple):
     agents_go_on: bool
     sums: int
     """Secure sums that were published beside a member that lies."""
+    quarantined: int
+    """How often that member was put into quarantine."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def besiege(
             agents_memory_bytes=dict(zip(agents, zip(agents_before, peaks[1:], strict=True), strict=True)),
             agents_go_on=goes_on,
             sums=sums.sums,
+            quarantined=sums.quarantined,
             disk_bytes=(disk, _disk_bytes(platform.state)),
             log_lines=len(platform.log().splitlines()) - lines,
             restarts=len(platform.told(Restarting)),
@@ -255,6 +258,7 @@ def _figures(siege: Siege) -> list[Figure]:
         *(Figure(case, f"the attacked {name}'s memory, grown by", size, "MiB") for name, size in grown.items()),
         Figure(case, "the attacked agents go on", float(siege.agents_go_on), "", "target 1"),
         Figure(case, "secure sums beside a liar", siege.sums, ""),
+        Figure(case, "times that liar was put into quarantine", siege.quarantined, ""),
         Figure(case, "disk, grown by", last - first, "MiB", "bounded; the rounds' models are in it"),
         Figure(case, "lines of log", siege.log_lines, "", "each offence of an address once in ten minutes"),
         Figure(case, "rounds alone, median", alone, "s"),

@@ -1,12 +1,16 @@
 """A round whose updates are summed under masks, from joining to its version, and what ends it before."""
 
 import hashlib
+from datetime import datetime
 
+import msgspec
 import numpy as np
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from coterie.audit.models import Entry
 from coterie.federations.models import Federation
+from coterie.fleet.models import Device
 from coterie.merging.models import Update
 from coterie.registry.content import BLOBS
 from coterie.rounds import summing, uploads
@@ -17,12 +21,13 @@ from coterie.rounds.transitions import end_assignment
 from coterie.secure_sums.errors import OtherAnswer, OtherIdentity, WrongStep
 from coterie.secure_sums.files import VECTORS, vectors_of
 from coterie.secure_sums.models import Party, SecureSum
-from coterie_learning.secure_sum import party
+from coterie_learning.secure_sum import masks, party, shamir
+from coterie_learning.secure_sum.members import member_list
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from coterie_wire.secure_sum import JoinSum, OfferMasked, RevealShares, ShareSecrets
 from coterie_wire.tensors import Tensors, decode_tensors
-from tests.coterie.rounds.summing import PLAN, SummingDevice, small_update, together, trained
+from tests.coterie.rounds.summing import PLAN, SummingDevice, masking, small_update, together, trained
 from tests.coterie.world import (
     MODEL,
     in_this_process,
@@ -86,6 +91,73 @@ def test_four_devices_are_summed_and_none_is_read() -> None:
         mean = np.mean([small_update(seed)[name] for seed in range(4)], axis=0)
         np.testing.assert_allclose(tensor - base[name], mean, atol=1e-3)
     assert {part.state for part in Assignment.objects.all()} == {"delivered"}
+
+
+def test_who_reveals_wrong_shares_is_outvoted_and_put_into_quarantine() -> None:
+    federation = begun()
+    devices = trained(4, later(0))
+    *honest, liar = devices
+    together(devices, later(1))
+    advance_federation(federation_id=federation.pk, now=later(2))
+    together(devices, later(3))
+    together(devices, later(4))
+    assert liar.state is not None
+    liar.state, shares = party.reveal(liar.state, liar.ask(later(5)).survivors, masking().terms)
+    lies = tuple(msgspec.structs.replace(one, share=bytes([0, *[7] * 32])) for one in shares)
+    summing.reveal_shares(device=liar.device.row, message=RevealShares(liar.assignment, lies), now=later(5))
+    assert together(honest, later(5)) == ["reveal"] * 3
+
+    assert merged(federation, 7).state == Round.State.PUBLISHED
+    assert alone_in_quarantine(liar).startswith("it revealed or dealt wrong shares in secure sum of")
+
+
+def test_who_deals_shares_of_another_secret_than_it_published_ends_one_sum_and_no_second() -> None:
+    federation = begun()
+    devices = trained(4, later(0))
+    *honest, liar = devices
+    together(devices, later(1))
+    advance_federation(federation_id=federation.pk, now=later(2))
+    together(honest, later(3))
+    deal_another_secret(liar, later(3))
+    together(devices, later(4))
+    assert together(devices, later(5)) == ["reveal"] * 4
+
+    round_ = merged(federation, 7)
+    assert (round_.state, round_.reason_code) == (Round.State.ABANDONED, "secure_sum.wrong_share")
+    assert alone_in_quarantine(liar).startswith("it dealt shares of another secret than it had published")
+    assert liar.device.check_in(later(60)).assignment is None
+
+
+def deal_another_secret(liar: SummingDevice, now: datetime) -> None:
+    """Do as the protocol says, but seal shares of zeros instead of its seed."""
+    news = liar.ask(now)
+    assert liar.state is not None
+    found = member_list(news.session, news.members, news.log_head)
+    liar.state = party.share(liar.state, found, masking().terms)
+    others = [box.to for box in liar.state.sent]
+    threshold = masking().terms.graph(len(found.members)).threshold
+    shares = shamir.split(bytes(32), threshold=threshold, points=[other + 1 for other in others])
+    boxes = tuple(
+        msgspec.structs.replace(
+            box,
+            content=masks.seal(
+                2 * shares[box.to + 1],
+                secret=liar.state.channel_key,
+                to=found.members[box.to].channel,
+                digest=found.digest,
+            ),
+        )
+        for box in liar.state.sent
+    )
+    summing.share_secrets(device=liar.device.row, message=ShareSecrets(liar.assignment, boxes), now=now)
+
+
+def alone_in_quarantine(liar: SummingDevice) -> str:
+    """Why; the audit log says so, once, and of nobody else."""
+    (device,) = Device.objects.exclude(quarantine="")
+    (entry,) = Entry.objects.filter(action="fleet.quarantine_device")
+    assert str(device.pk) == entry.subject_id == str(liar.device.row.pk)
+    return device.quarantine
 
 
 def test_the_round_says_what_it_waits_for() -> None:

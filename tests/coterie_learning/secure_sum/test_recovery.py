@@ -77,6 +77,36 @@ def test_who_reveals_wrong_shares_that_another_dealt_is_not_blamed() -> None:
     assert not result.liars & {0, 1, 3, 4, 5, 6}
 
 
+def test_of_three_the_one_that_lies_is_named_and_not_those_it_lies_about() -> None:
+    """One share gives a secret there, so that each of the others is at odds with one."""
+    found = collect(3, LAYOUT)
+    assert EASY.graph(3).threshold == 1
+    lies = [msgspec.structs.replace(one, share=WRONG) for one in found.revealed[2]]
+    assert recovered(found, EASY, revealed={**found.revealed, 2: lies}).liars == {2}
+
+
+@pytest.mark.parametrize(("revealing", "is_known"), [(9, True), (8, True), (7, False)])
+def test_who_publishes_another_secret_than_it_deals_is_named_where_too_many_say_so(
+    revealing: int, is_known: bool
+) -> None:
+    """Of ten, where seven shares are a secret and one holder may lie; it reveals none of its own."""
+    terms = Terms(fewest=2, corrupted=0.1, dropped=0.2, adversary="curious")
+    assert terms.graph(10).threshold == 7
+    found = collect(10, LAYOUT, terms)
+    other = masks.commitment(bytes(32))
+    members = [
+        msgspec.structs.replace(one, commitment=other) if place == 0 else one
+        for place, one in enumerate(found.found.members)
+    ]
+    told = {place: found.revealed[place] for place in range(1, 1 + revealing)}
+    with pytest.raises(WireError) as caught:
+        recovered(found._replace(found=found.found._replace(members=tuple(members))), terms, revealed=told)
+    assert caught.value.code == "secure_sum.wrong_share"
+    assert isinstance(caught.value, recovery.LyingDealer) is is_known
+    if isinstance(caught.value, recovery.LyingDealer):
+        assert caught.value.place == 0
+
+
 def test_too_many_wrong_shares_are_an_error_that_names_whose_they_are() -> None:
     found = collect(5, LAYOUT)
     owner = found.survivors[0]
@@ -87,6 +117,7 @@ def test_too_many_wrong_shares_are_an_error_that_names_whose_they_are() -> None:
     with pytest.raises(WireError, match=found.found.members[owner].device) as caught:
         recovered(found, EASY, revealed=lies)
     assert caught.value.code == "secure_sum.wrong_share"
+    assert isinstance(caught.value, recovery.LyingDealer)  # four who conspire are more than the terms bear
 
 
 def test_a_lost_member_whose_key_is_not_what_its_shares_give_ends_the_sum() -> None:
