@@ -173,6 +173,23 @@ def test_the_first_password_goes_when_somebody_has_signed_in(up: Callable[..., P
     assert not Path(operator.password_file).exists()
 
 
+def test_a_services_journal_has_no_password_and_says_that_root_is_not_needed(
+    up: Callable[..., Platform], tmp_path: Path
+) -> None:
+    service = up(tmp_path)
+    operator = service.told(FirstOperator)
+    service.told(Ready)
+    password = Path(operator.password_file)
+    service.end()
+    assert operator.password == ""
+    assert password.stat().st_mode & 0o777 == 0o600
+    assert service.process.stdout is not None
+    journal = msgspec.json.encode(operator).decode() + service.process.stdout.read().decode() + service.complaint()
+    assert len(password.read_text()) > 10
+    assert password.read_text() not in journal
+    assert ("runs as root" in journal) == (os.geteuid() == 0)
+
+
 def test_a_newer_database_is_refused_at_once(up: Callable[..., Platform], prepared: Prepared, tmp_path: Path) -> None:
     shutil.copytree(prepared.untouched, tmp_path, dirs_exist_ok=True)
     with closing(sqlite3.connect(tmp_path / "coterie.sqlite3")) as database:

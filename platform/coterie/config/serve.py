@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import django
 from django.conf import settings
 
+from coterie.config import memory
 from coterie.config.exclusive import bind
 
 
@@ -16,9 +17,10 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     given = _parser(prog).parse_args(arguments)
     if settings.EMBEDDED:
         sys.exit(f"{prog}: this is scaled mode's; embedded mode is one command: coterie up")
+    memory.bound_arenas()
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
-    from coterie.config.serving import BoundedServer, server_config, settle_garbage
+    from coterie.config.serving import BoundedServer, server_config
 
     try:
         listener = socket.socket(fileno=given.fd) if given.fd is not None else bind(given.host, given.port)
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     except OSError as error:
         sys.exit(f"{prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     server = BoundedServer(server_config())
-    settle_garbage()
+    memory.settle()
     server.run([listener])
 
 

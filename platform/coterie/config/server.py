@@ -1,6 +1,5 @@
 """The server of embedded mode, one process under the supervisor: ``python -m coterie.config.server OPTIONS``."""
 
-import asyncio
 import faulthandler
 import gc
 import logging
@@ -22,10 +21,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from coterie.config import memory
 from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.schema import NewerSchema, refuse_newer
 from coterie.config.server_options import REFUSED, ServerOptions
-from coterie.config.serving import BoundedServer, server_config, settle_garbage
+from coterie.config.serving import BoundedServer, server_config
 from coterie.core.secret import write_secret
 from coterie.gateway.door.spool import remove_directory
 from coterie_wire.structs import from_json
@@ -58,6 +58,7 @@ def main() -> None:
     """Serve until a signal ends it or the supervisor has gone."""
     faulthandler.enable()  # says where, when native code ends the process
     gc.disable()  # until all is loaded: nothing of that is garbage
+    memory.bound_arenas()
     options = from_json(sys.argv[1], ServerOptions)
     lifeline = socket.socket(fileno=options.lifeline_fd)
     threading.Thread(target=_end_with_supervisor, args=(lifeline,), name="lifeline", daemon=True).start()
@@ -91,9 +92,9 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
         signal.signal(number, stop)
     worker = EmbeddedWorker(app)
     worker.start()
-    settle_garbage()
+    memory.settle()
     try:
-        asyncio.run(server.serve([socket.socket(fileno=options.listener_fd)]))
+        server.run([socket.socket(fileno=options.listener_fd)])
     finally:
         finished = worker.stop(within_s=FINISH_TASKS_S)
     return finished

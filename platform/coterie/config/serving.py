@@ -3,7 +3,6 @@
 import asyncio
 import atexit
 import errno
-import gc
 import socket
 from typing import Any, cast
 
@@ -20,8 +19,6 @@ from coterie_wire.messages import MAX_MESSAGE_BYTES
 from coterie_wire.offences import OFFENCES
 
 CLOSE_CONNECTIONS_S = 2
-# Collections over ten thousand sockets' objects cost more than the sockets' work; bodies never pass through Django.
-GC_THRESHOLDS = (50_000, 50, 100)
 
 
 class BoundedServer(uvicorn.Server):
@@ -73,11 +70,3 @@ def server_config() -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
     )
-
-
-def settle_garbage() -> None:
-    """Leave what is loaded by now out of collections, and make them rare."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    gc.enable()

@@ -106,6 +106,7 @@ SINGLE_SIGN_ON = provider_of(ENV)
 AUTHENTICATION_BACKENDS = ["coterie.accounts.passwords.PasswordBackend"]
 if SINGLE_SIGN_ON is not None:
     AUTHENTICATION_BACKENDS.insert(0, "coterie.accounts.openid.OpenIdBackend")
+PASSWORD_HASHERS = ["coterie.accounts.hashing.PatientHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

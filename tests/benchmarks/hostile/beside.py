@@ -1,9 +1,11 @@
-"""A federation of honest devices that goes on beside the attack."""
+"""A federation of honest devices that goes on beside the attack, in a process of its own."""
 
+import multiprocessing
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from multiprocessing.synchronize import Event
 
 import httpx
 
@@ -31,29 +33,34 @@ class Federation:
 @contextmanager
 def federation(url: str, token: str, pair: str, held_out: str, *, devices: int) -> Iterator[Federation]:
     """A federation whose devices deliver as long as the block lasts."""
-    ending = threading.Event()
+    processes = multiprocessing.get_context("spawn")  # who attacks would keep Python from them in one process
+    ending = processes.Event()
     with OperatorClient(url, token) as operator:
         pace = {"kind": "sync", "target_updates": devices, "min_updates": devices, "over_selection": 1}
         plan = {"pace": pace}
         started = operator.start_federation("beside", pair=pair, plan=plan, held_out=held_out, rounds_wanted=100_000)
         secret = operator.enrolment_token(tag="beside", uses=devices)
-        fleet = [ScriptedDevice(url, secret, f"honest-{number}") for number in range(devices)]
-        threads = [
-            threading.Thread(target=_live, args=(device, number, ending), daemon=True)
-            for number, device in enumerate(fleet)
-        ]
-        for thread in threads:
-            thread.start()
+        fleet = processes.Process(target=_live_together, args=(url, secret, devices, ending), daemon=True)
+        fleet.start()
         try:
             yield Federation(operator, started)
         finally:
             ending.set()
-            for thread in threads:
-                thread.join(60)
+            fleet.join(60)
+            assert fleet.exitcode == 0
             operator.post(f"/federations/{started}/finish/")
 
 
-def _live(device: ScriptedDevice, number: int, ending: threading.Event) -> None:
+def _live_together(url: str, secret: str, devices: int, ending: Event) -> None:
+    fleet = [ScriptedDevice(url, secret, f"honest-{number}") for number in range(devices)]
+    threads = [threading.Thread(target=_live, args=(device, number, ending)) for number, device in enumerate(fleet)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _live(device: ScriptedDevice, number: int, ending: Event) -> None:
     """Check in, and deliver what is asked for; a request that fails is tried again."""
     done = ""
     while not ending.wait(POLL_S):

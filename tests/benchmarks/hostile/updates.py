@@ -4,6 +4,7 @@ import gzip
 import threading
 import zlib
 from collections.abc import Callable
+from itertools import cycle
 from random import Random
 
 import httpx
@@ -57,9 +58,10 @@ class Liars(threading.Thread):
             federation = operator.start_federation("liars", pair=self._pair, plan={"pace": pace})
             secret = operator.enrolment_token(tag="liars", uses=INVITED)
             rng = Random(0)
-            while not self._ending.is_set():  # each of them once, however short the attack is
-                for name, spoil in SPOILT.items():
-                    self._lie(f"update: {name}", spoil(payload(rng.randrange(1000)), rng), secret)
+            for turn, (name, spoil) in enumerate(cycle(SPOILT.items())):
+                if self._ending.is_set() and turn >= len(SPOILT):  # each of them once, however short the attack is
+                    break
+                self._lie(f"update: {name}", spoil(payload(rng.randrange(1000)), rng), secret)
             operator.post(f"/federations/{federation}/finish/")
 
     def end(self) -> None:

@@ -1,6 +1,9 @@
 """Files are whole or absent, and what killed writers leave goes."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +61,34 @@ def test_a_file_is_written_apart_and_absent_until_it_is_whole(
     assert files(tmp_path) == []
     storage.save("ab/cd/whole", ContentFile(b"all of it"))
     assert files(tmp_path) == [Path("ab/cd/whole")]
+
+
+WRITES_AND_IS_KILLED = """
+import os, signal, sys
+from django.conf import settings
+settings.configure()
+from django.core.files.base import File
+from coterie.storage.files import DurableFileSystemStorage
+class Killed(File):
+    def chunks(self, chunk_size=None):
+        yield b"half"
+        os.kill(os.getpid(), signal.SIGKILL)
+DurableFileSystemStorage(location=sys.argv[1]).save("ab/whole", Killed(None, name="killed"))
+"""
+
+
+def test_a_writer_that_is_killed_leaves_a_draft_which_goes_a_day_later(
+    storage: DurableFileSystemStorage, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    killed = subprocess.run([sys.executable, "-c", WRITES_AND_IS_KILLED, str(tmp_path)], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (draft,) = files(tmp_path)
+    assert draft.parts[0] == DRAFTS
+    assert storage.remove_drafts() == 0
+    os.utime(tmp_path / draft, times=(time.time() - DAY_S,) * 2)
+    assert storage.remove_drafts() == 1
+    assert files(tmp_path) == []
 
 
 def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays() -> None:
