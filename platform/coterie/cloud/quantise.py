@@ -48,6 +48,7 @@ ABOUT_AS_QUICK = 1.25
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 PRODUCTS = frozenset({"MatMul", "Gemm"})
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+Clock = Callable[[], float]
 Run = Callable[[Mapping[str, Array]], Float32]
 """The output [n, *output] for inputs by name."""
 
@@ -70,8 +71,10 @@ def _without_advice() -> Iterator[None]:
         logging.disable(before)
 
 
-def quantise_stored(arguments: QuantiseArguments, report: ReportProgress) -> QuantiseResult:
-    """Make, run and measure the int8 forms, and write the quickest that may be offered.
+def quantise_stored(
+    arguments: QuantiseArguments, report: ReportProgress, *, clock: Clock = time.perf_counter
+) -> QuantiseResult:
+    """Make, run and measure the int8 forms, and write the quickest that may be offered, by `clock` in seconds.
 
     Raises MalformedDataset or TooFewSamples.
     """
@@ -88,14 +91,14 @@ def quantise_stored(arguments: QuantiseArguments, report: ReportProgress) -> Qua
     weights = {**_called(tensors, model), **read_frozen(arguments.frozen, model)}
     files = filter(None, (arguments.parameters, arguments.frozen))
     size_bytes = len(predict) + sum(Path(path).stat().st_size for path in files)
-    float32 = _measure(_with_weights(predict, weights, model), held_out, model, size_bytes)
+    float32 = _measure(_with_weights(predict, weights, model), held_out, model, size_bytes, clock)
     forms = []
     with _without_advice():
         folded = fold(predict, weights, model)
         methods = _methods(folded)
         for place, method in enumerate(methods):
             report(Progress(method.replace("_", " "), place, len(methods)))
-            forms.append(_try(method, folded, calibration, held_out, arguments, float32))
+            forms.append(_try(method, folded, calibration, held_out, arguments, float32, clock))
     tried = tuple(form.tried for form in forms)
     best = _best([form for form in forms if form.tried.refused is None])
     if best is not None:
@@ -145,10 +148,11 @@ def _try(
     held_out: Dataset,
     arguments: QuantiseArguments,
     float32: Measured,
+    clock: Clock,
 ) -> Form:
     try:
         graph = _quantised(method, folded, calibration)
-        measured = _measure(_alone(graph, arguments.model), held_out, arguments.model, len(graph))
+        measured = _measure(_alone(graph, arguments.model), held_out, arguments.model, len(graph), clock)
     except Exception as error:  # noqa: BLE001 - the library's and onnxruntime's exceptions share no base class
         text = " ".join(str(error).split())[:200]
         return Form(Tried(method, None, None, Reason("quantise.does_not_run", f"it does not run: {text}")), b"")
@@ -201,16 +205,16 @@ class _Calibration(CalibrationDataReader):  # type: ignore[misc]  # the library 
         return next(self._samples, None)
 
 
-def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int) -> Measured:
+def _measure(run: Run, held_out: Dataset, model: ModelSpec, size_bytes: int, clock: Clock) -> Measured:
     found = _scored(run, held_out, model)
     one = held_out.take(slice(0, 1)).inputs
     for _ in range(WARM_UP):
         run(one)
     durations = []
     for _ in range(RUNS):
-        began = time.perf_counter()
+        began = clock()
         run(one)
-        durations.append(1e6 * (time.perf_counter() - began))
+        durations.append(1e6 * (clock() - began))
     p50, p90, p99 = (round(float(np.quantile(durations, share)), 1) for share in (0.5, 0.9, 0.99))
     return Measured(size_bytes, found.accuracy, found.loss, p50, p90, p99)
 
