@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple, TextIO
 
+from coterie.simulation.clock import in_words
+
 QUIET_S = 10.0
 """Between two lines."""
+LONG_S = 600.0
+"""After this it is said how to make a simulation shorter."""
 
 
 class Progress(NamedTuple):
@@ -14,6 +18,8 @@ class Progress(NamedTuple):
     """Of the whole that is done, from 0 to 1."""
     rounds: int
     """Rounds that have ended."""
+    rounds_wanted: int | None = None
+    """After which no more are held; None: as many as there is simulated time for."""
 
 
 Report = Callable[[Progress], None]
@@ -26,18 +32,31 @@ def unreported(_: Progress) -> None:
 class Lines:
     """Writes a line every ten seconds, and none where a simulation is quicker than that."""
 
-    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float]) -> None:
-        """`clock` tells seconds of real time."""
-        self._name, self._stream, self._clock = name, stream, clock
+    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], shorter: str = "") -> None:
+        """`clock` tells seconds of real time; `shorter` is what to do about a simulation that takes long."""
+        self._name, self._stream, self._clock, self._shorter = name, stream, clock, shorter
         self._began_s = self._told_s = clock()
+        self._from = Progress(0.0, 0)
+        """Where the first round had ended: until then simulated time costs next to nothing."""
 
     def __call__(self, progress: Progress) -> None:
         now_s = self._clock()
+        if progress.rounds and not self._from.rounds:
+            self._began_s, self._from = now_s, progress
         if now_s - self._told_s < QUIET_S:
             return
         self._told_s = now_s
-        took_s = now_s - self._began_s
-        left = f"about {took_s * (1 / progress.share - 1):.0f} s left" if progress.share > 0 else "no end in sight yet"
+        left_s = self._left_s(progress, now_s - self._began_s)
+        left = "no end in sight yet" if left_s is None else f"about {in_words(left_s)} left"
+        if self._shorter and (left_s is None or left_s > LONG_S):
+            left += f": {self._shorter}"
         rounds = f", {progress.rounds} rounds" if progress.rounds else ""
-        self._stream.write(f"{self._name}: {progress.share:.0%} done{rounds}, {left}\n")
+        self._stream.write(f"{self._name}: {progress.share:.1%} done{rounds}, {left}\n")
         self._stream.flush()
+
+    def _left_s(self, progress: Progress, took_s: float) -> float | None:
+        """By simulated time and by the rounds that are wanted, whichever ends first; None: neither has moved."""
+        ways = [(1 - progress.share, progress.share - self._from.share)]
+        if progress.rounds_wanted is not None:
+            ways.append((progress.rounds_wanted - progress.rounds, progress.rounds - self._from.rounds))
+        return min((took_s * left / done for left, done in ways if done > 0), default=None)

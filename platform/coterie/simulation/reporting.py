@@ -13,11 +13,14 @@ from coterie.simulation.progress import Lines, Report
 
 
 @contextmanager
-def reporting(name: str) -> Iterator[Report]:
-    """A bar with the time left; a line every ten seconds where there is no terminal."""
+def reporting(name: str, shorter: str = "") -> Iterator[Report]:
+    """A bar with the time left; a line every ten seconds where there is no terminal.
+
+    `shorter` says what to do about a simulation that takes long.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Lines(name, sys.stderr, time.monotonic)
+        yield Lines(name, sys.stderr, time.monotonic, shorter)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:

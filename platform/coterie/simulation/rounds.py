@@ -68,8 +68,9 @@ class _Reported(NamedTuple):
 class Rounds:
     """Opens, advances and ends rounds, as the platform does."""
 
-    def __init__(self, world: World, plan: Plan, cloud: Cloud) -> None:
-        self._world, self._plan, self._cloud = world, plan, cloud
+    def __init__(self, world: World, plan: Plan, cloud: Cloud, most: int | None = None) -> None:
+        """After `most` rounds no more are held, as in a federation that has held those it was to; None: no limit."""
+        self._world, self._plan, self._cloud, self.most = world, plan, cloud, most
         self._round: _Round | None = None
         self._staleness_allowed = plan.pace.staleness_allowed()
         """None: rounds are synchronous, and an assignment ends with its round."""
@@ -149,6 +150,8 @@ class Rounds:
 
     def _look(self, number: int) -> None:
         """Open the round if enough devices are ready; else try again later."""
+        if self.most is not None and number > self.most:
+            return
         world, pace = self._world, self._plan.pace
         is_carried = self._staleness_allowed is not None and (self._at_work or self._waiting)
         if not is_carried and sum(self._is_eligible(device) for device in world.devices) < pace.devices_needed():

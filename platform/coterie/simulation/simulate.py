@@ -44,8 +44,10 @@ class _Parts(NamedTuple):
     distilling: "DistillingCloud | None" = None
 
 
-def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report) -> Outcome:
-    """Run the scenario to its end; the same arguments give the same outcome.
+def simulate(
+    contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report, most_rounds: int | None = None
+) -> Outcome:
+    """Run the scenario to its end; the same arguments give the same outcome. After `most_rounds` no more are held.
 
     Raises DoesNotFit or MissingPackage.
     """
@@ -59,7 +61,7 @@ def simulate(contender: Contender, scenario: Scenario, *, devices: int, seed: in
         check_plan_fits(contender, first.graphs.spec, cloud is not None)
     requirements = contender.requirements if isinstance(contender, Plan) else NOTHING_ASKED
     world = World(scenario, drawn, make_devices(scenario, requirements, first, count=devices, seed=seed), seed)
-    parts = _parts(contender, world, first, local, cloud)
+    parts = _parts(contender, world, first, local, cloud, most_rounds)
     for part in parts.every:
         part.begin()
     _run(world, parts, report)
@@ -110,7 +112,9 @@ def _local(contender: Contender) -> Local:
     return contender.local.between_rounds() if contender.pace.holds_rounds() else contender.local
 
 
-def _parts(contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> _Parts:
+def _parts(
+    contender: Contender, world: World, first: Learner, local: Local, cloud: _Cloud | None, most_rounds: int | None
+) -> _Parts:
     if isinstance(contender, Centralised):
         return _Parts((_pooling(contender, world, first, local, cloud),))
     if isinstance(contender, Distributed):
@@ -119,7 +123,9 @@ def _parts(contender: Contender, world: World, first: Learner, local: Local, clo
     assert isinstance(contender, Plan)
     rules = contender.help.rules()
     helping = None if rules is None else Helping(world, contender, rules)
-    rounds, distilling = _rounds(contender, world, first, cloud) if contender.pace.holds_rounds() else (None, None)
+    rounds, distilling = None, None
+    if contender.pace.holds_rounds():
+        rounds, distilling = _rounds(contender, world, first, cloud, most_rounds)
     own = _local_training(contender, world, local, rounds)
     return _Parts(tuple(part for part in (helping, own, rounds) if part is not None), rounds, helping, distilling)
 
@@ -141,11 +147,13 @@ def _never(_device: Device) -> bool:
     return False
 
 
-def _rounds(plan: Plan, world: World, first: Learner, cloud: _Cloud | None) -> tuple[Rounds, "DistillingCloud | None"]:
+def _rounds(
+    plan: Plan, world: World, first: Learner, cloud: _Cloud | None, most: int | None
+) -> tuple[Rounds, "DistillingCloud | None"]:
     if not isinstance(first, NeuralLearner):
         raise DoesNotFit(detail="rounds merge the parameters of neural networks, and the scenario has another learner")
     merger, distilling = _merger(plan, world, first, cloud)
-    return Rounds(world, plan, merger), distilling
+    return Rounds(world, plan, merger, most), distilling
 
 
 def _pooling(centralised: Centralised, world: World, first: Learner, local: Local, cloud: _Cloud | None) -> Pooling:
@@ -182,7 +190,8 @@ def _run(world: World, parts: _Parts, report: Report) -> None:
     total_s = ticks * world.drawn.tick_s
 
     def tell() -> None:
-        report(Progress(min(1.0, world.clock.now_s / total_s), len(parts.rounds.outcomes) if parts.rounds else 0))
+        share, rounds = min(1.0, world.clock.now_s / total_s), parts.rounds
+        report(Progress(share, len(rounds.outcomes), rounds.most) if rounds else Progress(share, 0))
 
     def meet(device: Device, batch: Dataset) -> None:
         predicted = device.meet(batch, world.clock.now_s)

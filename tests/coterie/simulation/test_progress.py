@@ -2,7 +2,7 @@
 
 from io import StringIO
 
-from coterie.simulation.progress import Lines, Progress
+from coterie.simulation.progress import Lines, Progress, unreported
 from coterie.simulation.simulate import simulate
 from coterie_learning.plan import parse_plan
 from tests.coterie.simulation.small import ROUNDS, scenario
@@ -18,16 +18,38 @@ class Seconds:
         return self.now
 
 
+def told(report: Lines, clock: Seconds, *seen: tuple[float, Progress]) -> None:
+    for now, progress in seen:
+        clock.now = now
+        report(progress)
+
+
 def test_a_line_says_how_far_it_is_and_how_long_it_takes_still() -> None:
     written, clock = StringIO(), Seconds()
-    lines = Lines("fedavg", written, clock)
-    for now, done in ((101.0, 1.0), (111.0, 10.0), (112.0, 11.0), (130.0, 50.0)):
-        clock.now = now
-        lines(Progress(done / 100, rounds=int(done)))
+    lines = Lines("isolated", written, clock, "have patience")
+    told(lines, clock, *((100 + done, Progress(done / 100, rounds=0)) for done in (1, 10, 11, 50)))
     assert written.getvalue().splitlines() == [
-        "fedavg: 10% done, 10 rounds, about 99 s left",
-        "fedavg: 50% done, 50 rounds, about 30 s left",
+        "isolated: 10.0% done, about 1.5 minutes left",
+        "isolated: 50.0% done, about 50 seconds left",
     ]
+
+
+def test_time_without_rounds_promises_nothing_of_the_time_with_them() -> None:
+    """A quarter of the simulated time passes at once; then each night takes long."""
+    written, clock = StringIO(), Seconds()
+    lines = Lines("fedavg", written, clock, "--rounds N holds so many")
+    told(lines, clock, (101, Progress(0.25, 1)), (111, Progress(0.2501, 51)), (401, Progress(0.4, 900)))
+    assert written.getvalue().splitlines() == [
+        "fedavg: 25.0% done, 51 rounds, about 20.8 hours left: --rounds N holds so many",
+        "fedavg: 40.0% done, 900 rounds, about 20 minutes left: --rounds N holds so many",
+    ]
+
+
+def test_rounds_that_are_wanted_end_it_too() -> None:
+    written, clock = StringIO(), Seconds()
+    lines = Lines("fedavg", written, clock, "--rounds N holds so many")
+    told(lines, clock, (101, Progress(0.25, 1, 201)), (111, Progress(0.2501, 51, 201)))
+    assert written.getvalue() == "fedavg: 25.0% done, 51 rounds, about 30 seconds left\n"
 
 
 def test_before_anything_has_happened_it_promises_no_end() -> None:
@@ -35,17 +57,26 @@ def test_before_anything_has_happened_it_promises_no_end() -> None:
     lines = Lines("isolated", written, clock)
     clock.now += 10
     lines(Progress(0.0, rounds=0))
-    assert written.getvalue() == "isolated: 0% done, no end in sight yet\n"
+    assert written.getvalue() == "isolated: 0.0% done, no end in sight yet\n"
 
 
 def test_it_is_told_within_a_tick_too() -> None:
     """Rounds without a pause between them make a tick long."""
-    told: list[Progress] = []
+    seen: list[Progress] = []
     plan = parse_plan({"pace": {**ROUNDS, "pause_s": 0}, "requirements": {"charging": False, "unmetered": False}})
     chosen = scenario()
-    outcome = simulate(plan, chosen, devices=chosen.devices, seed=0, report=told.append)
-    assert [one.share for one in told] == sorted(one.share for one in told)
-    assert told[-1].share == 1
-    assert told[-1].rounds == len(outcome.rounds)
-    within = {one.share for one in told} - {tick / 8 for tick in range(1, 9)}
+    outcome = simulate(plan, chosen, devices=chosen.devices, seed=0, report=seen.append)
+    assert [one.share for one in seen] == sorted(one.share for one in seen)
+    assert seen[-1].share == 1
+    assert seen[-1].rounds == len(outcome.rounds)
+    within = {one.share for one in seen} - {tick / 8 for tick in range(1, 9)}
     assert len(within) > 8
+
+
+def test_no_more_rounds_are_held_than_are_wanted() -> None:
+    plan, chosen = parse_plan({"pace": {**ROUNDS, "pause_s": 0}}), scenario()
+    outcome = simulate(plan, chosen, devices=chosen.devices, seed=0, report=unreported, most_rounds=2)
+    assert [round_.number for round_ in outcome.rounds] == [1, 2]
+    whole = simulate(plan, chosen, devices=chosen.devices, seed=0, report=unreported)
+    assert len(whole.rounds) > 2
+    assert [len(device.samples) for device in outcome.devices] == [len(device.samples) for device in whole.devices]

@@ -60,6 +60,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--devices", type=int, metavar="N", help="virtual devices (default: the scenario's)")
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="decides everything that is drawn")
+        parser.add_argument(
+            "--rounds",
+            type=int,
+            metavar="N",
+            help="rounds to hold; then devices go on with what they have "
+            f"(default: as many as there is simulated time for, with --split {Asked('').rounds})",
+        )
         parser.add_argument("--json", type=Path, metavar="OUT", help="write the outcome as JSON")
         parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw accuracy over time")
         ways = parser.add_argument_group("four ways", "the plan beside the ways that the field compares it with")
@@ -75,7 +82,6 @@ class Command(BaseCommand):
         )
         fleet.add_argument("--split", metavar="S", help="iid, dirichlet:ALPHA, pathological:CLASSES or by:COLUMN")
         fleet.add_argument("--each", type=int, metavar="N", help="draw so many samples a device, with replacement")
-        fleet.add_argument("--rounds", type=int, metavar="N", help=f"rounds to hold (default: {Asked('').rounds})")
         fleet.add_argument("--days", type=float, metavar="D", help="simulated days at most (default: 30)")
         fleet.add_argument(
             "--fleet",
@@ -145,6 +151,9 @@ class Command(BaseCommand):
             raise CommandError("--version-bytes and --update-bytes go with --events")
         _check(plan=plan, scenario=scenario, own=(pair, data), devices=devices, seed=seed, outputs=(json, plot))
         _check_ways(baselines=baselines, network=network, target=target, split=split, plot=plot)
+        rounds = given.pop("rounds", None) if split is None else None
+        if rounds is not None and (baselines or rounds < 1):
+            raise CommandError("--rounds is at least 1, and goes without --baselines")
         if split is not None and pair is None:
             raise CommandError("--split divides samples of your own: --pair M.pt2 --data S.npz")
         beside = {"keep": keep, "try": tries, "search": search, "seeds": seeds}
@@ -174,7 +183,7 @@ class Command(BaseCommand):
                 if json is not None:
                     json.write_bytes(compared.json())
                 return
-            outcome = _simulate(plan, setting, devices, seed)
+            outcome = _simulate(plan, setting, devices, seed, rounds)
             console.print(outcome_table(plan, outcome))
             if json is not None:
                 json.write_bytes(outcome.json())
@@ -225,10 +234,14 @@ def _events(
         json.write_bytes(outcome.json())
 
 
-def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int) -> Outcome:
+def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int, rounds: int | None) -> Outcome:
     contender, devices = read_contender(plan), devices or setting.devices
-    with reporting(f"{plan} on {setting.title}") as report:
-        return simulate(contender, setting, devices=devices, seed=seed, report=report)
+    holds_rounds = isinstance(contender, Plan) and contender.pace.holds_rounds()
+    if rounds is not None and not holds_rounds:
+        raise DoesNotFit(detail="the plan holds no rounds, and --rounds says how many to hold")
+    shorter = "--rounds N holds so many, a longer pause_s in the plan's pace fewer" if holds_rounds else ""
+    with reporting(f"{plan} on {setting.title}", shorter) as report:
+        return simulate(contender, setting, devices=devices, seed=seed, report=report, most_rounds=rounds)
 
 
 def _compare(
