@@ -19,6 +19,7 @@ from torch.fx import Graph
 from torch.fx.node import Node
 
 from coterie.compile.errors import MutatedState
+from coterie.compile.node_places import place_of
 from coterie_wire.bundle import RunningMoments, TensorSpec
 
 aten = torch.ops.aten
@@ -62,7 +63,7 @@ def written_buffers(program: ExportedProgram, graph: Graph) -> Mapping[str, Node
             continue
         name = program.graph_signature.inputs_to_buffers[target.name]
         if name not in program.state_dict or program.state_dict[name].dtype != torch.float32:
-            raise MutatedState(name=name)
+            raise MutatedState(name=name, **place_of(node).fields())
         found[name] = target
     return found
 

@@ -18,12 +18,13 @@ from torch.export import ExportedProgram
 
 from coterie.compile.dtypes import TORCH_TYPES
 from coterie.compile.emitter import ONNX_TYPES, Emitter
-from coterie.compile.errors import BatchBecameConstant, BatchOutOfRange
+from coterie.compile.errors import BatchBecameConstant, BatchOutOfRange, NoGradient
 from coterie.compile.frozen import specs_of
 from coterie.compile.head import find_head
 from coterie.compile.lengths import at_any_length, size_of_length
 from coterie.compile.loss_program import Criterion, LossProgram, criterion
 from coterie.compile.lower import lower
+from coterie.compile.node_places import without_gradient
 from coterie.compile.operators.noise import draws_noise
 from coterie.compile.passes.joined_slices import joined_slices
 from coterie.compile.passes.joined_transpositions import joined_transpositions
@@ -83,7 +84,7 @@ def compile_model(
     train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
     BatchOutOfRange, BatchBecameConstant, LengthBecameConstant, UnboundedLength, UnsupportedSignature, UnsupportedLoss,
-    LossMismatch, NothingTrains or UnsupportedParameter.
+    LossMismatch, NothingTrains, UnsupportedParameter or NoGradient.
     """
     recipe = Recipe() if recipe is None else recipe
     loss = criterion(recipe.loss, loss_program)
@@ -92,7 +93,12 @@ def compile_model(
         loss.check_samples()
     _check_batch(program, checked, batch_size)
     spec = _spec(program, checked, recipe, batch_size)
-    graph, spec = _compile_train_step(checked, recipe, loss, spec)
+    try:
+        graph, spec = _compile_train_step(checked, recipe, loss, spec)
+    except NoGradient as error:
+        graphs = [checked.training.graph, *([loss.graph] if isinstance(loss, LossProgram) else [])]
+        place = without_gradient(str(error.__cause__), graphs)
+        raise NoGradient(detail=error.fields["detail"], **place.fields()) from error.__cause__
     tensors = {**checked.parameters, **checked.statistics.values}
     return CompiledModel(
         spec=spec,

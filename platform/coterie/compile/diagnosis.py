@@ -3,9 +3,9 @@
 import inspect
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ from coterie.compile.errors import (
     PackedSequences,
 )
 from coterie.compile.explanations import explain
+from coterie.compile.loss_program import LOSS
 from coterie.compile.places import Place
 from coterie.core.errors import CoterieError
 
@@ -27,11 +28,14 @@ OURS = Path(__file__).parent
 PYTORCH = Path(torch.__file__).parent
 DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
 LOCATION = re.compile(r"([^\s/\\()]+\.py):(\d+)")
+Sources = Sequence[tuple[str, object]]
+"""Paths in a model, with the classes and functions that are written there."""
 
 
-def diagnose(error: Exception, module: nn.Module) -> CoterieError:
-    """The error to raise for what `torch.export.export(module, …)` raised."""
-    place = _place(error, module)
+def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | None = None) -> CoterieError:
+    """The error to raise for what `torch.export.export(module, …)` raised; `module` calls the `loss`, if it is one."""
+    owner = "" if loss is None else LOSS
+    place = _place(error, module).within(owner)
     if any(isinstance(value, PackedSequence) for frame, _ in _frames(error) for value in frame.f_locals.values()):
         return PackedSequences(**place.fields())
     if isinstance(error, DATA_DEPENDENT):
@@ -41,7 +45,8 @@ def diagnose(error: Exception, module: nn.Module) -> CoterieError:
         reason = next((text.strip("- ").strip() for text in detail if text.startswith("  - ")), detail[0])
         is_length = re.search(r"(marked|values of) length\b", reason) is not None
         constant = LengthBecameConstant if is_length else BatchBecameConstant
-        asked = _asked(error, module)
+        sources: Sources = [(path, type(part)) for path, part in module.named_modules()]
+        asked = _asked(error, sources if loss is None else [*sources, ("", inspect.unwrap(loss))]).within(owner)
         return constant(detail=_condition(reason, "length" if is_length else "batch"), **asked.fields())
     return ExportFailed(detail=explain(detail[0]), **place.fields())
 
@@ -70,26 +75,28 @@ def _place(error: Exception, module: nn.Module) -> Place:
     return Place(path, line)
 
 
-def _asked(error: Exception, module: nn.Module) -> Place:
+def _asked(error: Exception, sources: Sources) -> Place:
     """Where a size was asked about, which PyTorch keeps with what it found."""
     values = (value for frame, _ in _frames(error) for value in frame.f_locals.values())
     for environment in (getattr(value, "shape_env", None) for value in values):
         for guard in environment.guards if isinstance(environment, ShapeEnv) else []:
             for name, number in LOCATION.findall(str(guard.sloc)):
-                if place := _in_module(module, name, int(number)):
+                if place := _in_sources(sources, name, int(number)):
                     return place
     return Place("", "")
 
 
-def _in_module(module: nn.Module, name: str, number: int) -> Place | None:
-    """The line `number` of the file called `name`, if a module of the user's comes from there."""
+def _in_sources(sources: Sources, name: str, number: int) -> Place | None:
+    """The line `number` of the file called `name`, if one of the user's `sources` comes from there."""
     found = None
-    for path, part in module.named_modules():
-        file = inspect.getsourcefile(type(part))
+    for path, source in sources:
+        if not isinstance(source, type | FunctionType):
+            continue
+        file = inspect.getsourcefile(source)
         if file is None or Path(file).name != name or Path(file).is_relative_to(PYTORCH):
             continue
         found = found or Place("", _line(Path(file), number))
-        lines, first = inspect.getsourcelines(type(part))
+        lines, first = inspect.getsourcelines(source)
         if first <= number < first + len(lines):
             return Place(path, _line(Path(file), number))
     return found

@@ -23,13 +23,14 @@ class RunningStatistics(CoterieError):
 
 
 class MutatedState(CoterieError):
-    """Fields: name (of the buffer or the input)."""
+    """Fields: name (of the buffer or the input), module, line, place."""
 
     code = "compile.mutated_state"
     kind = ErrorKind.INVALID
     sentence = (
-        "The model changes {name!r} while it computes. It may change float32 buffers, each as a whole, as averages: "
-        "self.{name}.mul_(0.9).add_(0.1 * new.detach()). Count in float32, and write no part of a buffer and no input."
+        "The model changes {name!r} while it computes, in {place}. It may change float32 buffers, each as a whole, as "
+        "averages: self.{name}.mul_(0.9).add_(0.1 * new.detach()). Count in float32, and write no part of a buffer and "
+        "no input."
     )
 
 
@@ -84,13 +85,13 @@ class LossMismatch(CoterieError):
 
 
 class UnsupportedLoss(CoterieError):
-    """Fields: found."""
+    """Fields: found, module, line, place."""
 
     code = "compile.unsupported_loss"
     kind = ErrorKind.INVALID
     sentence = (
         "A loss program takes the model's output and the target, both with a dynamic leading batch axis, and gives "
-        "float32 [batch], for each sample a number that depends on that sample alone; this one: {found}."
+        "float32 [batch], for each sample a number that depends on that sample alone; in {place}: {found}."
     )
 
 
@@ -115,7 +116,7 @@ class ExportFailed(CoterieError):
 
     code = "compile.export_failed"
     kind = ErrorKind.INVALID
-    sentence = "The model cannot be exported; at fault is {place}: {detail}."
+    sentence = "The export fails in {place}: {detail}."
 
 
 class PackedSequences(CoterieError):
@@ -148,7 +149,7 @@ class BatchBecameConstant(CoterieError):
     code = "compile.batch_became_constant"
     kind = ErrorKind.INVALID
     sentence = (
-        "The model works for some sizes of batch only: {place}, {detail}. Take the size from x.shape[0] and not from "
+        "Only some sizes of batch work in {place}: {detail}. Take the size from x.shape[0] and not from "
         "len(x), ask nothing about it, do not loop over it, and reshape with a -1 in its place."
     )
 
@@ -166,11 +167,11 @@ class LengthBecameConstant(CoterieError):
 
 
 class NoGradient(CoterieError):
-    """Fields: detail (what to do about it)."""
+    """Fields: detail (what to do about it), module, line, place."""
 
     code = "compile.no_gradient"
     kind = ErrorKind.INVALID
-    sentence = "The model's gradient cannot be traced: {detail}."
+    sentence = "The gradient cannot be traced; at fault is {place}: {detail}."
 
 
 class NotTrainable(CoterieError):
@@ -191,7 +192,8 @@ class PaddingCounts(CoterieError):
         "and int32 with {padding} and all else with 0; it is first seen in what {place} gives. Mask what is filled up, "
         "for example by (words != {padding}), before sums, means, maxima and attention, and give layers that read "
         "backwards pack_padded_sequence(x, (words != {padding}).sum(1), batch_first=True, enforce_sorted=False), whose "
-        "states pad_packed_sequence(states, batch_first=True, total_length=words.shape[1]) gives back."
+        "states pad_packed_sequence(states, batch_first=True, total_length=words.shape[1]) gives back. Or export it "
+        "without a length and fill each sample up to one size yourself: what fills it up is then a part of the sample."
     )
 
 

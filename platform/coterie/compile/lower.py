@@ -141,7 +141,8 @@ def _check_dtypes(node: Node) -> None:
     value = node.meta["val"]
     for part in value if isinstance(value, (tuple, list)) else (value,):
         if isinstance(part, torch.Tensor) and part.dtype not in ONNX_TYPES:
-            raise NotImplementedError(f"it gives {part.dtype}; compute in float32, and count in int64")
+            advice = "compute in float32, count in int64, and leave torch.autocast out"
+            raise NotImplementedError(f"it gives {part.dtype}; {advice}")
         if isinstance(part, torch.Tensor) and part.dtype in SMALL and str(node.target) not in COPIES:
             raise NotImplementedError(f"runtimes do not compute in {part.dtype}; say x.float() or x.int() before")
 

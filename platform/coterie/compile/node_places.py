@@ -1,5 +1,10 @@
 """The places of a graph's nodes."""
 
+import re
+from collections.abc import Iterable
+
+from torch._ops import OpOverload
+from torch.fx import GraphModule
 from torch.fx.node import Node
 
 from coterie.compile.places import Place, line_of
@@ -32,3 +37,14 @@ def _nearest(node: Node) -> list[Node]:
         frontier = [source for candidate in frontier for source in candidate.all_input_nodes if source not in seen]
         seen.update(frontier)
     return found
+
+
+def without_gradient(words: str, graphs: Iterable[GraphModule]) -> Place:
+    """Which operator of `graphs` it is, of which PyTorch says in `words` that there is no gradient through it."""
+    nodes = [node for graph in graphs for node in graph.graph.nodes if isinstance(node.target, OpOverload)]
+    if named := re.search(r"derivative for (?:aten::)?(\w+)", words):
+        found = (node for node in nodes if str(node.target).startswith(f"aten.{named[1]}."))
+    else:
+        found = (node for node in nodes if "inplace" in words and node.target._schema.is_mutable)
+    node = next(found, None)
+    return Place("", "") if node is None else place_of(node)

@@ -21,6 +21,10 @@ class Place(NamedTuple):
         owner = f"module {self.module!r}" if self.module else "the model itself"
         return f"{owner}, at {self.line!r}" if self.line else owner
 
+    def within(self, owner: str) -> "Place":
+        """The same place, of a module that is itself at the path `owner`."""
+        return self._replace(module=".".join(filter(None, (owner, self.module))))
+
     def fields(self) -> dict[str, str]:
         """As errors have it: ``module`` and ``line`` for programs, ``place`` for people."""
         return {"module": self.module, "line": self.line, "place": str(self)}

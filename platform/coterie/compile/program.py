@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.node import Node
+from torch.fx.traceback import annotate_fn
 
 from coterie.compile.adapters import adapt
 from coterie.compile.advice import ADVICE, advise
@@ -28,8 +29,9 @@ from coterie.compile.errors import (
 )
 from coterie.compile.flat import Argument, FlatProgram
 from coterie.compile.frozen import bear_rounding, freeze
-from coterie.compile.loss_program import Criterion
+from coterie.compile.loss_program import LOSS, Criterion
 from coterie.compile.node_places import place_of
+from coterie.compile.passes.autocast_blocks import without_autocast
 from coterie.compile.passes.detached_blocks import detached_blocks
 from coterie.compile.places import Place
 from coterie.compile.recipe.trains import Trains
@@ -89,7 +91,8 @@ def export_loss(function: Callable[..., Tensor], output: Tensor | Sequence[Tenso
     outputs = (output,) if isinstance(output, Tensor) else tuple(output)
     module = _Loss(function, alone=isinstance(output, Tensor))
     shapes = (tuple({0: batch} for _ in outputs), {0: batch})
-    return _exported(module, (tuple(map(_doubled, outputs)), _doubled(target)), shapes, nullcontext())
+    example = (tuple(map(_doubled, outputs)), _doubled(target))
+    return _exported(module, example, shapes, nullcontext(), loss=function)
 
 
 Shapes = tuple[object, ...] | dict[str, object]
@@ -98,34 +101,44 @@ Shapes = tuple[object, ...] | dict[str, object]
 class _Loss(nn.Module):
     def __init__(self, function: Callable[..., Tensor], *, alone: bool) -> None:
         super().__init__()
-        self.function, self._alone = function, alone
+        # PyTorch writes down the lines of functions called `forward`, and of those that say something about themselves.
+        noted = function if isinstance(function, nn.Module) else annotate_fn({})(function)
+        self.function, self._alone = noted, alone
 
     def forward(self, outputs: tuple[Tensor, ...], target: Tensor) -> Tensor:
         return self.function(outputs[0] if self._alone else outputs, target)
 
 
 def _exported(
-    module: nn.Module, example: tuple[object, ...], shapes: Shapes, around: AbstractContextManager[None]
+    module: nn.Module,
+    example: tuple[object, ...],
+    shapes: Shapes,
+    around: AbstractContextManager[None],
+    loss: Callable[..., Tensor] | None = None,
 ) -> ExportedProgram:
+    """`module` as a program; where it is a `loss`, errors say so."""
+    owner = "" if loss is None else LOSS
     try:
         with warnings.catch_warnings(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
-            program = detached_blocks(torch.export.export(module.train(), example, dynamic_shapes=shapes))
+            program = torch.export.export(module.train(), example, dynamic_shapes=shapes)
+        program = without_autocast(detached_blocks(program), owner)
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
-        raise diagnose(error, module) from error
-    _refuse_unknown_sizes(program)
+        raise diagnose(error, module, loss) from error
+    _refuse_unknown_sizes(program, owner)
     return program
 
 
-def _refuse_unknown_sizes(program: ExportedProgram) -> None:
+def _refuse_unknown_sizes(program: ExportedProgram, owner: str) -> None:
     """Raises UnsupportedOperator where the size of what an operator gives depends on the data."""
     for node in program.graph.nodes:
         value = node.meta.get("val")
         given = value if isinstance(value, (tuple, list)) else [value]
         if any(isinstance(part, Tensor) and free_unbacked_symbols(part) for part in given):
             reason = advise(str(node.target)) or ADVICE["nonzero"]
-            raise UnsupportedOperator(operator=str(node.target), reason=reason, **place_of(node).fields())
+            place = place_of(node).within(owner)
+            raise UnsupportedOperator(operator=str(node.target), reason=reason, **place.fields())
 
 
 def _doubled(tensor: Tensor) -> Tensor:
@@ -217,7 +230,9 @@ def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: S
     """Inputs written to that are no averages, whether in place, in part, or by an output that replaces them."""
     for output in program.graph_signature.output_specs:
         if output.kind is not OutputKind.USER_OUTPUT:
-            raise MutatedState(name=str(output.target))
+            writing = next((node for node in graph.graph.nodes if node.name == output.arg.name), None)
+            place = Place("", "") if writing is None else place_of(writing)
+            raise MutatedState(name=str(output.target), **place.fields())
     for node in graph.graph.nodes:
         if not isinstance(node.target, OpOverload) or not node.target._schema.is_mutable:
             continue
@@ -228,7 +243,7 @@ def _refuse_mutation(program: ExportedProgram, graph: GraphModule, statistics: S
         if isinstance(written, Node) and written.op == "placeholder":
             name = program.graph_signature.inputs_to_buffers.get(written.name, written.name)
             if name not in statistics.averages or not whole:
-                raise MutatedState(name=name)
+                raise MutatedState(name=name, **place_of(node).fields())
 
 
 def _shows(node: Node) -> bool:

@@ -120,12 +120,28 @@ def _scrub_node(node: dict[str, Json]) -> None:
     target = node["target"]
     if not isinstance(target, str) or not is_known(target):
         stack = modules.rpartition(";")[2].split(",")
-        place = Place(stack[1][:200] if len(stack) > 1 else "", line_of(trace))
+        place = Place(stack[1][:200] if len(stack) > 1 else "", line_of(trace or _trace_within(node["inputs"])))
         raise UnsupportedOperator(
             operator=str(target)[:100].removeprefix("torch.ops."),
             reason=advise(str(target)) or DEFAULT,
             **place.fields(),
         )
+
+
+def _trace_within(inputs: Json) -> str:
+    """The first that is told within a block, which has none of its own."""
+    waiting = [inputs]
+    for _ in range(MAX_NODES):
+        if not waiting:
+            break
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if trace := _text(value.get("metadata"), "stack_trace"):
+                return trace
+            waiting += reversed(value.values())
+        elif isinstance(value, list):
+            waiting += reversed(value)
+    return ""
 
 
 def _text(metadata: Json, key: str) -> str:

@@ -14,6 +14,7 @@ from coterie.compile.dtypes import INPUTS, advise_dtype
 from coterie.compile.errors import FixedBatch, LossMismatch, UnsupportedSignature
 from coterie.compile.lengths import dynamic_axes, find_length, shape_of_longest, size_of_length
 from coterie.compile.loss_program import Criterion, LossProgram
+from coterie.compile.node_places import place_of
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie_learning.local import StepScalars
 from coterie_wire.bundle import MAX_NAME, Task, TensorSpec
@@ -127,7 +128,7 @@ def _outputs(program: ExportedProgram, length: torch.SymInt | None) -> Sequence[
     values = [node.meta["val"] for node in nodes if isinstance(node, Node)]
     if len(values) != len(nodes) or not values:
         raise UnsupportedSignature(found="it gives what is no tensor: give tensors alone")
-    for value in values:
+    for node, value in zip(nodes, values, strict=True):
         if (
             not isinstance(value, Tensor)
             or value.dim() < 2
@@ -135,6 +136,22 @@ def _outputs(program: ExportedProgram, length: torch.SymInt | None) -> Sequence[
             or dynamic_axes(value)[:1] != (0,)
             or [str(value.shape[axis]) for axis in dynamic_axes(value)[1:]] not in ([], [str(length)])
         ):
-            found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else "no tensor"
-            raise UnsupportedSignature(found=f"its output is {found}")
+            raise UnsupportedSignature(found=_refused_output(node, value))
     return values
+
+
+def _refused_output(node: object, value: object) -> str:
+    """What is wrong with an output, where it is given, and what to write."""
+    assert isinstance(node, Node)
+    if not isinstance(value, Tensor):
+        return f"its output, of {place_of(node)}, is no tensor"
+    sizes = ", ".join("dynamic" if isinstance(size, torch.SymInt) else str(size) for size in value.shape)
+    found = f"its output, of {place_of(node)}, is {str(value.dtype).removeprefix('torch.')} [{sizes}]"
+    if value.dtype != torch.float32:
+        return f"{found}: give float32, by .float()"
+    if value.dim() < 2:
+        return (
+            f"{found}: give it an axis more, by .unsqueeze(1); and where it is a loss, let the model give what the "
+            "loss takes, and choose the loss beside it"
+        )
+    return f"{found}: the first axis is the batch, and of the others one at most is dynamic, as long as the inputs are"

@@ -8,8 +8,6 @@ from msgspec import UNSET
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.fx import GraphModule, Interpreter
-from torch.fx.node import Node
 
 from coterie.compile.compiled import CompiledModel
 from coterie.compile.errors import NotTrainable, PaddingCounts
@@ -18,27 +16,14 @@ from coterie.compile.node_places import place_of
 from coterie.compile.places import Place
 from coterie.compile.service import in_service
 from coterie.compile.synthetic import flags, synthetic_batch, synthetic_scalars, tell_ranges
+from coterie.compile.watched import first_not_finite, first_to_differ, given_by
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps, Training
 from coterie_wire.contract import at_length, filler
-from coterie_wire.length import Length
 from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
 
 TRIED_STEPS = 3
-aten = torch.ops.aten
-MASKS = {
-    aten.masked_fill.Scalar,
-    aten.masked_fill_.Scalar,
-    aten.masked_fill.Tensor,
-    aten.where.self,
-    aten.where.ScalarSelf,
-    aten.where.ScalarOther,
-    aten.where.Scalar,
-    aten.full.default,
-    aten.full_like.default,
-}
-"""Operators that write infinity where they are told to."""
 
 
 def try_training(program: ExportedProgram, compiled: CompiledModel) -> None:
@@ -136,19 +121,19 @@ def _why_not_finite(
     module = names[0].rpartition(".")[0] or "the model itself"
     return (
         f"of {made_of} the loss is finite, and the gradients of {', '.join(names[:3])} are not: what module {module!r} "
-        "gives goes through a root, a norm or a quotient of 0; add a small number inside it, before torch.where chooses"
+        "gives goes through a root, a norm or a quotient of 0, in the model or in its loss; add a small number inside "
+        "it, before torch.where chooses"
     )
 
 
 def _first_not_finite(program: ExportedProgram, before: Training, batch: Batch) -> str | None:
     """The operator of the model that first leaves the finite numbers."""
-    finder = _Finder(program.graph_module)
     try:
-        with torch.no_grad():
-            finder.run(*_arguments(program, before.parameters, batch.dataset.inputs))
+        arguments = list(_arguments(program, before.parameters, batch.dataset.inputs))
+        found = first_not_finite(program.graph_module, arguments)
     except REFUSALS:
         return None
-    return finder.found
+    return None if found is None else f"what operator {found.target} in {place_of(found)} gives"
 
 
 def _arguments(program: ExportedProgram, parameters: Tensors, inputs: Mapping[str, Array]) -> Iterator[Tensor]:
@@ -169,69 +154,24 @@ def _first_to_differ(
 ) -> Place:
     """Where it is first seen that the samples of `filled` are those of `short`, filled up."""
     module = in_service(program.graph_module, program.graph_signature.inputs_to_buffers)
-    in_short = _Recorder(module)
-    assert compiled.spec.length is not UNSET
-    comparer = _Comparer(module, in_short.given, compiled.spec.length)
+    length = compiled.spec.length
+    assert length is not UNSET, "only models with lengths are asked"
+    sizes = {length.shortest, length.longest}
+
+    def begins_alike(longer: Tensor, shorter: Tensor) -> bool:
+        if longer.dim() != shorter.dim():
+            return True
+        differ = [{own, other} for own, other in zip(longer.shape, shorter.shape, strict=True) if own != other]
+        # Axes that are joined with the length's begin with something else.
+        return any(found != sizes for found in differ) or torch.allclose(
+            longer[tuple(map(slice, shorter.shape))], shorter, rtol=1e-3, atol=1e-4, equal_nan=True
+        )
+
     try:
-        with torch.no_grad():
-            for run, inputs in ((in_short, short), (comparer, filled)):
-                run.run(*_arguments(program, compiled.parameters, inputs))
+        longer, shorter = (
+            given_by(module, list(_arguments(program, compiled.parameters, inputs))) for inputs in (filled, short)
+        )
     except REFUSALS:
         return Place("", "")
-    return Place("", "") if comparer.found is None else place_of(comparer.found)
-
-
-class _Recorder(Interpreter):
-    """Runs a program and keeps all that its operators give."""
-
-    def __init__(self, module: GraphModule) -> None:
-        super().__init__(module)
-        self.given: dict[str, Tensor] = {}
-
-    def run_node(self, n: Node) -> object:
-        given = super().run_node(n)
-        if n.op == "call_function" and isinstance(given, Tensor):
-            self.given[n.name] = given.clone()
-        return given
-
-
-class _Comparer(Interpreter):
-    """Runs a program on longer samples and stores the first operator that gives something else for their beginnings."""
-
-    found: Node | None = None
-
-    def __init__(self, module: GraphModule, given: Mapping[str, Tensor], length: Length) -> None:
-        super().__init__(module)
-        self._given, self._sizes = given, {length.shortest, length.longest}
-
-    def run_node(self, n: Node) -> object:
-        given = super().run_node(n)
-        wanted = self._given.get(n.name)
-        if self.found is None and wanted is not None and isinstance(given, Tensor) and given.dim() == wanted.dim():
-            differ = [{own, other} for own, other in zip(given.shape, wanted.shape, strict=True) if own != other]
-            begun = given[tuple(map(slice, wanted.shape))]
-            # Axes that are joined with the length's begin with something else.
-            if all(sizes == self._sizes for sizes in differ) and not torch.allclose(
-                begun, wanted, rtol=1e-3, atol=1e-4, equal_nan=True
-            ):
-                self.found = n
-        return given
-
-
-class _Finder(Interpreter):
-    """Runs a program in PyTorch and stores the first operator that makes non-finite numbers of finite ones.
-
-    What makes masks of minus infinity means to; then it is the first one after it that gives what is no number.
-    """
-
-    found: str | None = None
-
-    def run_node(self, n: Node) -> object:
-        given = super().run_node(n)
-        if self.found is None and n.op == "call_function" and isinstance(given, Tensor) and given.is_floating_point():
-            taken = [self.env[source] for source in n.all_input_nodes]
-            usual = all(bool(torch.isfinite(value).all()) for value in taken if isinstance(value, Tensor))
-            makes_infinite = usual and n.target not in MASKS and bool(torch.isinf(given).any())
-            if makes_infinite or bool(torch.isnan(given).any()):
-                self.found = f"what operator {n.target} in {place_of(n)} gives"
-        return given
+    found = first_to_differ(longer, shorter, begins_alike)
+    return Place("", "") if found is None else place_of(found)

@@ -143,3 +143,4 @@ def test_what_is_no_average_is_refused_with_what_to_write(
     with pytest.raises(MutatedState, match=r"float32.*no part of a buffer") as caught:
         compile_model(export_module(Changing(), (torch.zeros(2, FEATURES),)), batch_size=2)
     assert caught.value.fields["name"] == name
+    assert "head(take(self, x))" in str(caught.value.fields["line"])

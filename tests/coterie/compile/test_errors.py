@@ -15,11 +15,13 @@ from coterie.compile.errors import (
     NoGradient,
     PackedSequences,
     UnsupportedOperator,
+    UnsupportedSignature,
 )
 from coterie.compile.lower import LOWERINGS
 from coterie.compile.places import line_of
 from coterie.compile.program import export_module
 from coterie.core.errors import CoterieError
+from tests.zoo.reference import uploaded
 
 
 class Odd(nn.Module):
@@ -141,9 +143,13 @@ def in_place(x: Tensor) -> Tensor:
     [
         (as_numbers, ExportFailed, r"'encoder\.layers\.0', at 'test_errors.*compute with torch"),
         (lambda x: x.cuda(), ExportFailed, r"model\.cpu\(\)"),
-        (in_place, NoGradient, r"y = y \+ 1 in place of y \+= 1"),
+        (in_place, NoGradient, r"'encoder\.layers\.0', at 'test_errors.*y = y \+ 1 in place of y \+= 1"),
         (torch.vmap(lambda row: row * 2), UnsupportedOperator, "broadcasting or torch.einsum"),
-        (in_half, UnsupportedOperator, "compute in float32"),
+        (
+            in_half,
+            UnsupportedOperator,
+            r"'encoder\.layers\.0', at 'test_errors.*self\.take\(x\).*leave torch\.autocast out",
+        ),
         (lambda x: x * torch.rand_like(x), UnsupportedOperator, r"bernoulli_\(share\)"),
         (lambda x: torch.where(torch.bernoulli(0.5 * x.exp()) > 0, x, -x), UnsupportedOperator, r"bernoulli_\(share\)"),
     ],
@@ -208,8 +214,42 @@ def test_dtype_that_does_not_fit_is_told() -> None:
 
 
 def test_missing_gradient_is_told() -> None:
-    with pytest.raises(NoGradient, match=r"floor_divide.*detach"):
+    with pytest.raises(NoGradient, match=r"floor_divide.*detach") as caught:
         compiling(lambda x: x * torch.floor_divide(x, 0.3))()
+    assert caught.value.fields["module"] == "encoder.layers.0"
+    assert "self.head(self.take(x))" in str(caught.value.fields["line"])
+
+
+def switched_off(x: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16, enabled=False):
+        y = x @ torch.ones(4, 4)
+    with torch.autocast("cuda", torch.float16):
+        return y * 2
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")  # which is why PyTorch itself leaves that block out
+def test_autocast_that_changes_nothing_here_is_left_out() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), Odd(switched_off))
+    x = torch.randn(3, 4)
+    program = uploaded(export_module(module, (x,)))
+    torch.testing.assert_close(program.module()(x), module(x))
+    assert compile_model(program, batch_size=2).spec.output.shape == (3,)
+
+
+class Reduced(nn.Module):
+    """A model that gives its loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x).logsumexp(dim=1)
+
+
+def test_an_output_that_is_a_loss_is_told_with_its_line() -> None:
+    with pytest.raises(UnsupportedSignature, match=r"logsumexp\(dim=1\)', is float32 \[dynamic\].*unsqueeze"):
+        compile_model(export_module(Reduced(), (torch.ones(3, 4),)), batch_size=2)
 
 
 def test_write_into_a_part_is_refused_with_advice() -> None:

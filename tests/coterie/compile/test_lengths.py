@@ -34,6 +34,7 @@ from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import DeviceSteps
 from coterie_wire.length import Length
+from tests.coterie.compile import test_zoo
 from tests.coterie.compile.test_zoo import assert_standard
 from tests.zoo.entry import Entry, Indices, Numbers, Sentences
 from tests.zoo.models import OF_ANY_LENGTH, SMALL_OF_ANY_LENGTH
@@ -351,9 +352,34 @@ def test_model_that_counts_padding_is_refused_with_its_line(name: str) -> None:
 
 def test_a_layer_that_reads_backwards_over_padding_is_named() -> None:
     entry = Entry(BothWays, (Indices((9,), WORDS),), 3, length=Length(1, 9, {"words": 0}))
-    with pytest.raises(PaddingCounts, match=r"module 'layers', at .*pack_padded_sequence") as caught:
+    told = r"module 'layers', at .*pack_padded_sequence.*without a length and fill each sample up"
+    with pytest.raises(PaddingCounts, match=told) as caught:
         try_training(uploaded_once(entry), compiled(entry))
     assert caught.value.fields["module"] == "layers"
+
+
+class AttendedBothWays(nn.Module):
+    """Attention to words that are there, after layers that read all, what fills them up included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, 4, padding_idx=0)
+        self.layers = nn.GRU(4, 3, bidirectional=True, batch_first=True)
+        self.scores, self.head = nn.Linear(6, 1), nn.Linear(6, 3)
+
+    def forward(self, words: Tensor) -> Tensor:
+        states, _ = self.layers(self.embedding(words))
+        weights = self.scores(states).squeeze(-1).masked_fill(words == 0, -torch.inf).softmax(dim=1)
+        logits: Tensor = self.head((weights.unsqueeze(1) @ states).squeeze(1))
+        return logits
+
+
+def test_a_layer_that_reads_backwards_over_what_fills_up_is_pytorchs_where_samples_are_of_one_size() -> None:
+    """What a padded batch begins with backwards depends on the batch, unless who made the samples filled them up."""
+    entry = Entry(AttendedBothWays, (Sentences((9,), WORDS),), 3)
+    found = test_zoo.prepared(entry)
+    try_training(*found)
+    test_zoo.follow_compiled(entry, found.model, steps=9)
 
 
 @pytest.mark.parametrize(

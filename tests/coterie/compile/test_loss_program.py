@@ -13,7 +13,16 @@ from torch.nn import functional
 
 from coterie.compile.compiled import CompiledModel, compile_model
 from coterie.compile.ctc import ctc_loss
-from coterie.compile.errors import LossMismatch, UnsafeUpload, UnsupportedLoss, UnsupportedOperator
+from coterie.compile.errors import (
+    BatchBecameConstant,
+    DataDependent,
+    ExportFailed,
+    LossMismatch,
+    NoGradient,
+    UnsafeUpload,
+    UnsupportedLoss,
+    UnsupportedOperator,
+)
 from coterie.compile.loss_program import LossProgram, criterion
 from coterie.compile.losses import loss_and_gradient
 from coterie.compile.program import export_loss, export_module
@@ -22,6 +31,7 @@ from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.compile.trial import try_training
 from coterie.compile.upload import load_criterion
+from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import evaluate, open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps
@@ -296,23 +306,125 @@ class Learning(nn.Module):
         return found
 
 
+def a_table(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).square()
+
+
+def a_number(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).square().mean()
+
+
+def logarithm(output: Tensor, target: Tensor) -> Tensor:
+    apart = (output - target).square()
+    return torch.log(-apart.sum(dim=1))
+
+
+def taken_out(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).square().mean(dim=1) * target.sum().item()
+
+
+def in_double(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).double().mean(dim=1)
+
+
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("function", "words", "line"),
     [
-        (means, "depends on the others"),
-        (noisy, "differ from call to call"),
-        (Learning(), "takes a parameter"),
-        (lambda output, target: (output - target).square(), "reduction='none'"),
-        (lambda output, target: (output - target).square().mean(), "reduction='none'"),
-        (lambda output, target: torch.log(-(output - target).square().sum(dim=1)), "not finite"),
+        (means, "depends on the others", "(output - target).square().mean()"),
+        (noisy, "differ from call to call", "functional.dropout"),
+        (Learning(), "takes a parameter, function.scale", "self.scale"),
+        (a_table, r"float32 \[batch, 3\].*reduction='none'", "(output - target).square()"),
+        (a_number, "reduction='none'", ".mean()"),
+        (logarithm, "not finite", "torch.log("),
+        (taken_out, r"nor \.item\(\)", "target.sum().item()"),
+        (in_double, "compute in float32, and give it so", ".double()"),
     ],
-    ids=["of the batch", "random", "with a parameter", "a table", "a number", "not finite"],
+    ids=["of the batch", "random", "with a parameter", "a table", "a number", "not finite", "an item", "in double"],
 )
-def test_what_is_no_loss_is_refused(function: Callable[[Tensor, Tensor], Tensor], words: str) -> None:
-    with pytest.raises(UnsupportedLoss, match=words):
+def test_what_is_no_loss_is_refused_with_its_line(
+    function: Callable[[Tensor, Tensor], Tensor], words: str, line: str
+) -> None:
+    with pytest.raises(UnsupportedLoss, match=words) as caught:
         found = criterion(Custom(), export_loss(function, torch.zeros(2, 3), torch.ones(2, 3)))
         assert isinstance(found, LossProgram)
         found.check_samples()
+    assert str(caught.value.fields["module"]).startswith("loss")
+    assert line in str(caught.value.fields["line"])
+    assert "s48" not in str(caught.value)
+
+
+def in_half(output: Tensor, target: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        apart = (output - target) @ torch.ones(4, 4)
+    return apart.float().mean(dim=1)
+
+
+def branching(output: Tensor, target: Tensor) -> Tensor:
+    if (output - target).sum() > 0:
+        return output.sum(dim=1)
+    return target.sum(dim=1)
+
+
+def counted(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).square().mean(dim=1) * torch.ones(len(output))
+
+
+def masked(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target)[target > 0].mean().expand(output.shape[0])
+
+
+def in_place(output: Tensor, target: Tensor) -> Tensor:
+    apart = torch.sigmoid(output - target)
+    apart += 1
+    return apart.mean(dim=1)
+
+
+def of_numpy(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target).mean(dim=1) * torch.from_numpy(output.detach().numpy()).mean(dim=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words", "line"),
+    [
+        (in_half, UnsupportedOperator, "leave torch.autocast out", "@ torch.ones(4, 4)"),
+        (branching, DataDependent, r"torch\.where", "if (output - target).sum() > 0:"),
+        (counted, BatchBecameConstant, r"not from len\(x\)", "torch.ones(len(output))"),
+        (masked, UnsupportedOperator, "weigh them by a mask", "[target > 0]"),
+        (in_place, NoGradient, r"y = y \+ 1", "apart += 1"),
+        (of_numpy, ExportFailed, "compute with torch", "torch.from_numpy"),
+    ],
+    ids=["autocast", "a branch", "a constant batch", "a mask", "in place", "numpy"],
+)
+def test_what_a_loss_cannot_do_is_told_with_its_line(
+    function: Callable[[Tensor, Tensor], Tensor], error: type[CoterieError], words: str, line: str
+) -> None:
+    exported = export_module(nn.Linear(2, 4), (torch.zeros(2, 2),))
+    with pytest.raises(error, match=words) as caught:
+        program = export_loss(function, torch.zeros(2, 4), torch.ones(2, 4))
+        compile_model(exported, Recipe(loss=Custom()), batch_size=2, loss_program=program)
+    assert caught.value.fields["module"] == "loss"
+    assert line in str(caught.value.fields["line"])
+
+
+def speech_in_all(output: Tensor, target: Tensor) -> Tensor:
+    frames = output.permute(2, 0, 1).log_softmax(dim=2)
+    return functional.ctc_loss(frames, target, torch.full((output.shape[0],), FRAMES), (target > 0).sum(dim=1))
+
+
+def speech_as_advised(output: Tensor, target: Tensor) -> Tensor:
+    return speech(output, target) / (target > 0).sum(dim=1).clamp(min=1)
+
+
+def test_the_mean_of_speech_is_refused_with_what_gives_it() -> None:
+    example = torch.zeros(2, LABELS, FRAMES), torch.tensor([[1, 2, 0], [3, 0, 0]])
+    with pytest.raises(UnsupportedLoss, match=r"/ target_lengths\.clamp\(min=1\)") as caught:
+        criterion(Custom(), export_loss(speech_in_all, *example))
+    assert "functional.ctc_loss(" in str(caught.value.fields["line"])
+    output, target = torch.randn(2, LABELS, FRAMES), example[1]
+    found = criterion(Custom(), export_loss(speech_as_advised, *example))
+    assert isinstance(found, LossProgram)
+    found.check_samples()
+    torch.testing.assert_close(found.losses(output, target).mean(), speech_in_all(output, target))
 
 
 def test_a_loss_may_take_outputs_that_are_never_negative() -> None:
@@ -483,6 +595,7 @@ def test_an_operator_that_cannot_be_compiled_stands_in_the_loss() -> None:
     with pytest.raises(UnsupportedOperator, match="cosines") as caught:
         compile_model(exported, Recipe(loss=Custom()), batch_size=2, loss_program=program)
     assert caught.value.fields["module"] == "loss"
+    assert "torch.fft.rfft(o - t)" in str(caught.value.fields["line"])
 
 
 def test_a_file_is_guarded_as_a_models_is(tmp_path: Path) -> None:

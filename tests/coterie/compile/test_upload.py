@@ -270,6 +270,25 @@ def test_operator_is_refused_with_what_to_write_instead(
         load_upload(written(tmp_path / "m.pt2", first_node(members, target=target)))
 
 
+class InHalf(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.head(x)
+        return y.float()
+
+
+def test_autocast_is_refused_with_the_line_within(tmp_path: Path) -> None:
+    """As it stands in a file that PyTorch itself exported."""
+    torch.export.save(torch.export.export(InHalf(), (torch.zeros(2, 4),)), tmp_path / "m.pt2")
+    with pytest.raises(UnsupportedOperator, match=r"leave torch\.autocast out") as caught:
+        load_upload(tmp_path / "m.pt2")
+    assert "y = self.head(x)" in str(caught.value.fields["line"])
+
+
 @pytest.mark.parametrize(
     "program",
     [

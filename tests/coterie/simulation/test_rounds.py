@@ -101,6 +101,7 @@ def test_whole_models_do_not_travel_where_all_devices_have_one() -> None:
     with pytest.raises(DoesNotFit, match="portion learner"):
         run({"pace": ROUNDS, "help": {"kind": "cartel", "portion": "learner"}})
 
+
 def test_a_round_counts_its_last_update_too_where_the_fleet_is_smaller_than_the_round_wants() -> None:
     wants_more = {"kind": "sync", "target_updates": 10, "min_updates": 1, "deadline_s": 200, "pause_s": 20}
     outcome = run({"pace": wants_more})
