@@ -1,11 +1,12 @@
 """What workers of a gang say to each other all at once, by gloo over the loopback interface."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -15,6 +16,7 @@ from coterie.child.job import ReportProgress
 from coterie.cloud.checkpoints import read_file, replace_file
 from coterie.cloud.epoch_loop import Epoch, Kept, stored_epochs, train_epochs
 from coterie.cloud.learner import Learner
+from coterie.cloud.parts import forget_other_parts, part_path, part_paths
 from coterie.cloud.training_state import RANDOM, restore_training, save_training
 from coterie.cloud.worker_job import WorkerArguments, WorkerResult
 from coterie_learning.random import derive_seed
@@ -52,6 +54,17 @@ class Meter:
             yield
         finally:
             self.end()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """This thread speaks with others meanwhile, and waits for them whenever it does not compute."""
+        begun, computed = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            waited = time.perf_counter() - begun - (time.thread_time() - computed)
+            with self._lock:
+                self._total += max(0.0, waited)
 
     def read(self) -> float:
         """The seconds since it was last read."""
@@ -105,50 +118,65 @@ def gang_of(arguments: WorkerArguments, count: int) -> Iterator[None]:
         dist.destroy_process_group()
 
 
-def run_rank(
-    rank: Rank,
-    train: Callable[[int], Epoch],
-    report: ReportProgress,
-    *,
-    save: Callable[[], Mapping[str, Tensor]],
-    restore: Callable[[Mapping[str, Tensor]], None],
-) -> WorkerResult:
-    """Train in step with the others: the first worker judges each epoch and decides whether there is another.
+class Part(NamedTuple):
+    """How a worker's part of a checkpoint is written and read."""
 
-    After each epoch every worker has saved its state, with what `save` gives, before the first writes the checkpoint
-    that counts. Raises Diverged in the first.
-    """
+    save: Callable[[], bytes]
+    find: Callable[[Sequence[Path]], Callable[[], None] | None]
+    """Given the files of all parts in the order of workers: what restores this worker; None where it cannot be."""
+
+
+def replica(
+    rank: Rank, *, save: Callable[[], Mapping[str, Tensor]], restore: Callable[[Mapping[str, Tensor]], None]
+) -> Part:
+    """Of a worker that has the whole model: everything, with what `save` gives, for the same number of workers."""
     learner = rank.learner
-    directory = learner.arguments.checkpoints
-    stored = stored_epochs(directory)
-    done = 0 if stored is None else stored.standing.epochs
-
-    def own(epochs: int) -> Path | None:
-        return None if directory is None else Path(directory, f"worker-{rank.number}.{epochs}")
 
     def saved() -> bytes:
         return save_training(learner.cloud, learner.optimiser, {**save(), RANDOM: torch.get_rng_state()})
 
-    def load(state: bytes) -> None:
-        beside = restore_training(learner.cloud, learner.optimiser, state)
-        torch.set_rng_state(beside[RANDOM])
-        restore(beside)
+    def find(paths: Sequence[Path]) -> Callable[[], None] | None:
+        state = read_file(paths[rank.number]) if len(paths) == rank.count else None
+        if state is None:
+            return None
+
+        def load() -> None:
+            beside = restore_training(learner.cloud, learner.optimiser, state)
+            torch.set_rng_state(beside[RANDOM])
+            restore(beside)
+
+        return load
+
+    return Part(saved, find)
+
+
+def run_rank(rank: Rank, train: Callable[[int], Epoch], report: ReportProgress, part: Part) -> WorkerResult:
+    """Train in step with the others: the first worker judges each epoch and decides whether there is another.
+
+    After each epoch every worker has written its part before the first writes the checkpoint that counts. Raises
+    Diverged in the first.
+    """
+    learner = rank.learner
+    directory = None if learner.arguments.checkpoints is None else Path(learner.arguments.checkpoints)
+    stored = stored_epochs(learner.arguments.checkpoints)
+    done = 0 if stored is None else stored.standing.epochs
 
     def train_and_save(epoch: int) -> Epoch:
         found = train(epoch)
-        path, former = own(epoch + 1), own(epoch - 1)
-        if path is not None and former is not None:
-            replace_file(path, saved())
+        if directory is not None:
+            replace_file(part_path(directory, rank.number, rank.count, epoch + 1), part.save())
             dist.barrier()
-            former.unlink(missing_ok=True)  # the one in between is what the checkpoint still counts on
+            # The one in between is what the checkpoint still counts on.
+            part_path(directory, rank.number, rank.count, epoch - 1).unlink(missing_ok=True)
         return found
 
-    path = own(done)
-    mine = read_file(path) if path is not None and done else None
-    everyone_has = _agreed(done == 0 or mine is not None)
+    if directory is not None and rank.number == 0:
+        forget_other_parts(directory, done)
+    load = part.find(part_paths(directory, done)) if directory is not None and done else None
+    everyone_has = _agreed(done == 0 or load is not None)
     begin = stored if everyone_has else None
-    if begin is not None and mine is not None:
-        load(mine)
+    if begin is not None and load is not None:
+        load()
     if rank.number > 0:
         epoch = 0 if begin is None else done
         while _told() == GO:

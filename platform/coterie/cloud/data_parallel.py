@@ -11,7 +11,7 @@ from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.collective import Meter, Rank, everyone, gang_of, run_rank
+from coterie.cloud.collective import Meter, Rank, everyone, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import share_of
 from coterie.cloud.program import CloudProgram
@@ -126,7 +126,7 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
             sent, hook.sent[0] = hook.sent[0], 0
             return Epoch(float(mean), rank.meter.read(), sent)
 
-        return run_rank(rank, train, report, save=hook.save, restore=hook.restore)
+        return run_rank(rank, train, report, replica(rank, save=hook.save, restore=hook.restore))
 
 
 def _hook(strategy: DataParallel, meter: Meter) -> Hook:

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.distributed.algorithms.model_averaging.utils import average_parameters
 
 from coterie.child.job import ReportProgress
-from coterie.cloud.collective import Rank, everyone, gang_of, run_rank
+from coterie.cloud.collective import Rank, everyone, gang_of, replica, run_rank
 from coterie.cloud.epoch_loop import Epoch
 from coterie.cloud.learner import Rows, share_of
 from coterie.cloud.strategy.local_sgd import LocalSgd, Period
@@ -88,7 +88,7 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
             mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
             return Epoch(float(mean), rank.meter.read(), size * averaging.averagings)
 
-        return run_rank(rank, train, report, save=averaging.save, restore=averaging.restore)
+        return run_rank(rank, train, report, replica(rank, save=averaging.save, restore=averaging.restore))
 
 
 def _step(rank: Rank, share: Rows) -> float:

@@ -1,6 +1,7 @@
 """A cloud model as PyTorch runs it: an exported program with its state, in training or in evaluation."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import GraphModule
+from torch.fx.node import Node
 
 from coterie.compile.dtypes import DTYPES
 from coterie.compile.errors import UnsupportedParameter
@@ -25,6 +27,17 @@ from coterie_wire.tensors import Float32, decode_tensors, encode_tensors
 
 EVALUATION_BATCH = 256
 CLASSIFIER = CrossEntropy()
+
+
+class TrainingGraph(NamedTuple):
+    """A program's operators, in training."""
+
+    module: GraphModule
+    inputs: tuple[Node, ...]
+    """Placeholders that a batch fills."""
+    stored: Mapping[Node, str]
+    """All others: which tensor of the state, or which constant, each takes."""
+    outputs: tuple[Node, ...]
 
 
 class CloudProgram:
@@ -50,6 +63,18 @@ class CloudProgram:
             name: nn.Parameter(self.state[name]) for name in program.graph_signature.parameters
         }
         self.state |= self.parameters
+
+    def training_graph(self) -> TrainingGraph:
+        """What `train_logits` runs."""
+        nodes = self._training.graph.nodes
+        placed = list(zip((node for node in nodes if node.op == "placeholder"), self._specs, strict=True))
+        (output,) = (node for node in nodes if node.op == "output")
+        return TrainingGraph(
+            self._training,
+            inputs=tuple(node for node, spec in placed if spec.kind is InputKind.USER_INPUT),
+            stored={node: str(spec.target) for node, spec in placed if spec.kind is not InputKind.USER_INPUT},
+            outputs=tuple(output.args[0][-self._outputs :]),
+        )
 
     def train_logits(self, inputs: Sequence[Tensor]) -> Tensor:
         """Logits [n, classes] with dropout, and statistics updated."""
@@ -96,11 +121,11 @@ class CloudProgram:
             if spec.kind is InputKind.USER_INPUT:
                 values.append(next(remaining))
             else:
-                values.append(self._stored(spec.target))
+                values.append(self.stored(str(spec.target)))
         return joined(graph(*values)[-self._outputs :])
 
-    def _stored(self, name: str | None) -> Tensor:
-        assert name is not None
+    def stored(self, name: str) -> Tensor:
+        """A tensor of the state, or a constant."""
         return self.state[name] if name in self.state else self._constants[name]
 
 

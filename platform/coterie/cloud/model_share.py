@@ -1,0 +1,108 @@
+"""What one worker has of a model that no worker has as a whole, written to and read from checkpoints."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from coterie.cloud.checkpoints import read_file
+from coterie.cloud.collective import Part, Rank
+from coterie.cloud.parts import Span, join_parts
+from coterie.cloud.training_state import MOMENTS, RANDOM, STEPS
+from coterie_learning.random import derive_seed
+from coterie_wire.tensors import Array, encode_tensors
+
+STATE = "state"
+WHOLE = Span(0, 1 << 62)
+
+
+class ModelShare(NamedTuple):
+    """A worker's parameters, or its rows of them, with the memory of its optimiser."""
+
+    rank: Rank
+    parameters: Mapping[str, nn.Parameter]
+    """By the program's names; a DTensor where it has rows."""
+    rows: Mapping[str, Span]
+    """Which of each parameter it has."""
+    buffers: Mapping[str, Tensor]
+    """What its blocks store besides."""
+    writes: frozenset[str]
+    """The buffers that it writes: others have the same."""
+    optimiser: torch.optim.Optimizer
+
+    def part(self) -> Part:
+        """Its part of a checkpoint, which any number of workers can read."""
+        return Part(self._save, self._find)
+
+    def _save(self) -> bytes:
+        tensors: dict[str, Array] = {f"{RANDOM}.{self.rank.number}": torch.get_rng_state().numpy()}
+        tensors |= {f"{STATE}.{name}": self.buffers[name].numpy() for name in self.writes}
+        for name, parameter in self.parameters.items():
+            tensors[f"{STATE}.{name}"] = local(parameter).detach().numpy()
+            # A parameter that no gradient reached has no moments.
+            tensors |= {f"{key}.{name}": local(value).numpy() for key, value in self.optimiser.state[parameter].items()}
+        return encode_tensors({name: array for name, array in tensors.items() if array.size})
+
+    def _find(self, paths: Sequence[Path]) -> Callable[[], None] | None:
+        def read() -> Iterator[bytes]:
+            for path in paths:
+                content = read_file(path)
+                if content is None:
+                    raise _Missing
+                yield content
+
+        try:
+            found = join_parts(read(), self._wanted)
+        except _Missing:
+            return None
+        return (lambda: self._restore(found, workers=len(paths))) if found else None
+
+    def _wanted(self, name: str) -> Span | None:
+        kind, _, of = name.partition(".")
+        if kind == RANDOM:
+            return WHOLE if of == str(self.rank.number) else None
+        return self.rows.get(of, WHOLE if of in self.buffers else None)
+
+    def _restore(self, found: Mapping[str, Array], *, workers: int) -> None:
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in found.items()}
+        if workers == self.rank.count:
+            torch.set_rng_state(tensors[f"{RANDOM}.{self.rank.number}"])
+        else:
+            torch.manual_seed(derive_seed(self.rank.learner.arguments.seed, "worker", self.rank.number, workers))
+        with torch.no_grad():
+            for name, buffer in self.buffers.items():
+                buffer.copy_(tensors[f"{STATE}.{name}"])
+            for name, parameter in self.parameters.items():
+                if local(parameter).numel():
+                    local(parameter).copy_(tensors[f"{STATE}.{name}"])
+                if f"{STEPS}.{name}" in tensors:
+                    moments = {moment: _like(parameter, tensors.get(f"{moment}.{name}")) for moment in MOMENTS}
+                    self.optimiser.state[parameter] = {**moments, STEPS: tensors[f"{STEPS}.{name}"]}
+
+
+class _Missing(Exception):
+    """A part of a checkpoint is missing or damaged."""
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The rows of it that this worker has; of what has no rows, all of it."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def _like(parameter: Tensor, rows: Tensor | None) -> Tensor:
+    """A moment of `parameter`; without `rows`, of none."""
+    if not isinstance(parameter, DTensor):
+        assert rows is not None, "whoever has the steps has the moments"
+        return rows
+    return DTensor.from_local(
+        torch.empty_like(parameter.to_local()) if rows is None else rows,
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )

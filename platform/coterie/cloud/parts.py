@@ -1,0 +1,76 @@
+"""A checkpoint whose parts are in several files: each worker writes what it has, and any number of workers read it.
+
+A part is a tensor file. Files follow one another in the order of workers; along the first axis, what they have of a
+tensor is the whole of it. Tensors without an axis are the same in all files that have them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.cloud.checkpoints import read_file
+from coterie_wire.tensors import Array, decode_tensors, read_header
+
+
+class Span(NamedTuple):
+    """Rows of a tensor, from `start` to before `stop`."""
+
+    start: int
+    stop: int
+
+
+def share_of_rows(rows: int, worker: int, workers: int) -> Span:
+    """The rows that one worker keeps, as `torch.chunk` divides them; perhaps none."""
+    size = -(-rows // workers)
+    return Span(min(rows, worker * size), min(rows, (worker + 1) * size))
+
+
+def part_paths(directory: Path, epochs: int) -> list[Path]:
+    """The parts that were written after so many epochs, in the order of workers; none where one is missing."""
+    found = sorted(directory.glob(f"worker-*-of-*.{epochs}"), key=_place)
+    return found if found and [_place(path) for path in found] == [(n, len(found)) for n in range(len(found))] else []
+
+
+def part_path(directory: Path, worker: int, workers: int, epochs: int) -> Path:
+    """Where a worker writes its part."""
+    return directory / f"worker-{worker}-of-{workers}.{epochs}"
+
+
+def forget_other_parts(directory: Path, epochs: int) -> None:
+    """Remove the parts of attempts that came further than the checkpoint which counts, and of older ones."""
+    for path in directory.glob("worker-*"):
+        if path.suffix != f".{epochs}":
+            path.unlink(missing_ok=True)
+
+
+def join_parts(files: Iterable[bytes], wanted: Callable[[str], Span | None]) -> dict[str, Array]:
+    """Of each tensor the rows that are `wanted`, by its name; None: it is not. One file is in memory at a time.
+
+    Raises WireError where a file is malformed.
+    """
+    begun = dict[str, int]()
+    found = dict[str, list[Array]]()
+    for content in files:
+        for name, array in _tensors(content):
+            span = wanted(name)
+            if span is None:
+                continue
+            if array.ndim == 0:
+                found.setdefault(name, [array.copy()])
+                continue
+            first = begun.get(name, 0)
+            begun[name] = first + len(array)
+            here = array[max(0, span.start - first) : max(0, span.stop - first)]
+            found.setdefault(name, []).append(here.copy())
+    return {name: pieces[0] if pieces[0].ndim == 0 else np.concatenate(pieces) for name, pieces in found.items()}
+
+
+def _tensors(content: bytes) -> Iterator[tuple[str, Array]]:
+    yield from decode_tensors(content, expected=tuple(read_header(content).specs.values())).items()
+
+
+def _place(path: Path) -> tuple[int, int]:
+    _, worker, _, workers = path.stem.split("-")
+    return int(worker), int(workers)

@@ -1,0 +1,123 @@
+"""Strategy `sharded` in a worker: PyTorch's FSDP2 (``fully_shard``) around each block of the cloud model."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.blocks import Block, blocks_at, find_cuts
+from coterie.cloud.collective import Rank, gang_of, run_rank
+from coterie.cloud.epoch_loop import Epoch
+from coterie.cloud.learner import share_of
+from coterie.cloud.model_share import WHOLE, ModelShare
+from coterie.cloud.parts import share_of_rows
+from coterie.cloud.strategy.sharded import Sharded
+from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie_wire.structs import from_values
+
+
+class Chain(nn.Module):
+    """Blocks that run one after the other."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """The last one's output."""
+        first, *others = self.blocks
+        found: Tensor = first(*inputs)
+        for block in others:
+            found = block(found)
+        return found
+
+
+class Shards:
+    """The model, of whose parameters this worker keeps its rows; the first has all of them while it judges."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank, self._cloud = rank, rank.learner.cloud
+        blocks = blocks_at(self._cloud, find_cuts(self._cloud).between_parameters)
+        mesh = init_device_mesh("cpu", (rank.count,))
+        # FSDP does not divide a parameter that is a single number: every worker has it.
+        self._numbers = {parameter for parameter in self._cloud.parameters.values() if parameter.dim() == 0}
+        for block in blocks:
+            fully_shard(block, mesh=mesh, ignored_params=self._numbers)
+        self.model = fully_shard(Chain(blocks), mesh=mesh, ignored_params=self._numbers)
+        self.parameters = {name: part for block in blocks for name, part in block.parameters_by_name().items()}
+        self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
+        self.release()
+
+    @property
+    def sent_bytes(self) -> int:
+        """In a step: all rows of the others come twice, and its own rows of all gradients go to it once."""
+        size = sum(4 * parameter.numel() for parameter in self.parameters.values())
+        return 3 * size * (self._rank.count - 1) // self._rank.count
+
+    def release(self) -> None:
+        """Keep no whole parameter."""
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, DTensor):
+                self._cloud.parameters[name].data = torch.empty(0)
+
+    @torch.no_grad()
+    def gather(self) -> None:
+        """Give the first worker all parameters, one after the other."""
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, DTensor):
+                whole = parameter.full_tensor()
+                if self._rank.number == 0:
+                    self._cloud.parameters[name].data = whole.clone()
+
+    def sum_numbers(self) -> None:
+        """Give parameters that nobody divides the mean of the workers' gradients."""
+        for parameter in self._cloud.parameters.values():
+            if parameter in self._numbers and parameter.grad is not None:
+                self._rank.mean(parameter.grad)
+
+    def share(self) -> ModelShare:
+        """What of it this worker writes to checkpoints."""
+        rank, cloud = self._rank, self._cloud
+        rows = {
+            name: share_of_rows(len(parameter), rank.number, rank.count) if parameter.dim() else WHOLE
+            for name, parameter in self.parameters.items()
+        }
+        buffers = {name: tensor for name, tensor in cloud.state.items() if name not in cloud.parameters}
+        writes = frozenset(buffers if rank.number == 0 else ())
+        return ModelShare(rank, self.parameters, rows, buffers, writes, self.optimiser)
+
+
+def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
+    """Train one share of every batch. Raises MalformedDataset, Diverged, or what `Learner` raises."""
+    strategy = from_values(arguments.training.strategy, Sharded)  # the kind whose member this is
+    with gang_of(arguments, strategy.count):
+        rank = Rank(arguments, strategy.count)
+        shards = Shards(rank)
+
+        def forward(inputs: Sequence[Tensor]) -> Tensor:
+            output: Tensor = shards.model(*inputs)
+            return output
+
+        def train(epoch: int) -> Epoch:
+            shards.release()
+            losses = []
+            with rank.meter.waiting():
+                for rows in rank.learner.batches(epoch):
+                    share = share_of(rows, rank.number, rank.count)
+                    weight = rank.count * len(share) / len(rows)
+                    shards.optimiser.zero_grad()
+                    # A worker without a share computes one sample that counts nothing: the others wait for its rows.
+                    loss = rank.learner.backward(share if weight else rows[:1], factor=weight, forward=forward)
+                    shards.sum_numbers()
+                    shards.optimiser.step()
+                    losses.append(loss * weight)
+            rank.average_statistics()
+            mean = rank.mean(torch.tensor(losses, dtype=torch.float64).mean())
+            shards.gather()
+            return Epoch(float(mean), rank.meter.read(), shards.sent_bytes * len(losses))
+
+        return run_rank(rank, train, report, shards.share().part())
