@@ -15,6 +15,7 @@ from torch.fx import Graph, GraphModule
 from torch.fx.node import Node
 
 from coterie.cloud.program import CloudProgram
+from coterie.cloud.strategy import Splits
 from coterie.compile.flat import BATCH_NORM, joined
 
 
@@ -41,11 +42,14 @@ class Cut(NamedTuple):
 class Cuts(NamedTuple):
     """Where a model can be cut, in order."""
 
-    every: tuple[Cut, ...]
-    between_parameters: tuple[Cut, ...]
-    """The last of those with the same parameters before it; there are parameters on both sides."""
+    places: tuple[Cut, ...]
+    """Parameters are on both sides; of those with the same ones before them, the last."""
     obstacle: str
     """What keeps it from being cut at more places; blank: nothing does."""
+
+    def splits(self) -> Splits:
+        """What a strategy is told of them."""
+        return Splits(tuple(cut.name for cut in self.places), self.obstacle)
 
 
 class Block(nn.Module):
@@ -87,7 +91,7 @@ def find_cuts(cloud: CloudProgram) -> Cuts:
         if uses and is_parameter:
             first_uses.append((uses[0], cloud.parameters[name].numel()))
     total = sum(numbers for _, numbers in first_uses)
-    found: list[Cut] = []
+    found: dict[int, Cut] = {}
     obstacles: list[str] = []
     live = set(graph.inputs)
     for place in range(1, len(operators)):
@@ -99,13 +103,12 @@ def find_cuts(cloud: CloudProgram) -> Cuts:
         if isinstance(crossing, Node):
             sizes = _sizes(live, crossing)
             if sizes is not None:
-                found.append(Cut(place, crossing, sizes, begins, before))
+                found[before] = Cut(place, crossing, sizes, begins, before)
                 continue
             crossing = "a size is needed after it that the tensor which crosses does not have"
         if begins and 0 < before < total:
             obstacles.append(f"not before {min(begins, key=len)!r}: {crossing}")
-    between = {cut.parameters: cut for cut in found if 0 < cut.parameters < total}
-    return Cuts(tuple(found), tuple(between.values()), obstacles[0] if obstacles else "")
+    return Cuts(tuple(cut for before, cut in found.items() if 0 < before < total), obstacles[0] if obstacles else "")
 
 
 def even_cuts(cuts: Sequence[Cut], parts: int, total: int) -> list[Cut]:

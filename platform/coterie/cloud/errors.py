@@ -12,6 +12,14 @@ class Diverged(CoterieError):
     sentence = "The loss was no longer finite in epoch {epoch}: use a smaller learning rate."
 
 
+class CannotSplit(CoterieError):
+    """Fields: problem."""
+
+    code = "training.cannot_split"
+    kind = ErrorKind.INVALID
+    sentence = "The cloud model does not suit this strategy: {problem}."
+
+
 class WorkersDied(CoterieError):
     """Fields: worker, times, output (its last words)."""
 
@@ -20,5 +28,5 @@ class WorkersDied(CoterieError):
     sentence = "Worker {worker} died {times} times before an epoch was done: {output}"
 
 
-OF_WORKERS = (WorkersDied, OutOfMemory, OutOfTime, DiskFull)
+OF_WORKERS = (CannotSplit, WorkersDied, OutOfMemory, OutOfTime, DiskFull)
 """How workers of a job fail it."""

@@ -41,7 +41,7 @@ class Shards:
 
     def __init__(self, rank: Rank) -> None:
         self._rank, self._cloud = rank, rank.learner.cloud
-        blocks = blocks_at(self._cloud, find_cuts(self._cloud).between_parameters)
+        blocks = blocks_at(self._cloud, find_cuts(self._cloud).places)
         mesh = init_device_mesh("cpu", (rank.count,))
         # FSDP does not divide a parameter that is a single number: every worker has it.
         self._numbers = {parameter for parameter in self._cloud.parameters.values() if parameter.dim() == 0}

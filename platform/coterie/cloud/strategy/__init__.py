@@ -2,7 +2,27 @@
 
 from typing import ClassVar
 
+import msgspec
+
 from coterie_learning.kinds import Kind
+
+MOST_NAMED = 12
+
+
+class Splits(msgspec.Struct, frozen=True):
+    """Where a cloud model can be split into parts that run one after the other."""
+
+    modules: tuple[str, ...] = ()
+    """Before which, in order; each part has parameters of its own. Blank: where no module begins."""
+    obstacle: str = ""
+    """What keeps it from being split at more places; blank: nothing does."""
+
+    def told(self) -> str:
+        """For people."""
+        named = [name for name in self.modules if name]
+        others = f" and {len(named) - MOST_NAMED} others" if len(named) > MOST_NAMED else ""
+        found = f"it can be split before {', '.join(named[:MOST_NAMED])}{others}" if named else "it cannot be split"
+        return f"{found}; {self.obstacle}" if self.obstacle else found
 
 
 class Strategy(Kind, frozen=True):
@@ -21,3 +41,7 @@ class Strategy(Kind, frozen=True):
     def count(self) -> int:
         """How many workers train."""
         return 1
+
+    def misfit_of(self, splits: Splits) -> str | None:  # noqa: ARG002
+        """Why it cannot train a cloud model that can be split at `splits`; None: it can."""
+        return None

@@ -1,0 +1,244 @@
+"""Strategy `pipeline` in a worker: PyTorch's pipeline schedules (``torch.distributed.pipelining``) over blocks.
+
+Stage s is with worker s modulo the number of workers. The shapes that cross are worked out beforehand, so workers send
+nothing but numbers.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleInterleaved1F1B
+
+from coterie.child.job import ReportProgress
+from coterie.cloud.blocks import Block, Cut, blocks_at, even_cuts, find_cuts
+from coterie.cloud.collective import Rank, everyone, gang_of, run_rank
+from coterie.cloud.epoch_loop import Epoch
+from coterie.cloud.errors import CannotSplit
+from coterie.cloud.learner import Rows
+from coterie.cloud.model_share import WHOLE, ModelShare
+from coterie.cloud.program import CloudProgram, as_tensors
+from coterie.cloud.strategy.pipeline import Pipeline
+from coterie.cloud.worker_job import WorkerArguments, WorkerResult
+from coterie.compile.losses import loss_and_gradient
+from coterie_wire.structs import from_values
+
+CPU = torch.device("cpu")
+
+
+class Stage(nn.Module):
+    """A block whose output can be sent."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Its numbers in their order in memory."""
+        found: Tensor = self.block(*inputs)
+        return found.contiguous()
+
+
+class Microbatches(NamedTuple):
+    """A batch in parts of one size."""
+
+    rows: Rows
+    """The batch's, some of them again where it does not divide."""
+    weight: Tensor
+    """[rows]: 1 the first time, then 0."""
+
+    @classmethod
+    def of(cls, rows: Rows, parts: int) -> "Microbatches":
+        """`rows` in as many parts of at least two, if there are two: of one alone, no statistics can be taken."""
+        size = max(-(-len(rows) // parts), min(2, len(rows)))
+        weight = torch.zeros(parts * size)
+        weight[: len(rows)] = 1
+        return cls(np.resize(rows, parts * size), weight)
+
+
+class Loss:
+    """The mean loss of one batch after the other, on the worker that has the last stage."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+        self._batch = Microbatches(np.zeros(0, np.int64), torch.zeros(0))
+        self._labels, self._total = torch.zeros(0), 0.0
+
+    def begin(self, batch: Microbatches) -> None:
+        """Another batch comes."""
+        self._batch, self._total = batch, 0.0
+        self._labels = torch.from_numpy(self._rank.learner.dataset.take(batch.rows).labels)
+
+    def read(self) -> float:
+        """Of the batch that is done."""
+        return self._total
+
+    def __call__(self, output: Tensor, places: Tensor) -> Tensor:
+        """A number whose gradient by `output` is that of the part of the batch at `places`."""
+        weight = self._batch.weight[places]
+        factor = weight.sum() / self._batch.weight.sum()
+        found = loss_and_gradient(self._rank.learner.cloud.loss, output, self._labels[places], weight, None)
+        self._total += float(found.loss.detach() * factor)
+        return (output * (found.gradient.detach() * factor)).sum()
+
+
+class Line(NamedTuple):
+    """A schedule for microbatches of one size."""
+
+    schedule: Schedule1F1B | ScheduleInterleaved1F1B
+    sent_bytes: int
+    """What this worker gives to others in a step."""
+
+
+class Stages:
+    """The model in stages, some of them with this worker; the first worker has all of them while it judges."""
+
+    def __init__(self, rank: Rank, strategy: Pipeline) -> None:
+        """Raises CannotSplit."""
+        self._rank, self._cloud, self._strategy = rank, rank.learner.cloud, strategy
+        self._blocks = blocks_at(self._cloud, choose_cuts(self._cloud, strategy))
+        parameters = {
+            name: stage for stage, block in enumerate(self._blocks) for name in block.parameters_by_name()
+        }
+        buffers: dict[str, int] = {}
+        for stage, block in enumerate(self._blocks):
+            buffers = dict.fromkeys(block.buffers_by_name(), stage) | buffers
+        self._owners = {name: stage % rank.count for name, stage in (parameters | buffers).items()}
+        self.parameters = {name: self._cloud.parameters[name] for name in parameters if self._has(name)}
+        self._shapes = {name: tensor.shape for name, tensor in self._cloud.state.items()}
+        self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=rank.learner.arguments.learning_rate)
+        self.loss = Loss(rank)
+        batch_size, samples = rank.learner.arguments.batch_size, len(rank.learner.rows.training)
+        sizes = {min(batch_size, samples), samples % batch_size or batch_size}
+        some = np.zeros(max(sizes), np.int64)
+        self._lines: dict[int, Line] = {}
+        for size in sorted(sizes):
+            batch = Microbatches.of(some[:size], strategy.microbatches)
+            self._lines[len(batch.rows)] = self._line(len(batch.rows) // strategy.microbatches)
+        self.release()
+
+    def step(self, rows: Rows) -> tuple[float, int]:
+        """Change the parameters by a batch; gives its loss, 0 where another worker has the last stage, and bytes sent."""
+        batch = Microbatches.of(rows, self._strategy.microbatches)
+        line, last = self._lines[len(batch.rows)], len(self._blocks) - 1
+        inputs = as_tensors(self._rank.learner.dataset.take(batch.rows)) if self._computes(0) else []
+        target = None
+        if self._computes(last):
+            self.loss.begin(batch)
+            target = torch.arange(len(batch.rows))
+        self.optimiser.zero_grad()
+        line.schedule.step(*inputs, target=target, return_outputs=False)
+        self.optimiser.step()
+        return self.loss.read(), line.sent_bytes
+
+    @torch.no_grad()
+    def release(self) -> None:
+        """Keep no parameter of others' stages."""
+        for name, parameter in self._cloud.parameters.items():
+            if name in self._owners and not self._has(name):
+                parameter.data = torch.empty(0)
+
+    @torch.no_grad()
+    def gather(self) -> None:
+        """Give the first worker what others have, one tensor after the other."""
+        for name, owner in self._owners.items():
+            if owner and self._rank.number == owner:
+                dist.send(self._cloud.state[name].detach().contiguous(), dst=0)
+            elif owner and self._rank.number == 0:
+                self._receive(name, owner)
+
+    def share(self) -> ModelShare:
+        """What of it this worker writes to checkpoints."""
+        own = [block for stage, block in enumerate(self._blocks) if self._computes(stage)]
+        buffers = {name: tensor for block in own for name, tensor in block.buffers_by_name().items()}
+        writes = frozenset(name for name in buffers if self._has(name))
+        rows = dict.fromkeys(self.parameters, WHOLE)
+        return ModelShare(self._rank, self.parameters, rows, buffers, writes, self.optimiser)
+
+    def _computes(self, stage: int) -> bool:
+        return stage % self._rank.count == self._rank.number
+
+    def _has(self, name: str) -> bool:
+        return self._owners[name] == self._rank.number
+
+    def _receive(self, name: str, owner: int) -> None:
+        state = self._cloud.state[name]
+        received = torch.empty(self._shapes[name], dtype=state.dtype)
+        dist.recv(received, src=owner)
+        state.data = received
+
+    def _line(self, size: int) -> Line:
+        """The schedule of microbatches of `size` samples."""
+        count, crossing = len(self._blocks), self._crossing(size)
+        stages = [
+            PipelineStage(
+                Stage(block),
+                stage,
+                count,
+                CPU,
+                input_args=crossing[stage],
+                output_args=crossing[stage + 1],
+                group=everyone(),
+            )
+            for stage, block in enumerate(self._blocks)
+            if self._computes(stage)
+        ]
+        sent = 0
+        for stage in range(count - 1):
+            numbers = crossing[stage + 1][0].numel()
+            sent += 4 * numbers * (self._computes(stage) + self._computes(stage + 1)) * (self._rank.count > 1)
+        parts = self._strategy.microbatches
+        if self._strategy.stages_each == 1:
+            (stage,) = stages
+            return Line(Schedule1F1B(stage, parts, loss_fn=self.loss, scale_grads=False), sent * parts)
+        return Line(ScheduleInterleaved1F1B(list(stages), parts, loss_fn=self.loss, scale_grads=False), sent * parts)
+
+    def _crossing(self, size: int) -> list[tuple[Tensor, ...]]:
+        """Without numbers, the inputs of each stage, and the output, of `size` samples."""
+        inputs = as_tensors(self._rank.learner.dataset.take(np.zeros(size, np.int64)))
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            crossing: list[tuple[Tensor, ...]] = [tuple(mode.from_tensor(tensor) for tensor in inputs)]
+            for block in self._blocks:
+                crossing.append((Stage(block)(*crossing[-1]),))
+        return [tuple(_numberless(tensor) for tensor in tensors) for tensors in crossing]
+
+
+def choose_cuts(cloud: CloudProgram, strategy: Pipeline) -> list[Cut]:
+    """Where stages begin. Raises CannotSplit."""
+    cuts = find_cuts(cloud)
+    problem = strategy.misfit_of(cuts.splits())
+    if problem is not None:
+        raise CannotSplit(problem=problem)
+    if strategy.split_before:
+        return [cut for cut in cuts.places if cut.name in strategy.split_before]
+    total = sum(parameter.numel() for parameter in cloud.parameters.values())
+    return even_cuts(cuts.places, strategy.stages, total)
+
+
+def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResult:
+    """Compute some stages of every batch. Raises MalformedDataset, CannotSplit, Diverged, or what `Learner` raises."""
+    strategy = from_values(arguments.training.strategy, Pipeline)  # the kind whose member this is
+    with gang_of(arguments, strategy.count):
+        rank = Rank(arguments, strategy.count)
+        stages = Stages(rank, strategy)
+
+        def train(epoch: int) -> Epoch:
+            stages.release()
+            with rank.meter.waiting():
+                steps: Sequence[tuple[float, int]] = [stages.step(rows) for rows in rank.learner.batches(epoch)]
+            loss = rank.mean(torch.tensor(np.mean([loss for loss, _ in steps]), dtype=torch.float64)) * rank.count
+            stages.gather()
+            return Epoch(float(loss), rank.meter.read(), sum(sent for _, sent in steps))
+
+        return run_rank(rank, train, report, stages.share().part())
+
+
+def _numberless(tensor: Tensor) -> Tensor:
+    """Its shape and type; of floating-point numbers, with a gradient."""
+    return torch.empty(
+        tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.is_floating_point()
+    )
