@@ -101,9 +101,7 @@ class Stages:
         """Raises CannotSplit."""
         self._rank, self._cloud, self._strategy = rank, rank.learner.cloud, strategy
         self._blocks = blocks_at(self._cloud, choose_cuts(self._cloud, strategy))
-        parameters = {
-            name: stage for stage, block in enumerate(self._blocks) for name in block.parameters_by_name()
-        }
+        parameters = {name: stage for stage, block in enumerate(self._blocks) for name in block.parameters_by_name()}
         buffers: dict[str, int] = {}
         for stage, block in enumerate(self._blocks):
             buffers = dict.fromkeys(block.buffers_by_name(), stage) | buffers
@@ -239,6 +237,4 @@ def train_rank(arguments: WorkerArguments, report: ReportProgress) -> WorkerResu
 
 def _numberless(tensor: Tensor) -> Tensor:
     """Its shape and type; of floating-point numbers, with a gradient."""
-    return torch.empty(
-        tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.is_floating_point()
-    )
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.is_floating_point())

@@ -5,6 +5,7 @@ from pathlib import Path
 from torch.export import ExportedProgram
 
 from coterie.child.job import Progress, ReportProgress
+from coterie.cloud.blocks import find_cuts
 from coterie.cloud.preflight_job import (
     LabelsMismatch,
     PairMismatch,
@@ -50,7 +51,7 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
     _report(report, 3)
     cloud = load_upload(Path(arguments.cloud)) if arguments.cloud else None
     loss = criterion(recipe.loss, loss_program)
-    cloud_parameters = None if cloud is None else _try_cloud(cloud, model, loss)
+    tried = None if cloud is None else _try_cloud(cloud, model, loss)
     teacher, problem = _teacher(cloud, loss, arguments.teacher) if cloud and arguments.teacher else (None, None)
     uploaded = None
     if cloud and arguments.cloud_parameters:  # a program of its own: the trial has moved its running statistics
@@ -63,7 +64,13 @@ def preflight_stored(arguments: PreflightArguments, report: ReportProgress) -> P
         parameters=parameters,
         frozen=frozen,
         teacher=teacher,
-        report=report_pair(arguments, compiled, cloud_parameters=cloud_parameters, teacher_problem=problem),
+        report=report_pair(
+            arguments,
+            compiled,
+            cloud_parameters=None if tried is None else sum(tensor.numel() for tensor in tried.parameters.values()),
+            splits=None if tried is None else find_cuts(tried).splits(),
+            teacher_problem=problem,
+        ),
         cloud_parameters=uploaded,
     )
 
@@ -85,12 +92,12 @@ def _teacher(program: ExportedProgram, loss: Criterion, output: str) -> tuple[Te
     return TeacherGraph(compiled.parameters, _write(output, compiled.predict)), None
 
 
-def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Criterion) -> int:
+def _try_cloud(program: ExportedProgram, model: ModelSpec, loss: Criterion) -> CloudProgram:
     cloud = try_cloud(program, loss)
     device = Signature(model.inputs, model.output, model.target, model.task, model.length or None)
     if str(device) != str(cloud.signature):
         raise PairMismatch(device=str(device), cloud=str(cloud.signature))
-    return sum(tensor.numel() for tensor in cloud.parameters.values())
+    return cloud
 
 
 def _write(path: str, content: bytes) -> BlobRef:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from coterie.child.run import run_child
 from coterie.cloud.preflight_job import LIMITS, PreflightArguments
+from coterie.cloud.strategy import Splits
 from coterie.compile.compiled import CompiledModel
 from coterie.compile.device_classes import estimate_devices
 from coterie.compile.graph_facts import measure_gflops, operators_of
@@ -17,6 +18,7 @@ def report_pair(
     compiled: CompiledModel,
     *,
     cloud_parameters: int | None,
+    splits: Splits | None,
     teacher_problem: str | None,
 ) -> PairReport:
     """Measure the files that the pre-flight has written. Raises OutOfMemory, OutOfTime or Crashed."""
@@ -29,6 +31,8 @@ def report_pair(
         device_parameters=sum(compiled.parameters[spec.name].size for spec in compiled.spec.parameters),
         cloud_parameters=cloud_parameters,
         teacher_problem=teacher_problem,
+        cloud_splits=None if splits is None else splits.modules,
+        cloud_obstacle="" if splits is None else splits.obstacle,
         operators=operators_of(compiled.train_step),
         train_step_bytes=len(compiled.train_step),
         predict_bytes=len(compiled.predict),

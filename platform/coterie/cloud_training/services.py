@@ -8,7 +8,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from coterie.audit.recording import audited
+from coterie.cloud.errors import CannotSplit
 from coterie.cloud.strategies import parse_strategy, strategy_document
+from coterie.cloud.strategy import Splits, Strategy
 from coterie.cloud_training.checkpoints import hand_on_checkpoints, jobs_with_checkpoints, keep_only
 from coterie.cloud_training.errors import (
     DatasetDoesNotFit,
@@ -50,11 +52,12 @@ def check_pair(*, pair_id: UUID, now: datetime) -> None:
 def bootstrap_pair(*, pair: ModelPair, dataset: Dataset, options: TrainingOptions, now: datetime) -> TrainingJob:
     """Train the pair's cloud model on a data set, then distil its first device model from it.
 
-    Raises PairNotReady, PairBusy, DatasetDoesNotFit, or WireError ``strategy.invalid``.
+    Raises PairNotReady, PairBusy, DatasetDoesNotFit, CannotSplit, or WireError ``strategy.invalid``.
     """
     _check_fits(pair, dataset)
-    written_out = strategy_document(parse_strategy(options.strategy))
-    options = msgspec.structs.replace(options, strategy=written_out)
+    strategy = parse_strategy(options.strategy)
+    _check_splits(pair, strategy)
+    options = msgspec.structs.replace(options, strategy=strategy_document(strategy))
     return add_job(kind=TrainingJob.Kind.BOOTSTRAP, pair=pair, dataset=dataset, options=options, now=now)
 
 
@@ -91,6 +94,15 @@ def quantise_version(
             version=version,
             now=now,
         )
+
+
+def _check_splits(pair: ModelPair, strategy: Strategy) -> None:
+    """A pair that an older release checked does not tell: then the job itself does."""
+    modules = pair.report.get("cloud_splits")
+    if modules is not None:
+        splits = Splits(from_values(modules, tuple[str, ...]), str(pair.report.get("cloud_obstacle", "")))
+        if (problem := strategy.misfit_of(splits)) is not None:
+            raise CannotSplit(problem=problem)
 
 
 def _check_fits(pair: ModelPair, dataset: Dataset) -> None:

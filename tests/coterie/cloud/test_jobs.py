@@ -67,6 +67,7 @@ def test_preflight_measures_and_writes(directory: Path, accepted: PreflightResul
     report = accepted.report
     assert report.device_parameters == 4 * 16 + 16 + 16 * 3 + 3
     assert report.cloud_parameters == 4 * 64 + 64 + 2 * 64 + 64 * 3 + 3
+    assert len(report.cloud_splits or ()) == 2, "before its second and its third layer with parameters"
     assert 0 < report.step_s < 1
     assert report.gflops > 0
     assert 0 < report.step_memory_bytes < report.process_memory_bytes < 200 << 20, "PyTorch is not in it"

@@ -18,6 +18,8 @@ LIMITS = Limits(memory_bytes=8 << 30, confined=True)
 EPOCHS = 6
 STRATEGIES = [
     {"kind": "data_parallel", "workers": 2, "hook": "power_sgd", "warm_up_steps": 4},
+    pytest.param({"kind": "sharded", "workers": 2}, marks=pytest.mark.long),
+    pytest.param({"kind": "pipeline", "workers": 2}, marks=pytest.mark.long),
     pytest.param({"kind": "local_sgd", "workers": 2, "period": 4, "interval_steps": 8}, marks=pytest.mark.long),
     pytest.param({"kind": "coded", "workers": 2, "stragglers": 1}, marks=pytest.mark.long),
     pytest.param({"kind": "parameter_server", "workers": 2}, marks=pytest.mark.long),

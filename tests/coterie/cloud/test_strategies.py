@@ -9,6 +9,7 @@ from coterie.child.job import Limits, Progress
 from coterie.child.run import run_child
 from coterie.cloud import bootstrap_job
 from coterie.cloud.bootstrap import bootstrap_stored
+from coterie.cloud.errors import CannotSplit
 from coterie.cloud.strategies import STRATEGIES, strategy_schema
 from tests.coterie.cloud.training import arguments_of, write_job
 
@@ -60,6 +61,47 @@ def test_one_worker_trains_what_one_process_does(
     ]
 
 
+@pytest.mark.long
+def test_interleaved_stages_have_the_loss_curve_of_one_process(tmp_path: Path) -> None:
+    write_job(tmp_path, plain=True, hidden=3)
+    alone, _ = train(tmp_path, kind="one_process")
+    for strategy in ({"stages_each": 2}, {"stages_each": 2, "split_before": ["2", "4", "6"]}):
+        told, _ = train(tmp_path, kind="pipeline", **strategy)
+        np.testing.assert_allclose(
+            [progress.values["loss"] for progress in told], [progress.values["loss"] for progress in alone], rtol=1e-4
+        )
+
+
+def test_a_model_without_so_many_stages_is_refused(plain_job: Path) -> None:
+    with pytest.raises(CannotSplit, match="it has no 3 stages; it can be split before 2"):
+        train(plain_job, kind="pipeline", workers=3, microbatches=3)
+
+
+@pytest.mark.long
+def test_a_checkpoint_of_shares_is_read_by_another_number_of_workers(plain_job: Path, tmp_path: Path) -> None:
+    def losses(epochs: int, directory: Path | None, **strategy: object) -> dict[int, float]:
+        told: list[Progress] = []
+        bootstrap_stored(arguments_of(plain_job, strategy, epochs=epochs, checkpoints=directory), told.append)
+        return {progress.done: progress.values["validation_loss"] for progress in told}
+
+    alone = losses(5, None, kind="one_process")
+    found: dict[int, float] = {}
+    for epochs, strategy in enumerate(
+        (
+            {"kind": "sharded", "workers": 3},
+            {"kind": "sharded", "workers": 2},
+            {"kind": "pipeline", "workers": 2},
+            {"kind": "pipeline", "workers": 1, "microbatches": 2},
+            {"kind": "sharded", "workers": 1},
+        ),
+        start=1,
+    ):
+        went_on = losses(epochs, tmp_path, **strategy)
+        assert list(went_on) == [epochs], "it goes on where the others were"
+        found |= went_on
+    np.testing.assert_allclose(list(found.values()), list(alone.values()), rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["data_parallel", "local_sgd"])
 def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str) -> None:
     assert train(job, kind=name, **LEAST_OF[name])[1] == train(job, kind="one_process")[1]
@@ -69,6 +111,8 @@ def test_the_first_worker_draws_the_dropout_of_one_process(job: Path, name: str)
     "strategy",
     [
         {"kind": "data_parallel", "workers": 3},
+        pytest.param({"kind": "sharded", "workers": 3}, marks=pytest.mark.long),
+        pytest.param({"kind": "pipeline", "workers": 2}, marks=pytest.mark.long),
         pytest.param({"kind": "parameter_server", "workers": 3}, marks=pytest.mark.long),
         pytest.param({"kind": "coded", "workers": 3, "stragglers": 1, "code": "cyclic"}, marks=pytest.mark.long),
         {"kind": "coded", "workers": 2, "stragglers": 1, "code": "repetition"},

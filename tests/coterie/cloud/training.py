@@ -10,11 +10,12 @@ from coterie.cloud.bootstrap_job import BootstrapArguments
 from coterie.compile.program import export_module
 
 
-def write_job(directory: Path, *, plain: bool = False) -> None:
-    """Its model and its samples; a `plain` one has nothing that depends on how a batch is divided."""
+def write_job(directory: Path, *, plain: bool = False, hidden: int = 1) -> None:
+    """Its model with so many `hidden` layers, and its samples; a `plain` one does not depend on how batches are divided."""
     torch.manual_seed(0)
     between = (nn.ReLU(),) if plain else (nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2))
-    module = nn.Sequential(nn.Linear(4, 32), *between, nn.Linear(32, 3))
+    deeper = [layer for _ in range(hidden - 1) for layer in (nn.Linear(32, 32), nn.ReLU())]
+    module = nn.Sequential(nn.Linear(4, 32), *between, *deeper, nn.Linear(32, 3))
     torch.export.save(export_module(module, (torch.zeros(2, 4),)), directory / "cloud.pt2")
     x = np.random.default_rng(0).normal(size=(330, 4)).astype(np.float32)
     np.savez(directory / "data.npz", x=x, y=np.digitize(x[:, 0] + x[:, 1], [-0.7, 0.7]))
