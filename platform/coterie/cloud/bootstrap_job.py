@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from coterie.child.files import ReadPath, WritePath
 from coterie.child.job import ChildJob
-from coterie.cloud.errors import OF_WORKERS, Diverged
+from coterie.cloud.errors import OF_WORKERS, Diverged, NotLearning
 from coterie.cloud.strategies import ALONE
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.datasets import MalformedDataset
@@ -36,6 +36,8 @@ class BootstrapArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Share of the samples that is held back, to judge each epoch."""
     patience: Annotated[int, Meta(ge=1, le=10_000)] = 20
     """Epochs without improvement after which it stops."""
+    least_gain: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """Share of its least loss that the remaining epochs must promise, or it ends; 0: it ends for no curve."""
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How training is spread over processes, as `coterie.cloud.strategies` writes it."""
@@ -59,6 +61,8 @@ class BootstrapResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many samples were."""
     warning: str | None
     """Why these figures are uncertain; None where they are reliable."""
+    ended: str | None = None
+    """Why it ended early for the shape of its loss curve; None: it did not."""
 
 
 JOB = ChildJob(
@@ -66,5 +70,5 @@ JOB = ChildJob(
     work="coterie.cloud.bootstrap:bootstrap_stored",
     arguments=BootstrapArguments,
     result=BootstrapResult,
-    errors=(MalformedDataset, Diverged, *ERRORS, *OF_WORKERS),
+    errors=(MalformedDataset, Diverged, NotLearning, *ERRORS, *OF_WORKERS),
 )

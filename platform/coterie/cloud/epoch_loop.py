@@ -79,6 +79,7 @@ def train_epochs(
     best = run_epochs(
         epochs=arguments.epochs,
         patience=arguments.patience,
+        least_gain=arguments.least_gain,
         train=timed,
         judge=learner.judge,
         save=learner.cloud.save,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.child.job import Progress, ReportProgress
-from coterie.cloud.errors import Diverged
+from coterie.cloud.early_end import early_end
+from coterie.cloud.errors import Diverged, NotLearning
 from coterie.evaluation.datasets import Targets
 from coterie.evaluation.scoring import Evaluation
 
@@ -38,6 +39,8 @@ class EpochsSoFar(msgspec.Struct, frozen=True):
     best: Best | None = None
     least_loss: float = math.inf
     """On the samples held back."""
+    losses: tuple[float, ...] = ()
+    """On the samples trained on, of each epoch."""
 
 
 class Outcome(NamedTuple):
@@ -48,6 +51,8 @@ class Outcome(NamedTuple):
     epochs: int
     """How many were run."""
     evaluation: Evaluation
+    ended: str | None
+    """Why it ended early for the shape of its loss curve; None: it did not."""
 
 
 BEGINNING = EpochsSoFar()
@@ -103,6 +108,7 @@ def run_epochs(
     *,
     epochs: int,
     patience: int,
+    least_gain: float = 0.0,
     train: Callable[[int], float],
     judge: Callable[[], Evaluation],
     save: Callable[[], bytes],
@@ -112,12 +118,12 @@ def run_epochs(
     keep: Callable[[EpochsSoFar], None] = lambda _standing: None,
 ) -> Outcome:
     """`train` epoch after epoch (from 0), `judge` each, keep the best; stop after `patience` epochs that are not better
-    and have no smaller loss.
+    and have no smaller loss, or where the loss curve promises less than `least_gain` (`early_end`).
 
-    `begin` is what `keep` was called with before an interruption. Raises Diverged.
+    `begin` is what `keep` was called with before an interruption. Raises Diverged or NotLearning.
     """
-    standing = begin
-    while standing.epochs < epochs and (standing.epochs == 0 or standing.waited < patience):
+    standing, ending = begin, early_end(begin.losses, epochs, least_gain)
+    while standing.epochs < epochs and (standing.epochs == 0 or standing.waited < patience) and ending is None:
         loss = train(standing.epochs)
         found = judge()
         done = standing.epochs + 1
@@ -127,14 +133,19 @@ def run_epochs(
         # The accuracy on few samples moves in steps; while the loss falls, more is learned.
         waited = 0 if is_best or found.loss < standing.least_loss else standing.waited + 1
         best = Best(save(), found) if is_best else standing.best
-        standing = EpochsSoFar(done, waited, best, min(found.loss, standing.least_loss))
+        losses = (*standing.losses, loss)
+        standing = EpochsSoFar(done, waited, best, min(found.loss, standing.least_loss), losses)
         keep(standing)
         values = {"loss": loss, "validation_loss": found.loss}
         if found.accuracy is not None:
             values["validation_accuracy"] = found.accuracy
         report(Progress("training", done, epochs, values))
+        ending = early_end(losses, epochs, least_gain)
+    if ending is not None and ending.kind == "failed":
+        raise NotLearning(epoch=standing.epochs, detail=ending.sentence)
     assert standing.best is not None, "at least one epoch is run"
-    return Outcome(standing.best.state, standing.epochs, standing.best.evaluation)
+    ended = None if ending is None else ending.sentence
+    return Outcome(standing.best.state, standing.epochs, standing.best.evaluation, ended)
 
 
 def _rank(evaluation: Evaluation, best_by: Literal["accuracy", "loss"]) -> tuple[float, float]:

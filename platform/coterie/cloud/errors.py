@@ -12,6 +12,14 @@ class Diverged(CoterieError):
     sentence = "The loss was no longer finite in epoch {epoch}: use a smaller learning rate."
 
 
+class NotLearning(CoterieError):
+    """Fields: epoch, detail."""
+
+    code = "training.not_learning"
+    kind = ErrorKind.INVALID
+    sentence = "It was ended in epoch {epoch}, because {detail}: use a smaller learning rate."
+
+
 class CannotSplit(CoterieError):
     """Fields: problem."""
 

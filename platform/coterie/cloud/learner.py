@@ -78,6 +78,7 @@ class Learner:
             class_accuracy=best.evaluation.class_accuracy,
             training_accuracy=self.cloud.score(self.dataset.take(self.rows.training)).accuracy,
             held_back=len(self.rows.validation),
+            ended=best.ended,
             warning=too_few_held_back(self.dataset.labels, self.held_back.labels),
         )
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from coterie.child.job import ChildJob
 from coterie.cloud.bootstrap_job import BootstrapArguments, BootstrapResult
-from coterie.cloud.errors import CannotSplit, Diverged
+from coterie.cloud.errors import CannotSplit, Diverged, NotLearning
 from coterie.compile.errors import ERRORS
 from coterie.evaluation.datasets import MalformedDataset
 
@@ -38,5 +38,5 @@ JOB = ChildJob(
     work="coterie.cloud.worker:work",
     arguments=WorkerArguments,
     result=WorkerResult,
-    errors=(MalformedDataset, Diverged, CannotSplit, *ERRORS),
+    errors=(MalformedDataset, Diverged, NotLearning, CannotSplit, *ERRORS),
 )

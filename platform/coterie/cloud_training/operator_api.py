@@ -156,6 +156,13 @@ class BootstrapSerializer(DistillSerializer):
     batch_size = serializers.IntegerField(
         min_value=1, max_value=65_536, default=DEFAULTS.batch_size, help_text="samples in a step of the cloud model"
     )
+    least_gain = serializers.FloatField(
+        min_value=0,
+        max_value=1,
+        default=DEFAULTS.least_gain,
+        help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the job "
+        "ends with the best so far; 0: it ends for no curve",
+    )
     strategy = serializers.JSONField(
         default=dict(ALONE),
         help_text="how the cloud model's training is spread over processes, as JSON; see strategy-schema",

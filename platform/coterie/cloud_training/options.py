@@ -22,6 +22,10 @@ class TrainingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label_weight: Annotated[
         float, Meta(ge=0, le=1, description="weight of the labels for the device model; the rest is the cloud model's")
     ] = 0.5
+    least_gain: Annotated[
+        float,
+        Meta(ge=0, le=1, description="share of its least loss that the cloud model's remaining epochs must promise; 0: none"),
+    ] = 0.0
     seed: Annotated[int, Meta(ge=0, le=2**53, description="seeds initial order and held-back samples")] = 0
     strategy: Document = msgspec.field(default_factory=lambda: dict(ALONE))
     """How the cloud model's training is spread over processes, as `coterie.cloud.strategies` writes it."""

@@ -12,6 +12,7 @@ from coterie.cloud.preflight_job import PreflightArguments, PreflightResult
 from coterie.cloud.quantise_job import QuantiseArguments, QuantiseResult
 from coterie.cloud.strategies import parse_strategy
 from coterie.cloud_training.checkpoints import checkpoints_of
+from coterie.cloud_training.job_log import log
 from coterie.cloud_training.leasing import conclude_job
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import QuantiseOptions, TrainingOptions
@@ -88,6 +89,7 @@ def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> Boo
         epochs=options.epochs,
         learning_rate=options.learning_rate,
         batch_size=options.batch_size,
+        least_gain=options.least_gain,
         seed=options.seed,
         strategy=options.strategy,
         checkpoints=str(checkpoints_of(job.pk)),
@@ -116,6 +118,8 @@ def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: Boots
             now=now,
         )
         conclude_job(job.pk, _outcome(result))
+        if result.ended is not None:
+            log(job.pk, result.ended, now)
         options = from_values(job.options, TrainingOptions)
         add_job(kind=TrainingJob.Kind.DISTILL, pair=job.pair, dataset=job.dataset, options=options, now=now)
 
@@ -128,7 +132,8 @@ def _outcome(result: BootstrapResult) -> str:
     if result.validation_accuracy is not None and result.training_accuracy is not None:
         right = f"{result.validation_accuracy:.0%} of {result.held_back} samples held back"
         figures = f"right on {right}, {result.training_accuracy:.0%} of the others"
-    return f"{figures}: {result.warning}" if result.warning else figures
+    told = figures if result.ended is None else f"{result.ended}; {figures}"
+    return f"{told}: {result.warning}" if result.warning else told
 
 
 def distill_arguments(job: TrainingJob, directory: Path, now: datetime) -> DistillArguments:

@@ -126,6 +126,7 @@ EXAMPLES: Mapping[str, object] = {
     "label_weight": 0.2,
     "labels": ["zero", "one", "two"],
     "learning_rate": 0.05,
+    "least_gain": 0.001,
     "least_update_bytes": 3120,
     "left_out": 1,
     "lineage": "group-1",

@@ -1,4 +1,4 @@
-import { Anchor, Select, Stack, Text } from "@mantine/core";
+import { Anchor, Select, Stack, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -18,6 +18,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
   const [chosen, choose] = useState<string | null>(null);
   const { data: strategies } = useQuery(strategySchemaQuery);
   const [strategy, setStrategy] = useState<Values>({ kind: "one_process" });
+  const [endsEarly, endEarly] = useState(false);
   const schema = strategies?.[String(strategy.kind)];
   const dataset = chosen ?? datasets?.[0]?.id;
   const blocked =
@@ -58,6 +59,12 @@ export function Bootstrap({ pair }: { pair: Pair }) {
               if (kind !== null && next !== undefined) setStrategy(startOf(kind, new Definitions(next).fields));
             }}
           />
+          <Switch
+            label="End when the loss curve is flat"
+            description="As soon as the remaining epochs promise less than 0.1 % of the loss; the best epoch so far is kept."
+            checked={endsEarly}
+            onChange={(event) => endEarly(event.currentTarget.checked)}
+          />
           {schema !== undefined && <KindForm schema={schema} values={strategy} onChange={setStrategy} />}
         </Stack>
       }
@@ -66,7 +73,7 @@ export function Bootstrap({ pair }: { pair: Pair }) {
       call={(via) =>
         api.POST("/api/pairs/{id}/bootstrap/", {
           params: { path: { id: pair.id } },
-          body: { dataset, strategy } as BootstrapRequest, // everything else has a default
+          body: { dataset, strategy, least_gain: endsEarly ? 0.001 : 0 } as BootstrapRequest, // everything else has a default
           ...via,
         })
       }
