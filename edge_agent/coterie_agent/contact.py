@@ -12,6 +12,7 @@ import msgspec
 from coterie_agent.errors import AgentError, reason_of
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import Refused
+from coterie_agent.renewing import Renewing
 from coterie_agent.sharing import Telling, share_counts
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.identity import IdentityStore
@@ -82,6 +83,7 @@ class Contact:
     open_socket: OpenSocket
     check_in_s: float
     identity: IdentityStore
+    renewing: Renewing
     tell: Telling
     peer_key: bytes | None = None
     """By which other devices know this one."""
@@ -172,6 +174,8 @@ class Contact:
                 self.work.leave_federations()
             self.situation.link("socket" if self._socket else "https")
             self.situation.direct(directive, at=at)
+            if directive.renew_credential and self.renewing.renew():
+                self._connect_anew()
 
     def _follow_keys(self, directive: Directive) -> None:
         """Before anything of `directive` is read, which the last of its keys has signed."""
@@ -182,6 +186,12 @@ class Contact:
                 log.warning("the platform signs with another key now, which the one before has named")
         except WireError as error:
             log.error("the platform names a key that its own did not sign: %s [%s]", error.detail, error.code)
+
+    def _connect_anew(self) -> None:
+        """Show the other credential at once: on the socket, and in a check-in, with which the former one ends."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._socket_at, self._reported = None, 0.0, None
 
     def _drop_socket(self) -> None:
         assert self._socket is not None
@@ -220,6 +230,7 @@ class Contact:
                 answers=self.answers,
                 evaluates=True,
                 shadows=True,
+                renews=True,
             )
         return CheckIn(
             protocol=PROTOCOL,

@@ -37,6 +37,16 @@ class Home:
         return self.state / "credential"
 
     @property
+    def next_credential(self) -> Path:
+        """The one that this device has drawn to take its place."""
+        return self.state / "credential.next"
+
+    @property
+    def former_credential(self) -> Path:
+        """The one before, which a platform that was restored from a backup may still know."""
+        return self.state / "credential.former"
+
+    @property
     def identity_key(self) -> Path:
         """The secret key that this device drew for itself, and tells nobody; readable by the owner only."""
         return self.state / "identity-key"

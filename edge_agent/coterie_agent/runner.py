@@ -27,6 +27,7 @@ from coterie_agent.peer_door import PeerDoor
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
 from coterie_agent.relay.thread import RelayThread
+from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.database import StoreFull
 from coterie_agent.store.identity import Identity
@@ -70,6 +71,8 @@ class Runner:
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
         )
+        renewing = Renewing(self.store.identity, link)
+        link.go_back = renewing.go_back
         self._hold_model()
         watch = self._watch()
         watch.look()  # so that the first check-in has current values
@@ -92,7 +95,7 @@ class Runner:
             door = PeerDoor(port, desk, path=MEETINGS_PATH, max_body_bytes=MAX_BODY_BYTES)
             self._start("meetings-door", door.run)
         threads = [
-            self._start("contact", self._contact(identity, link).run),
+            self._start("contact", self._contact(identity, link, renewing).run),
             self._start("worker", self._worker(identity, link, desk).run),
             self._start("companion", self._companion(identity, link).run),
             self._start("answering", self._answering(identity, link).run),
@@ -184,11 +187,10 @@ class Runner:
             return None
         return OfferToMeet(address=f"{gossip.address or own_address(identity.url)}:{gossip.port}")
 
-    def _contact(self, identity: Identity, link: HttpLink) -> Contact:
+    def _contact(self, identity: Identity, link: HttpLink, renewing: Renewing) -> Contact:
         open_socket = partial(
             SocketLink,
             identity.url,
-            credential=self.store.identity.credential(),
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
         )
@@ -201,9 +203,12 @@ class Runner:
             latencies=self.store.latencies,
             capabilities=capabilities(),
             https=link,
-            open_socket=lambda on_wake, on_close: open_socket(on_wake=on_wake, on_close=on_close),
+            open_socket=lambda on_wake, on_close: open_socket(
+                credential=self.store.identity.credential(), on_wake=on_wake, on_close=on_close
+            ),
             check_in_s=identity.check_in_s,
             identity=self.store.identity,
+            renewing=renewing,
             tell=self.config.peers.tell,
             peer_key=public_key(load_peer_key(self.home)),
             leads=self._offer_to_lead(identity),

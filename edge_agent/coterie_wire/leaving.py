@@ -38,6 +38,8 @@ LEAVES: Mapping[str, Told] = {
     "OfferToLead.members": Told("neighbours whose updates it takes at once"),
     "Capabilities.evaluates": Told("that it takes part in federated evaluations"),
     "Capabilities.shadows": Told("that a version may answer beside its own"),
+    "Capabilities.renews": Told("that it can draw another credential"),
+    "NextCredential.sha256": Told("hash of the credential that it draws, from which nobody finds the credential"),
     "OfferToMeet.address": Told("address that its peers reach it at, where its owner lets it meet them"),
     "OfferToAnswer.subjects": Told("what its owner lets it be counted in, when the platform asks a fleet"),
     "OfferToAnswer.without_noise": Told("whether it may be counted where the sum has no noise"),

@@ -81,6 +81,8 @@ class Capabilities(Message, frozen=True):
     """It takes part in federated evaluations."""
     shadows: bool = False
     """A candidate may answer beside the version that it holds."""
+    renews: bool = False
+    """It draws another credential when the platform wants it to."""
 
 
 class Enrol(Message, frozen=True):
@@ -216,6 +218,8 @@ class Directive(Message, frozen=True):
     """A version that the device is to measure beside its assignment, until it has told the outcome."""
     shadow: ShadowTrial | None = None
     """A candidate that is to answer on the device without being shown, until the device has told the outcome."""
+    renew_credential: bool = False
+    """The device is to draw another credential and say so with `NextCredential`."""
 
 
 class OfferUpdate(Message, frozen=True):
@@ -254,6 +258,14 @@ class ReleaseAssignment(Message, frozen=True):
 
     assignment: Identifier
     reason: Reason
+
+
+class NextCredential(Message, frozen=True):
+    """The device has drawn and stored another credential. From now on the platform takes it, too; the first check-in
+    with it ends the present one, after a grace."""
+
+    sha256: Sha256
+    """Of the credential's characters."""
 
 
 class Leave(Message, frozen=True):
@@ -298,6 +310,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "read-export": Exchange(ReadExport, ExportPage),
     "forget": Exchange(Forget, ForgetNews),
     "read-receipt": Exchange(ReadReceipt, ForgetNews),
+    "next-credential": Exchange(NextCredential, Done),
     "leave": Exchange(Leave, Done),
 }
 

@@ -35,6 +35,7 @@ from coterie_wire.messages import (
     Enrol,
     Enrolled,
     Leave,
+    NextCredential,
     OfferUpdate,
     PlatformFrame,
     Problem,
@@ -279,6 +280,7 @@ MESSAGES: tuple[Message, ...] = (
         holds=(HoldsUpdate("digits", 31, "v-31", "2026-01-01T11:00:00+00:00", in_sum=True),),
         versions=1,
     ),
+    NextCredential(sha256=BlobRef.of_bytes(b"next").sha256),
     Leave(),
     Done(),
 )

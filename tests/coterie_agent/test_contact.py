@@ -1,8 +1,11 @@
 """What the device does with the platform's answer before anybody else of the agent acts on it."""
 
+from typing import Any
+
 from coterie_agent.contact import Contact
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.model import held_manifest
+from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Situation
 from coterie_agent.store.latencies import Measured
 from coterie_agent.store.opened import Store
@@ -10,9 +13,10 @@ from coterie_agent.store.personal_model import PersonalEdition, PersonalTensors
 from coterie_learning.kind_names import own_kinds
 from coterie_wire.bundle import verify_key_of
 from coterie_wire.latency import Histogram, Latency
-from coterie_wire.messages import Capabilities, CheckIn, Directive
+from coterie_wire.messages import Capabilities, CheckIn, Directive, Done, NextCredential
 from coterie_wire.platform_keys import sign_next_key
 from tests.coterie_agent.bundles import SIGNING_KEY, Bundle
+from tests.coterie_agent.fake_platform import CREDENTIAL
 
 NEXT_KEY = verify_key_of(bytes([9]) * 32)
 CAPABILITIES = Capabilities(cores=1, memory_bytes=1, machine="any", agent="any")
@@ -32,14 +36,24 @@ class Noted(Situation):
         self.stop()
 
 
-class Answering:
+class Link:
+    """A way to a platform that does not look at credentials."""
+
+    def call(self, message: Any, reply: type[Any]) -> Any:
+        raise NotImplementedError
+
+    def use_credential(self, credential: str) -> None:
+        raise NotImplementedError
+
+
+class Answering(Link):
     """A platform that has rolled version 5 back."""
 
     def call(self, _message: object, _reply: object) -> Directive:
         return Directive(check_in_s=15, withdrawn=("v5",))
 
 
-class Platform:
+class Platform(Link):
     """A platform that says whether it passes over what it does not know; it notes what it is told."""
 
     def __init__(self, *, ignores_unknown: bool) -> None:
@@ -72,7 +86,7 @@ def no_socket(_on_wake: object, _on_close: object) -> object:
     raise Unreachable("no answer")
 
 
-def contact(store: Store, situation: Situation, platform: "Answering | Platform | Renaming") -> Contact:
+def contact(store: Store, situation: Situation, platform: "Link") -> Contact:
     return Contact(
         situation=situation,
         samples=store.samples,
@@ -85,6 +99,7 @@ def contact(store: Store, situation: Situation, platform: "Answering | Platform 
         open_socket=no_socket,
         check_in_s=15,
         identity=store.identity,
+        renewing=Renewing(store.identity, platform),
         tell="counts",
     )
 
@@ -113,7 +128,7 @@ def test_a_newer_platform_is_told_them_at_once(joined: Store) -> None:
     assert second.kinds == own_kinds()
 
 
-class Renaming:
+class Renaming(Link):
     """A platform that has replaced its signing key, and says who has signed that."""
 
     def __init__(self, *, by: bytes) -> None:
@@ -162,3 +177,27 @@ def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(join
     assert told._news_of_latencies() == (), "not every few seconds"
     joined.latencies.add(Measured("digits", "v1", "predict", "int8", "yes", None, durations))
     assert [one.form for one in told._news_of_latencies()] == ["float32", "int8"]
+
+
+class Ordering(Link):
+    """A platform that wants another credential until a check-in shows one."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self._shown = CREDENTIAL
+
+    def call(self, message: Any, reply: type[Any]) -> Any:
+        self.log.append(f"{type(message).__name__} by {self._shown[:6]}")
+        if isinstance(message, NextCredential):
+            return Done()
+        return Directive(check_in_s=3600, renew_credential=self._shown == CREDENTIAL)
+
+    def use_credential(self, credential: str) -> None:
+        self._shown = credential
+
+
+def test_another_credential_is_shown_in_a_check_in_at_once(joined: Store) -> None:
+    platform = Ordering()
+    contact(joined, Counting(3), platform).run()
+    assert platform.log == ["CheckIn by secret", "NextCredential by secret", f"CheckIn by {joined.identity.credential()[:6]}"]
+    assert joined.identity.credential() != CREDENTIAL

@@ -23,6 +23,10 @@ class Proxy:
         """So many bytes of upload bodies pass; the rest, and what comes after, is held back."""
         self.swallows_receipts = False
         """Replies to uploads do not arrive."""
+        self.loses_answers_to: bytes | None = None
+        """Answers to requests that begin like this do not arrive."""
+        self.lost_answers = 0
+        self._deaf: set[socket.socket] = set()
         self.uploaded_bytes = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -80,6 +84,8 @@ class Proxy:
             if self.refuses_sockets and b"upgrade: websocket" in data.lower():
                 device.sendall(REFUSAL)
                 return
+            if self.loses_answers_to is not None and data.startswith(self.loses_answers_to):
+                self._deaf.add(device)
             if data.startswith(UPLOADS):
                 uploads = True
                 head, _, data = data.partition(b"\r\n\r\n")
@@ -99,6 +105,9 @@ class Proxy:
 
     def _from_platform(self, device: socket.socket, platform: socket.socket) -> None:
         while data := platform.recv(1 << 16):
+            if device in self._deaf:
+                self.lost_answers += 1
+                continue
             if self.swallows_receipts and b'"accepted":true' in data:
                 continue
             device.sendall(data)

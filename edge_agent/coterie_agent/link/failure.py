@@ -5,7 +5,8 @@ from coterie_wire.messages import Problem
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that do not depend on the request itself."""
-_CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", "fleet.credential_unknown"})
+CREDENTIAL_UNKNOWN = "fleet.credential_unknown"
+_CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", CREDENTIAL_UNKNOWN})
 FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
 """A damaged blob was removed, so the next attempt downloads it."""
 

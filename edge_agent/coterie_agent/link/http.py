@@ -8,7 +8,7 @@ import msgspec
 import urllib3
 
 from coterie_agent import VERSION
-from coterie_agent.link.failure import Refused, Unreachable
+from coterie_agent.link.failure import CREDENTIAL_UNKNOWN, Refused, Unreachable
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Problem, UploadState, decode
@@ -40,11 +40,16 @@ class HttpLink:
     ) -> None:
         self._base = f"{url.rstrip('/')}/device/v1"
         self._headers = {"User-Agent": f"coterie-agent/{VERSION}", "Accept": "application/json"}
-        if credential is not None:
-            self._headers["Authorization"] = f"Bearer {credential}"
+        self._credential = credential
+        self.go_back: Callable[[], bool] = lambda: False
+        """Asked where the platform does not know the credential: whether another is used from now on."""
         self._record_sent = record_sent
         self._goes_to_storage = True
         self._pool = urllib3.PoolManager(maxsize=3, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
+
+    def use_credential(self, credential: str) -> None:
+        """Show this one from the next request on."""
+        self._credential = credential
 
     def call(self, message: Message, reply: type[R]) -> R:
         """The platform's reply to `message`.
@@ -131,12 +136,14 @@ class HttpLink:
     def _request(
         self, method: str, path: str, *, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
+        shown = self._credential
+        bearer = {} if shown is None else {"Authorization": f"Bearer {shown}"}
         try:
             response = self._pool.request(
                 method,
                 self._base + path,
                 body=body,
-                headers={**self._headers, **headers},
+                headers={**self._headers, **bearer, **headers},
                 preload_content=False,
                 redirect=False,
             )
@@ -144,13 +151,22 @@ class HttpLink:
             raise Unreachable(f"{self._base} does not answer: {_sentence(error)}") from error
         try:
             if response.status >= 300 and response.status != TEMPORARY_REDIRECT:
-                raise Refused(_problem(response.status, _read(response)))
+                raise self._refused(_problem(response.status, _read(response)), shown)
             yield response
         except BaseException:
             response.close()  # what was not read would be taken for the next answer
             raise
         response.drain_conn()
         response.release_conn()
+
+
+    def _refused(self, problem: Problem, shown: str | None) -> Refused | Unreachable:
+        """What to raise: the end of a credential that another has replaced meanwhile is not the device's end."""
+        refused = Refused(problem)
+        is_replaced = refused.is_revoked and self._credential != shown
+        if is_replaced or (problem.code == CREDENTIAL_UNKNOWN and self.go_back()):
+            return Unreachable("the credential was replaced meanwhile; the other is shown next")
+        return refused
 
 
 def _read(response: urllib3.BaseHTTPResponse) -> bytes:

@@ -1,12 +1,14 @@
 """Who this device is: the platform it joined, the key it pinned, the credential it holds, the key of its own."""
 
+import re
+import secrets
 import time
 from collections.abc import Iterable
 
 from nacl.signing import SigningKey
 
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.home import Home, write_private
+from coterie_agent.home import Home, sync_directory, write_private
 from coterie_agent.store.database import Database, StoreDamaged
 from coterie_agent.store.sealing import SEAL_BYTES, seal
 from coterie_wire.bundle import SignedManifest
@@ -21,6 +23,10 @@ _OF_THE_PLATFORM = (
     *("variants", "serving", "question", "question_sum", "question_vector", "evaluating", "held_model", "status"),
 )
 """All that goes with the membership; what was told under noise stays on the owner's account."""
+
+
+_DRAWN = re.compile(rb"cod_[A-Za-z0-9_-]{43}")
+"""A credential as this side draws it: 256 random bits."""
 
 
 class Identity(Message, frozen=True):
@@ -47,6 +53,7 @@ class IdentityStore:
         A key of an earlier enrolment does not go on.
         """
         self._home.identity_key.unlink(missing_ok=True)
+        self._forget_other_credentials()
         write_private(self._home.credential, enrolled.credential.encode())
         row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
@@ -116,6 +123,33 @@ class IdentityStore:
             detail = f"cannot read {self._home.credential}: {error.strerror}; run as the user who joined"
             raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED) from error
 
+    def draw_credential(self) -> str:
+        """Another credential, which is on the disk when this returns; the one that was drawn before, where it was not
+        used yet. Raises OSError."""
+        path = self._home.next_credential
+        drawn = path.read_bytes() if path.exists() else b""
+        if _DRAWN.fullmatch(drawn) is None:
+            drawn = b"cod_" + secrets.token_urlsafe(32).encode()
+            write_private(path, drawn)
+        return drawn.decode("ascii")
+
+    def use_drawn_credential(self) -> None:
+        """The platform takes it: from now on it is the device's. Raises OSError and what `credential` raises."""
+        write_private(self._home.former_credential, self.credential().encode())
+        self._home.next_credential.replace(self._home.credential)
+        sync_directory(self._home.state)
+
+    def use_former_credential(self) -> bool:
+        """The platform does not know the present one: go back to the one before. Whether there is one.
+
+        Raises OSError.
+        """
+        if not self._home.former_credential.exists():
+            return False
+        self._home.former_credential.replace(self._home.credential)
+        sync_directory(self._home.state)
+        return True
+
     def key(self) -> SigningKey:
         """The Ed25519 key by which other devices know this one in secure sums; drawn when it is first asked for.
 
@@ -144,3 +178,8 @@ class IdentityStore:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)
         self._home.identity_key.unlink(missing_ok=True)
+        self._forget_other_credentials()
+
+    def _forget_other_credentials(self) -> None:
+        self._home.next_credential.unlink(missing_ok=True)
+        self._home.former_credential.unlink(missing_ok=True)

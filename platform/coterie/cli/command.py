@@ -47,6 +47,7 @@ SECTIONS = {
         "overview": "coterie.cli.resources:overview",
         "repairs": "coterie.cli.resources:repairs",
         "devices": "coterie.cli.resources:devices",
+        "credential-renewals": "coterie.cli.resources:credential_renewals",
         "federations": "coterie.cli.resources:federations",
         "rounds": "coterie.cli.resources:rounds",
         "models": "coterie.cli.resources:models",

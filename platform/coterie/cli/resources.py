@@ -101,13 +101,15 @@ OF_CHANNELS = (
     Taken("time_zone", "whose clocks count: Europe/Berlin"),
 )
 
+LEAKED = Taken("leaked", "true: the former credential is refused once the next is used, not a day later")
+
 RESOURCES = (
     Resource(
         "devices",
         "The devices of the fleet.",
         "devices",
         ("name", "status", "last_seen_at", "tags", "id"),
-        ("status", "state", "tag", "reason", "archived", "search", "sort"),
+        ("status", "state", "tag", "reason", "renewal", "renews", "archived", "search", "sort"),
         "name",
         (
             Action("why", "Why it does not train now.", "why", "GET"),
@@ -116,11 +118,30 @@ RESOURCES = (
             Action("pause", "Give it no work until it is resumed.", "pause"),
             Action("resume", "Give it work again.", "resume"),
             Action("revoke", "Shut it out for good.", "revoke"),
+            Action(
+                "renew-credential",
+                "Have it take another credential, without joining again.",
+                "renew-credential",
+                takes=(LEAKED,),
+            ),
             Action("forget", "Shut it out and remove what is kept of it, as its owner wants it.", "forget"),
             Action("forgetting", "What has become of that, as a receipt for the owner.", "forgetting", "GET"),
             *ARCHIVE,
         ),
         ("name", "notes"),
+    ),
+    Resource(
+        "credential-renewals",
+        "Orders that devices take another credential.",
+        "credential-renewals",
+        ("ordered_at", "tag", "leaked", "devices", "waiting", "unable", "id"),
+        ("tag", "sort"),
+        begins=Action(
+            "order",
+            "Have the whole fleet, or a tag's devices, renew their credentials.",
+            "",
+            takes=(Taken("tag", "whose devices; left out: the whole fleet's"), LEAKED),
+        ),
     ),
     Resource(
         "federations",
@@ -479,6 +500,7 @@ def find_federation(connection: Connection, which: str) -> str:
 
 (
     devices,
+    credential_renewals,
     federations,
     rounds,
     models,

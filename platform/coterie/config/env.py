@@ -84,6 +84,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """What the device API answers to one device in each process, over HTTP and sockets together."""
     check_ins_per_second: Annotated[int, Meta(ge=1)] = 200
     """Of idle devices, over all processes; a fleet that would send more is asked to check in less often."""
+    credential_days: Annotated[int, Meta(ge=0)] = 365
+    """After so many days at the latest a device takes another credential; 0: only when an operator orders it."""
     keep_versions: Annotated[int, Meta(ge=0)] = 100
     """The latest of each lineage that keep their parameters, besides those that something needs; 0: all do."""
     keep_every: Annotated[int, Meta(ge=0)] = 50

@@ -124,6 +124,7 @@ DEFAULT_FROM_EMAIL = ENV.email_from
 REQUESTS_PER_MINUTE = ENV.requests_per_minute
 DEVICE_REQUESTS_PER_MINUTE = ENV.device_requests_per_minute
 CHECK_INS_PER_SECOND = ENV.check_ins_per_second
+CREDENTIAL_DAYS = ENV.credential_days
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
 QUARANTINE_AFTER = ENV.quarantine_after

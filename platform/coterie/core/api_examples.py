@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, object] = {
     "count": 1,
     "content": {"count": {"kind": "classes", "classes": 3, "most": 100}, "min_devices": 10},
     "counts": [412.5, 96.1, 7.3],
+    "credential_since": "2026-03-02T10:15:00Z",
     "current": "the old one",
     "deciles": [0.81, 0.86, 0.89, 0.91, 0.93, 0.94, 0.95, 0.97, 0.98],
     "begins_at": "2026-11-16T08:00:00Z",

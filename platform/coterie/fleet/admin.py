@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from coterie.core.admin import ReadOnlyAdmin
-from coterie.fleet.models import Device, DeviceLatency, EnrolmentToken, Observation
+from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation, OtherCredential
 
 
 @admin.register(Device)
@@ -35,3 +35,17 @@ class ObservationAdmin(ReadOnlyAdmin):
     """What devices reported when something had changed."""
 
     list_display = ["device", "at", "blocked_by", "held_version"]
+
+
+@admin.register(CredentialRenewal)
+class CredentialRenewalAdmin(ReadOnlyAdmin):
+    """Orders to take another credential."""
+
+    list_display = ["ordered_at", "tag", "leaked", "devices"]
+
+
+@admin.register(OtherCredential)
+class OtherCredentialAdmin(ReadOnlyAdmin):
+    """Credentials that are taken beside the devices' own, without what they are."""
+
+    list_display = ["device", "made_at", "until"]

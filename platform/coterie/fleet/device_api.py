@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from coterie.core.identity import verify_key
-from coterie.fleet import services
+from coterie.fleet import credentials, services
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
-from coterie_wire.messages import Done, Enrol, Enrolled, Leave
+from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
 
 def enrol(message: Enrol, now: datetime) -> Enrolled:
@@ -26,4 +26,10 @@ def leave(device: Device, _message: Leave, now: datetime) -> Done:
     return Done()
 
 
-HANDLERS: Mapping[str, Handler] = {"leave": leave}
+def next_credential(device: Device, message: NextCredential, now: datetime) -> Done:
+    """Take the credential that the device has drawn, too."""
+    credentials.offer_credential(device=device, sha256=message.sha256, now=now)
+    return Done()
+
+
+HANDLERS: Mapping[str, Handler] = {"leave": leave, "next-credential": next_credential}

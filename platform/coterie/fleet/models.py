@@ -41,6 +41,24 @@ class EnrolmentToken(models.Model):
         return self.label
 
 
+class CredentialRenewal(models.Model):
+    """An operator's order that devices take another credential (ADR 72)."""
+
+    tag = models.CharField(max_length=50, blank=True)
+    """Whose devices; blank: it was for the whole fleet, or for one device."""
+    leaked = models.BooleanField()
+    """The former credential ends with the first use of the next, without a grace."""
+    devices = models.PositiveIntegerField()
+    """How many were asked."""
+    ordered_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-ordered_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"renewal of {self.ordered_at:%F %T}"
+
+
 class Device(Archivable):
     """One enrolled edge agent; one that was revoked or has left may be archived."""
 
@@ -57,6 +75,12 @@ class Device(Archivable):
     """A list of strings."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.ENROLLED)
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
+    credential_since = models.DateTimeField(null=True, blank=True)
+    """When it began to use its credential; null: when it joined."""
+    renewal = models.ForeignKey(
+        CredentialRenewal, null=True, blank=True, on_delete=models.SET_NULL, db_index=False
+    )
+    """The order to take another credential that it has not followed yet."""
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
     """The platform's Ed25519 public key that it trusts, in hexadecimal digits; blank: not known."""
     enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
@@ -130,6 +154,22 @@ class Device(Archivable):
     def reported_metadata(self) -> DataMetadata:
         """What it reported about its data."""
         return from_values(self.metadata, DataMetadata)
+
+
+class OtherCredential(models.Model):
+    """What a device may show beside its credential: the next one until its first use, the former one for a while."""
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="other_credentials")
+    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    made_at = models.DateTimeField()
+    until = models.DateTimeField(null=True, blank=True, db_index=True)
+    """Of a former one: when it ends. Null: it is a next one."""
+
+    class Meta:
+        ordering = ["made_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{'next' if self.until is None else 'former'} credential of {self.device}"
 
 
 class DeviceLatency(models.Model):

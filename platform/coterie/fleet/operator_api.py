@@ -13,8 +13,8 @@ from rest_framework.response import Response
 
 from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
-from coterie.fleet import services
-from coterie.fleet.models import Device, DeviceLatency, EnrolmentToken, Observation
+from coterie.fleet import credentials, services
+from coterie.fleet.models import CredentialRenewal, Device, DeviceLatency, EnrolmentToken, Observation
 from coterie.fleet.selectors import is_present, is_ready, why_not_ready, with_tag
 from coterie.fleet.status import DeviceStatus, status_of, with_status
 from coterie_wire.conditions import Reason
@@ -64,6 +64,8 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
             "paused_at",
             "quarantine",
             "train_step_s",
+            "credential_since",
+            "renewal",
         ]
         read_only_fields = [name for name in fields if name not in ("name", "tags", "notes")]
 
@@ -122,8 +124,22 @@ class DeviceFilter(ArchivedFilter):
     enrolled_with = serializers.IntegerField(
         min_value=0, max_value=2**63 - 1, required=False, help_text="id of an enrolment token"
     )
+    renewal = serializers.IntegerField(
+        min_value=1, max_value=2**63 - 1, required=False, help_text="id of an order that it has not followed yet"
+    )
+    renews = serializers.BooleanField(
+        required=False, allow_null=True, default=None, help_text="its agent can renew its credential"
+    )
     present = serializers.BooleanField(required=False, allow_null=True, default=None)
     ready = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class RenewSerializer(serializers.Serializer[None]):
+    """How to renew a credential."""
+
+    leaked = serializers.BooleanField(
+        default=False, help_text="the former one is refused once the next is used, not a day later"
+    )
 
 
 class DeviceViewSet(ListedViewSet[Device]):
@@ -139,14 +155,14 @@ class DeviceViewSet(ListedViewSet[Device]):
         """By stored fields of a device, and by its present status."""
         now = timezone.now()
         columns = {"reason": "blocked_by", "version": "held_version"}
-        stored = ("state", "reason", "version", "enrolled_with")
+        stored = ("state", "reason", "version", "enrolled_with", "renewal")
         rows = rows.filter(**{columns.get(name, name): asked[name] for name in stored if name in asked})
         rows = with_tag(rows, asked.get("tag", ""))
         if asked.get("status") in (None, DeviceStatus.REVOKED, DeviceStatus.LEFT):  # no other device is archived
             rows = rows.filter(archived_at__isnull=not asked["archived"])
         if "status" in asked:
             rows = with_status(rows, DeviceStatus(asked["status"]), now=now)
-        for name, rule in (("present", is_present(now)), ("ready", is_ready(now))):
+        for name, rule in (("present", is_present(now)), ("ready", is_ready(now)), ("renews", credentials.able())):
             if name in asked:
                 rows = rows.filter(rule if asked[name] else ~rule)
         return rows
@@ -167,6 +183,16 @@ class DeviceViewSet(ListedViewSet[Device]):
         """End the device's credential at once; it must join again to come back."""
         device = self.get_object()
         services.revoke_device(device=device, now=timezone.now())
+        return Response(DeviceSerializer(device).data)
+
+    @extend_schema(request=RenewSerializer, responses=DeviceSerializer)
+    @action(detail=True, methods=["post"], url_path="renew-credential")
+    def renew_credential(self, request: Request, **_: UUID) -> Response:
+        """Have the device take another credential, at once or when it checks in next; it need not join again."""
+        device = self.get_object()
+        wanted = RenewSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        credentials.renew_credential(device=device, **wanted.validated_data, now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
     @extend_schema(request=None, responses=DeviceSerializer)
@@ -256,3 +282,52 @@ class EnrolmentTokenViewSet(ListedViewSet[EnrolmentToken]):
         token = self.get_object()
         services.revoke_enrolment_token(token=token, now=timezone.now())
         return Response(EnrolmentTokenSerializer(token).data)
+
+
+class RenewalSerializer(serializers.ModelSerializer[CredentialRenewal]):
+    """An order to take another credential, and how far devices are with it."""
+
+    leaked = serializers.BooleanField(default=False)
+    waiting = serializers.SerializerMethodField(help_text="have not followed it yet, and no later order asks them")
+    unable = serializers.SerializerMethodField(help_text="of these: their agent cannot, and goes on as it is")
+
+    class Meta:
+        model = CredentialRenewal
+        fields = ["id", "tag", "leaked", "devices", "waiting", "unable", "ordered_at"]
+        read_only_fields = ["id", "devices", "ordered_at"]
+
+    def get_waiting(self, order: CredentialRenewal) -> int:
+        """How many."""
+        return credentials.waiting_for(order).count()
+
+    def get_unable(self, order: CredentialRenewal) -> int:
+        """How many."""
+        return credentials.waiting_for(order).exclude(credentials.able()).count()
+
+
+class RenewalFilter(serializers.Serializer[None]):
+    """Which orders to list."""
+
+    tag = serializers.CharField(required=False, allow_blank=True, max_length=50)
+
+
+class RenewalViewSet(ListedViewSet[CredentialRenewal]):
+    """Orders that devices take another credential."""
+
+    queryset = CredentialRenewal.objects.all()
+    serializer_class = RenewalSerializer
+    filters = RenewalFilter
+    sorts = {"ordered_at": "ordered_at"}
+    searched = ("tag",)
+
+    def narrowed(self, rows: QuerySet[CredentialRenewal], asked: Asked) -> QuerySet[CredentialRenewal]:
+        """By the tag that they were for."""
+        return rows.filter(tag=asked["tag"]) if "tag" in asked else rows
+
+    @extend_schema(request=RenewalSerializer, responses={201: RenewalSerializer})
+    def create(self, request: Request) -> Response:
+        """Have all devices of a tag, or the whole fleet, take another credential as they check in."""
+        wanted = RenewalSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        order = credentials.renew_credentials(**wanted.validated_data, now=timezone.now())
+        return Response(RenewalSerializer(order).data, status=status.HTTP_201_CREATED)

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
+from django.utils import timezone
 
 from coterie.core.credentials import hash_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.spans import span
-from coterie.fleet.models import LONGEST_PRESENCE, Device
+from coterie.fleet.models import LONGEST_PRESENCE, Device, OtherCredential
 from coterie_wire.conditions import Reason
 
 PAUSED = Reason("fleet.paused", "an operator has paused this device")
@@ -53,7 +54,11 @@ def devices_of_credentials(credentials: Collection[str]) -> Mapping[str, Device 
     by_hash = {hash_secret(credential): credential for credential in credentials}
     found: dict[str, Device | CoterieError] = {credential: CredentialUnknown() for credential in credentials}
     for device in Device.objects.filter(credential_hash__in=list(by_hash)).order_by():
-        found[by_hash[device.credential_hash]] = _as_it_stands(device)
+        found[by_hash.pop(device.credential_hash)] = _as_it_stands(device)
+    if by_hash:
+        taken = OtherCredential.objects.filter(Q(until=None) | Q(until__gt=timezone.now()), sha256__in=list(by_hash))
+        for other in taken.select_related("device"):
+            found[by_hash[other.sha256]] = _as_it_stands(other.device)
     return found
 
 

@@ -3,13 +3,15 @@
 from celery import shared_task
 from django.utils import timezone
 
-from coterie.fleet import counting, observing
+from coterie.fleet import counting, credentials, observing
 
 
 @shared_task(name="coterie.fleet.tasks.tidy")
 def tidy() -> None:
-    """Remove old observations; runs periodically."""
-    observing.forget(now=timezone.now())
+    """Remove old observations, and hashes of credentials that have ended; runs periodically."""
+    now = timezone.now()
+    observing.forget(now=now)
+    credentials.forget_former(now=now)
 
 
 @shared_task(name="coterie.fleet.tasks.count")

@@ -2,9 +2,10 @@
 
 from rest_framework.routers import SimpleRouter
 
-from coterie.fleet.operator_api import DeviceViewSet, EnrolmentTokenViewSet
+from coterie.fleet.operator_api import DeviceViewSet, EnrolmentTokenViewSet, RenewalViewSet
 
 router = SimpleRouter()
 router.register("devices", DeviceViewSet)
 router.register("enrolment-tokens", EnrolmentTokenViewSet)
+router.register("credential-renewals", RenewalViewSet)
 urlpatterns = router.urls

@@ -10,6 +10,7 @@ from django.utils import timezone
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.federations import device_api as federations
 from coterie.fleet import device_api as fleet
+from coterie.fleet.credentials import take_over_shown
 from coterie.fleet.handler import Handler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import device_of_credential, devices_of_credentials
@@ -82,7 +83,9 @@ def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
 def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     """The directives for several devices; an error in one message, or in its answer, does not affect the others."""
     devices = devices_of_credentials([credential for credential, _ in asked])
-    outcomes: list[Call | Exception] = [_call(devices[credential], body) for credential, body in asked]
+    outcomes: list[Call | Exception] = [
+        _call(devices[credential], credential, body) for credential, body in asked
+    ]
     calls = [outcome for outcome in outcomes if isinstance(outcome, Call)]
     try:
         directives = iter(rounds.check_in_all(calls, timezone.now()) if calls else ())
@@ -93,10 +96,11 @@ def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     return [msgspec.json.encode(next(directives)) if isinstance(outcome, Call) else outcome for outcome in outcomes]
 
 
-def _call(device: Device | CoterieError, body: bytes) -> Call | Exception:
+def _call(device: Device | CoterieError, credential: str, body: bytes) -> Call | Exception:
     if isinstance(device, CoterieError):
         return device
     try:
+        take_over_shown(device=device, credential=credential, now=timezone.now())
         return Call(device, _decoded("check-in", body))
     except WireError as error:
         return error

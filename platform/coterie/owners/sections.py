@@ -9,7 +9,7 @@ from django.db.models import Q
 from coterie.analytics.models import Part as QuestionPart
 from coterie.audit.models import Entry
 from coterie.federations.models import Membership
-from coterie.fleet.models import Device, DeviceLatency, Observation
+from coterie.fleet.models import Device, DeviceLatency, Observation, OtherCredential
 from coterie.fleet_evaluation.models import Part as EvaluationPart
 from coterie.merging.models import Partial, Update
 from coterie.privacy.models import Account, Budget, Charge
@@ -65,6 +65,13 @@ class Section:
 _ABOUT_DEVICES = Q(subject_kind="fleet.device")
 SECTIONS: Sequence[Section] = (
     Section("device", Device, "pk", "The device as it last reported itself.", without=frozenset({"credential_hash"})),
+    Section(
+        "credentials",
+        OtherCredential,
+        "device",
+        "Credentials that are taken beside its own, without what they are.",
+        without=frozenset({"sha256"}),
+    ),
     Section("observations", Observation, "device", "What it reported when something had changed."),
     Section("assignments", Assignment, "device", "Its parts in rounds."),
     Section("routes", Route, "assignment__device", "By what way its updates came."),

@@ -34,7 +34,7 @@ STEPS = Steps(
 )
 REMOVED = frozenset(
     {"observations", "routes", "round_events", "memberships", "trials", "profiles", "reported_days", "personal_figures"}
-    | {"latencies", "questions", "evaluations"}
+    | {"latencies", "questions", "evaluations", "credentials"}
 )
 """Sections of the export whose rows go beside updates: all that it reported, and what was found of that."""
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from coterie.analytics.selectors import asked_of
 from coterie.federations.models import Federation
 from coterie.fleet.counting import latest_count
+from coterie.fleet.credentials import is_able, is_due
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
@@ -113,6 +114,8 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
             statements = succession.statements(device.trusted_key)
             if statements:
                 directive = msgspec.structs.replace(directive, next_keys=statements)
+        if is_able(device) and is_due(device, now=now):
+            directive = msgspec.structs.replace(directive, renew_credential=True)
         expect_check_in(device=device, check_in_s=directive.check_in_s)
         directives.append(directive)
         if message.progress is not None:

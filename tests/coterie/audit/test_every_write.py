@@ -364,6 +364,10 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ("post", "/api/devices/{id}/revoke/"): lambda _: Write(
         "fleet.revoke_device", f"/api/devices/{make_device('hall').pk}/revoke/"
     ),
+    ("post", "/api/devices/{id}/renew-credential/"): lambda _: Write(
+        "fleet.renew_credential", f"/api/devices/{make_device('hall').pk}/renew-credential/"
+    ),
+    ("post", "/api/credential-renewals/"): lambda _: Write("fleet.renew_credentials", "/api/credential-renewals/"),
     ("post", "/api/devices/{id}/forget/"): lambda _: Write(
         "owners.forget_device", f"/api/devices/{make_device('hall').pk}/forget/"
     ),

@@ -24,8 +24,10 @@ from coterie.cloud_training.job_log import log
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
+from coterie.core.credentials import hash_secret
 from coterie.core.pulse import record_pulse
 from coterie.federations.models import Federation, Group, Membership, Split
+from coterie.fleet.credentials import offer_credential, renew_credential
 from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import Device
 from coterie.fleet.services import create_enrolment_token
@@ -214,6 +216,8 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     asking.ask(1, now)
     sweep(now=now)
     forget_device(device=make_device("forgotten"), now=now)
+    renew_credential(device=delivering.row, leaked=False, now=now)
+    offer_credential(device=delivering.row, sha256=hash_secret("next"), now=now)
     compared = {"happened_duration_s": 41.0, "happened_lost": 1, "happened_up_bytes": 1000, "compared_at": now}
     expected = {f"{figure}{end}": 1.0 for figure in ("lost", "up_bytes") for end in ("_low", "", "_high")}
     durations = {"duration_low_s": 30.0, "duration_s": 40.0, "duration_high_s": 60.0}
@@ -221,7 +225,7 @@ def a_row_of_each(browser: Client, now: datetime) -> Sequence[str]:
     Forecast.objects.create(round=a_round, made_at=now, history=20, **durations, **expected, **compared)
     begin_sum(federation=federation, cohort=1, number=1, plan=federation.plan, base_version=version, now=now)
     hashes = [api_token.secret_hash, enrolment_token.secret_hash, delivering.row.credential_hash]
-    hashes += [hook.secret, channel.secret, "T0P"]
+    hashes += [hash_secret("next"), hook.secret, channel.secret, "T0P"]
     return [*hashes, Operator.objects.get().password]
 
 

@@ -97,3 +97,26 @@ def test_a_busy_platform_can_be_asked_again(platform: FakePlatform) -> None:
         link(platform.url).call(CHECK_IN, Directive)
     assert is_retryable(caught.value)
     assert link(platform.url).call(CHECK_IN, Directive).check_in_s == platform.check_in_s
+
+
+def test_a_credential_that_was_replaced_meanwhile_is_not_the_devices_end(platform: FakePlatform) -> None:
+    changing = link(platform.url, "wrong")
+    platform.fault = lambda _path: changing.use_credential(CREDENTIAL)
+    with pytest.raises(Unreachable, match="replaced"):
+        changing.call(CHECK_IN, Directive)
+    platform.fault = None
+    assert changing.call(CHECK_IN, Directive).check_in_s > 0
+
+
+def test_one_that_the_platform_does_not_know_is_the_end_where_no_other_is_left(platform: FakePlatform) -> None:
+    def unknown(_path: str) -> None:
+        raise Denied(401, "fleet.credential_unknown", "no device has it")
+
+    platform.fault, asked = unknown, []
+    stranger = link(platform.url)
+    stranger.go_back = lambda: not asked.append(1) and len(asked) == 1
+    with pytest.raises(Unreachable, match="replaced"):
+        stranger.call(CHECK_IN, Directive)
+    with pytest.raises(Refused) as caught:
+        stranger.call(CHECK_IN, Directive)
+    assert caught.value.is_revoked

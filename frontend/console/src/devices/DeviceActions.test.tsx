@@ -73,3 +73,25 @@ it("releases a device from quarantine, when that was meant", async () => {
   await userEvent.click([...dialog.querySelectorAll("button")].at(-1) as Element);
   await waitFor(() => expect(released).toBe(1));
 });
+
+it("has a device renew its credential, where its agent can", async () => {
+  signedIn("fleet.renew_credential");
+  let renewed = 0;
+  answers("post", "/api/devices/{id}/renew-credential/", () => {
+    renewed += 1;
+    return DEVICE;
+  });
+  await show(<DeviceActions device={{ ...DEVICE, capabilities: { renews: true } }} />);
+  const button = screen.getByRole("button", { name: "Renew its credential" });
+  await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
+  await userEvent.click(button);
+  await userEvent.click((await screen.findAllByRole("button", { name: "Renew its credential" })).at(-1) as HTMLElement);
+  await waitFor(() => expect(renewed).toBe(1));
+});
+
+it("says why a device of an old agent cannot renew its credential", async () => {
+  signedIn("fleet.renew_credential");
+  await show(<DeviceActions device={DEVICE} />);
+  const button = screen.getByRole("button", { name: "Renew its credential" });
+  await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("true"));
+});

@@ -11,6 +11,7 @@ export function DeviceActions({ device }: { device: Device }) {
   const path = { id: device.id };
   const gone = device.state === "enrolled" ? undefined : `${device.name} is ${device.state}.`;
   const changes = [DEVICES];
+  const renews = (device.capabilities as { readonly renews?: boolean } | undefined)?.renews === true;
   return (
     <>
       {device.paused_at === null ? (
@@ -58,6 +59,15 @@ export function DeviceActions({ device }: { device: Device }) {
         />
       )}
       <Edit key={device.tags.join(" ")} device={device} />
+      <Action
+        action="fleet.renew_credential"
+        label="Renew its credential"
+        blocked={gone ?? (renews ? undefined : "Its agent cannot: update it, or have it join again.")}
+        confirm="It takes another credential when it checks in next, and need not be enrolled again. The present one ends a day later."
+        done={`${device.name} renews its credential when it checks in next.`}
+        changes={changes}
+        call={(via) => api.POST("/api/devices/{id}/renew-credential/", { params: { path }, body: {}, ...via })}
+      />
       <Button component="a" size="sm" variant="default" href={`/api/devices/${device.id}/export/`} download>
         Export what is known
       </Button>
