@@ -137,6 +137,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Serve the local API on 127.0.0.1."""
     local_api_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     """Its port; 0: one that is free, written with the token to local-api.json."""
+    traceparent: bool = False
+    """Name each HTTPS request to the platform by a random number, so that its operator can follow an assignment's
+    requests through the platform's traces. It tells nothing that the platform does not know."""
     ca_file: str | None = None
     """Certificates (PEM) that HTTPS trusts instead of the system's, for a platform with a private authority."""
 
@@ -181,6 +184,9 @@ TEMPLATE = """\
 
 # Certificates (PEM) to trust instead of the system's, for a platform with a private authority.
 # ca_file = "/etc/ssl/private-ca.pem"
+
+# Send a random number with each request, by which the platform's operator can follow an assignment in traces.
+# traceparent = false
 
 # A JSON file that replaces the probes while it exists, for example
 # {"charging": "yes", "network": "wifi", "idle": "yes", "temperature_c": 40.0}

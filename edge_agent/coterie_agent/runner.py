@@ -20,6 +20,7 @@ from coterie_agent.gossip.desk import MAX_BODY_BYTES, Desk
 from coterie_agent.home import Home, load_peer_key
 from coterie_agent.link.http import HttpLink
 from coterie_agent.link.socket import SocketLink
+from coterie_agent.link.tracing import trace_header
 from coterie_agent.local_api import LocalApi, LocalApiServer
 from coterie_agent.model import is_complete
 from coterie_agent.owner_api import OwnerApi, pages
@@ -70,6 +71,7 @@ class Runner:
             credential=self.store.identity.credential(),
             record_sent=self._record_sent,
             ca_file=self.config.ca_file,
+            trace=trace_header(self._assignment) if self.config.traceparent else None,
         )
         renewing = Renewing(self.store.identity, link)
         link.go_back = renewing.go_back
@@ -117,6 +119,10 @@ class Runner:
             forget_platform(self.home, self.store)
         if self.situation.now.ending is not None:
             raise self.situation.now.ending
+
+    def _assignment(self) -> str:
+        progress = self.situation.now.progress
+        return "" if progress is None else progress.assignment
 
     def _hold_model(self) -> None:
         """A version that has lost a part is not held, so that the platform sends it again."""

@@ -91,6 +91,8 @@ class FakePlatform:
         self.offers: dict[str, OfferUpdate] = {}
         self.accepted: dict[str, bytes] = {}
         self.blob_ranges: list[str | None] = []
+        self.headers: list[Mapping[str, str]] = []
+        """Of each request over HTTP."""
         self.fault: Callable[[str], None] | None = None
         """Called with each request's path first; it raises Denied, or ConnectionError to cut the link."""
         self.chunk_limit: int | None = None
@@ -304,6 +306,7 @@ class FakePlatform:
                 return self.rfile.read(int(self.headers["Content-Length"]))
 
             def _guarded(self, answer: Callable[[], Message | bytes], authorised: bool = True) -> None:
+                platform.headers.append(dict(self.headers.items()))
                 try:
                     if platform.fault is not None:
                         platform.fault(self.path)

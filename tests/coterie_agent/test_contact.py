@@ -199,5 +199,9 @@ class Ordering(Link):
 def test_another_credential_is_shown_in_a_check_in_at_once(joined: Store) -> None:
     platform = Ordering()
     contact(joined, Counting(3), platform).run()
-    assert platform.log == ["CheckIn by secret", "NextCredential by secret", f"CheckIn by {joined.identity.credential()[:6]}"]
+    assert platform.log == [
+        "CheckIn by secret",
+        "NextCredential by secret",
+        f"CheckIn by {joined.identity.credential()[:6]}",
+    ]
     assert joined.identity.credential() != CREDENTIAL

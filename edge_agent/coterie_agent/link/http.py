@@ -9,6 +9,7 @@ import urllib3
 
 from coterie_agent import VERSION
 from coterie_agent.link.failure import CREDENTIAL_UNKNOWN, Refused, Unreachable
+from coterie_agent.link.tracing import TraceHeader
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Problem, UploadState, decode
@@ -36,10 +37,18 @@ class HttpLink:
     """Requests to one platform. Safe to use from several threads."""
 
     def __init__(
-        self, url: str, *, credential: str | None, record_sent: RecordSent, ca_file: str | None = None
+        self,
+        url: str,
+        *,
+        credential: str | None,
+        record_sent: RecordSent,
+        ca_file: str | None = None,
+        trace: TraceHeader | None = None,
     ) -> None:
+        """`trace` makes the value of each request's ``traceparent``; None: requests have none."""
         self._base = f"{url.rstrip('/')}/device/v1"
         self._headers = {"User-Agent": f"coterie-agent/{VERSION}", "Accept": "application/json"}
+        self._trace = trace
         self._credential = credential
         self.go_back: Callable[[], bool] = lambda: False
         """Asked where the platform does not know the credential: whether another is used from now on."""
@@ -137,13 +146,15 @@ class HttpLink:
         self, method: str, path: str, *, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         shown = self._credential
-        bearer = {} if shown is None else {"Authorization": f"Bearer {shown}"}
+        own = {} if shown is None else {"Authorization": f"Bearer {shown}"}
+        if self._trace is not None:
+            own["traceparent"] = self._trace()
         try:
             response = self._pool.request(
                 method,
                 self._base + path,
                 body=body,
-                headers={**self._headers, **bearer, **headers},
+                headers={**self._headers, **own, **headers},
                 preload_content=False,
                 redirect=False,
             )
@@ -158,7 +169,6 @@ class HttpLink:
             raise
         response.drain_conn()
         response.release_conn()
-
 
     def _refused(self, problem: Problem, shown: str | None) -> Refused | Unreachable:
         """What to raise: the end of a credential that another has replaced meanwhile is not the device's end."""

@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -20,6 +21,7 @@ from coterie.child.job import (
     ReportProgress,
     Result,
     Start,
+    Timed,
     Unconfined,
     load_work,
 )
@@ -50,10 +52,22 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
     def report(progress: Progress) -> None:
         _write(lines, progress)
 
+    began_ns = time.time_ns()
+
+    def end(name: str) -> None:
+        nonlocal began_ns
+        if start.traced:
+            _write(lines, Timed(name, began_ns, time.time_ns()))
+            began_ns = time.time_ns()
+
     try:
         arguments = from_json(start.arguments, job.arguments)
         work = _loaded(job.work)
-        return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
+        end("load")
+        try:
+            return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
+        finally:
+            end("work")
     except CoterieError as error:
         if not isinstance(error, job.errors):
             raise

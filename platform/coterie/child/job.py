@@ -88,6 +88,16 @@ class Start(msgspec.Struct, frozen=True):
     loopback: bool
     """Whether its processes talk to each other by sockets."""
     arguments: msgspec.Raw
+    traced: bool = False
+    """Whether the parent wants to hear how long what took."""
+
+
+class Timed(msgspec.Struct, frozen=True, tag="timed", tag_field="line"):
+    """How long a part of the child's work took, in nanoseconds of Unix time."""
+
+    name: str
+    began_ns: int
+    ended_ns: int
 
 
 class Result(msgspec.Struct, frozen=True, tag="result", tag_field="line"):
@@ -118,6 +128,6 @@ class Unconfined(msgspec.Struct, frozen=True, tag="unconfined", tag_field="line"
     """As in "it ran without …"."""
 
 
-Line = Unconfined | Progress | Result | Failure | MemoryExceeded | NoRoom
+Line = Unconfined | Timed | Progress | Result | Failure | MemoryExceeded | NoRoom
 ReportUnconfined = Callable[[Unconfined], None]
 MAX_LINE_BYTES = 16 << 20

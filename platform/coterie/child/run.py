@@ -33,11 +33,13 @@ from coterie.child.job import (
     ReportUnconfined,
     Result,
     Start,
+    Timed,
     Unconfined,
 )
 from coterie.core.disk import is_full
 from coterie.core.errors import Field
 from coterie.core.scratch import scratch_directory
+from coterie.core.tracing import add_span, is_traced, span
 from coterie_wire.structs import from_json
 
 logger = logging.getLogger(__name__)
@@ -65,7 +67,8 @@ def run_child(
     its own. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
     try:
-        return _run(job, arguments, limits or Limits(), _Listeners(job.name, on_progress, on_unconfined), cancel)
+        with span(f"child {job.name}"):
+            return _run(job, arguments, limits or Limits(), _Listeners(job.name, on_progress, on_unconfined), cancel)
     except OSError as error:
         if not is_full(error):
             raise
@@ -127,6 +130,7 @@ def _send_start(process: subprocess.Popen[bytes], arguments: msgspec.Struct, lim
         file_bytes=limits.file_bytes,
         files=files_of(arguments) if limits.confined else None,
         loopback=limits.loopback,
+        traced=is_traced(),
         arguments=msgspec.Raw(msgspec.json.encode(arguments)),
     )
     with suppress(BrokenPipeError):  # It died at once; its status tells why.
@@ -159,6 +163,9 @@ def _follow(
             line: Line = from_json(raw, Line)
         except msgspec.DecodeError as error:
             raise Crashed(job=job.name, status=0, output=f"unreadable line of {len(raw)} bytes: {error}") from error
+        if isinstance(line, Timed):
+            add_span(f"child {job.name}: {line.name}", began_ns=line.began_ns, ended_ns=line.ended_ns)
+            continue
         if not isinstance(line, Progress | Unconfined):
             return line
         listeners.tell(line)

@@ -33,9 +33,11 @@ def refuse_newer_schema(**_: object) -> None:
 def watch_worker(**_: object) -> None:
     """Show it to whoever watches; embedded mode's server shows itself."""
     from coterie.config.monitoring.begin import begin_monitoring  # its models need Django set up
+    from coterie.config.tracing import begin_tracing
 
     if not settings.EMBEDDED:
         begin_monitoring("task", leads=lambda: False)
+        begin_tracing("worker")
 
 
 @signals.beat_init.connect

@@ -133,6 +133,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     """Where each process shows ``/metrics`` and ``/livez`` to whoever asks; 0: nowhere."""
     metrics_host: str = "127.0.0.1"
     """Address of that port. Whoever reaches it reads the figures: never the internet."""
+    telemetry: Literal["off", "otlp"] = "off"
+    """Send traces by OpenTelemetry's protocol over HTTP to where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; the standard
+    ``OTEL_*`` variables hold here. Needs ``coterie[telemetry]``."""
     debug: bool = False
 
     @classmethod

@@ -21,6 +21,7 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.serving import BoundedServer, server_config
+    from coterie.config.tracing import begin_tracing
 
     try:
         listener = socket.socket(fileno=given.fd) if given.fd is not None else bind(given.host, given.port)
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str], *, prog: str) -> None:
         begin_monitoring("loop", leads=lambda: False)
     except OSError as error:
         sys.exit(f"{prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
+    begin_tracing("web")
     server = BoundedServer(server_config())
     memory.settle()
     server.run([listener])

@@ -26,6 +26,7 @@ from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.schema import NewerSchema, refuse_newer
 from coterie.config.server_options import REFUSED, ServerOptions
 from coterie.config.serving import BoundedServer, server_config
+from coterie.config.tracing import begin_tracing
 from coterie.core.secret import write_secret
 from coterie.gateway.door.spool import remove_directory
 from coterie_wire.structs import from_json
@@ -83,6 +84,7 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     except OSError as error:
         logger.error("metrics cannot be shown on port %d: %s", settings.METRICS_PORT, error.strerror)
         sys.exit(REFUSED)
+    begin_tracing("platform")
     server = Server(config, options, lifeline)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

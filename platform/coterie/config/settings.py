@@ -128,6 +128,7 @@ CREDENTIAL_DAYS = ENV.credential_days
 KEEP_VERSIONS = ENV.keep_versions
 KEEP_EVERY = ENV.keep_every
 QUARANTINE_AFTER = ENV.quarantine_after
+TELEMETRY = ENV.telemetry
 METRICS_HOST, METRICS_PORT = ENV.metrics_host, ENV.metrics_port
 COPIES = tuple(copy.absolute() for copy in ENV.copies)
 SESSION_COOKIE_SAMESITE = "Lax"

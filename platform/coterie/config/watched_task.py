@@ -1,14 +1,18 @@
 """Every background task, counted and named in the log lines that it writes."""
 
 import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from celery import Task
 from celery.exceptions import Retry
+from django.conf import settings
 
 from coterie.config.monitoring.life import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
+from coterie.core.tracing import span
 
 if TYPE_CHECKING:
     AnyTask = Task[..., Any]
@@ -25,7 +29,8 @@ class WatchedTask(AnyTask):
         """Perform the task; what it is given by name (a federation, a merge) is told by its log lines."""
         began_s, outcome = time.monotonic(), "failed"
         try:
-            with logging_about(task=str(self.name), **{name: str(value) for name, value in named.items()}):
+            about = {name: str(value) for name, value in named.items()}
+            with self._traced(about), logging_about(task=str(self.name), **about):
                 result = super().__call__(*given, **named)
             outcome = "done"
             return result
@@ -36,3 +41,11 @@ class WatchedTask(AnyTask):
             TASKS.labels(self.name, outcome).inc()
             TASK_SECONDS.labels(self.name).observe(time.monotonic() - began_s)
             LIFE.show("task")
+
+    def _traced(self, about: Mapping[str, str]) -> AbstractContextManager[object]:
+        """A span, as a part of what has sent the task. The sweeps, of which there are several a second, have none:
+        what they find to do has."""
+        sent_by = getattr(self.request, "traceparent", None)
+        if sent_by is None and self.name in settings.PERIODIC_TASKS:
+            return nullcontext()
+        return span(str(self.name).removeprefix("coterie."), kind="consumer", parent=sent_by, **about)

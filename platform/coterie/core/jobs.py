@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from celery import current_app
 from django.db import transaction
 
+from coterie.core.tracing import traceparent
+
 
 @dataclass(frozen=True)
 class Job:
@@ -17,4 +19,6 @@ class Job:
 
     def send(self, **arguments: str | int) -> None:
         """Enqueue once the current transaction commits; a broker that does not answer is logged and raises no error."""
-        transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments), robust=True)
+        sent_by = traceparent()
+        headers = None if sent_by is None else {"traceparent": sent_by}
+        transaction.on_commit(lambda: current_app.send_task(self.name, kwargs=arguments, headers=headers), robust=True)

@@ -26,7 +26,7 @@ MAX_WAITING = 3
 APART_S = 10
 """Least seconds between two of a device."""
 EARLIEST = 0.9
-"""Devices renew between this share of the period and all of it, so that a fleet that joined in a day does not in one."""
+"""Share of the period after which devices begin to renew, so that a fleet that joined in a day does not in one."""
 FORGOTTEN_AT_ONCE = 5_000
 
 
@@ -141,9 +141,7 @@ def _take_over(*, device: Device, sha256: str, now: datetime) -> None:
     is_followed = order is None or shown.made_at >= order.ordered_at  # one that was drawn before leaked with the others
     (others if leaked else others.filter(until=None)).delete()
     if not leaked:
-        OtherCredential.objects.create(
-            device=present, sha256=present.credential_hash, made_at=now, until=now + GRACE
-        )
+        OtherCredential.objects.create(device=present, sha256=present.credential_hash, made_at=now, until=now + GRACE)
     device.credential_hash, device.credential_since = sha256, now
     device.renewal = None if is_followed else order
     device.save(update_fields=["credential_hash", "credential_since", "renewal"])

@@ -77,9 +77,7 @@ class Device(Archivable):
     credential_hash = models.CharField(max_length=64, unique=True, editable=False)
     credential_since = models.DateTimeField(null=True, blank=True)
     """When it began to use its credential; null: when it joined."""
-    renewal = models.ForeignKey(
-        CredentialRenewal, null=True, blank=True, on_delete=models.SET_NULL, db_index=False
-    )
+    renewal = models.ForeignKey(CredentialRenewal, null=True, blank=True, on_delete=models.SET_NULL, db_index=False)
     """The order to take another credential that it has not followed yet."""
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
     """The platform's Ed25519 public key that it trusts, in hexadecimal digits; blank: not known."""

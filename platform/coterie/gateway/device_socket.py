@@ -10,6 +10,7 @@ import msgspec
 from coterie.core.errors import CoterieError
 from coterie.core.events import DROP, WAKE
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
+from coterie.core.tracing import span
 from coterie.fleet.selectors import device_of_credential
 from coterie.gateway.connected import Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
@@ -82,7 +83,8 @@ async def _answered(frame: RequestFrame, credential: str, address: str) -> Platf
 async def _answer_frame(frame: RequestFrame, credential: str) -> PlatformFrame:
     route = frame.name if frame.name in EXCHANGES else "unknown"
     try:
-        body = await answer(frame.name, bytes(frame.body), credential)
+        with span(f"socket {route}", kind="server"):
+            body = await answer(frame.name, bytes(frame.body), credential)
         SOCKET_MESSAGES.labels(route, "answered").inc()
         return Reply(id=frame.id, body=msgspec.Raw(body))
     except Exception as error:  # noqa: BLE001 - the outermost loop: a message that fails must not close the socket

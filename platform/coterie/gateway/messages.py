@@ -83,9 +83,7 @@ def _answer_alone(name: str, body: bytes, credential: str) -> bytes:
 def _answer_check_ins(asked: Sequence[Asked]) -> Sequence[bytes | Exception]:
     """The directives for several devices; an error in one message, or in its answer, does not affect the others."""
     devices = devices_of_credentials([credential for credential, _ in asked])
-    outcomes: list[Call | Exception] = [
-        _call(devices[credential], credential, body) for credential, body in asked
-    ]
+    outcomes: list[Call | Exception] = [_call(devices[credential], credential, body) for credential, body in asked]
     calls = [outcome for outcome in outcomes if isinstance(outcome, Call)]
     try:
         directives = iter(rounds.check_in_all(calls, timezone.now()) if calls else ())

@@ -11,6 +11,7 @@ from coterie.core.durable import Steps, reason_columns
 from coterie.core.events import tell_consoles, wake_device, wake_devices
 from coterie.core.metrics import ROUND_STEPS
 from coterie.core.rows import insert_all
+from coterie.core.tracing import span
 from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.webhooks.models import Event
 from coterie.webhooks.services import announce
@@ -47,15 +48,21 @@ PARTS = Steps(
 
 def step(round_: Round, to: State, *, reason: Reason | None, now: datetime, **changes: object) -> bool:
     """Take `round_` from the state it was read in to `to`; False if another worker has moved it meanwhile."""
-    if not STEPS.take(round_, to, reason=reason, reason_at=now, **changes):
-        return False
-    ROUND_STEPS.labels(to.value).inc()
-    tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
-    if to in TOLD:
-        told = {"federation": round_.federation.slug, "round": round_.number}
-        why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
-        announce(TOLD[to], {**told, **why}, now=now)
-    return True
+    federation = str(round_.federation_id)
+    with span(f"round to {to.value}", federation=federation, round=round_.number, **_why(reason)):
+        if not STEPS.take(round_, to, reason=reason, reason_at=now, **changes):
+            return False
+        ROUND_STEPS.labels(to.value).inc()
+        tell(round_.pk, RoundEvent.Kind(to.value), reason=reason, now=now)
+        if to in TOLD:
+            told = {"federation": round_.federation.slug, "round": round_.number}
+            why = {} if reason is None else {"code": reason.code, "sentence": reason.sentence}
+            announce(TOLD[to], {**told, **why}, now=now)
+        return True
+
+
+def _why(reason: Reason | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason.code}
 
 
 def explain(round_: Round, reason: Reason, *, now: datetime) -> None:

@@ -29,7 +29,6 @@ from coterie.fleet.credentials import (
     is_due,
     offer_credential,
     renew_credential,
-    renew_credentials,
     take_over_shown,
 )
 from coterie.fleet.models import Device, OtherCredential
@@ -194,7 +193,14 @@ class Killed(BaseException):
 
 
 Fate = Literal[
-    "no order", "killed", "lost", "unanswered", "killed after the answer", "killed in between", "killed at the end", "done"
+    "no order",
+    "killed",
+    "lost",
+    "unanswered",
+    "killed after the answer",
+    "killed in between",
+    "killed at the end",
+    "done",
 ]
 FATES: tuple[Fate, ...] = Fate.__args__  # type: ignore[attr-defined]
 

@@ -366,6 +366,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/credential-renewals/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["credential_renewals_list"];
+        put?: never;
+        /** @description Have all devices of a tag, or the whole fleet, take another credential as they check in. */
+        post: operations["credential_renewals_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/credential-renewals/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Orders that devices take another credential. */
+        get: operations["credential_renewals_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/datasets/": {
         parameters: {
             query?: never;
@@ -618,6 +653,23 @@ export interface paths {
         /** @description Another budget, from the next release on. */
         put: operations["devices_privacy_change"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/devices/{id}/renew-credential/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Have the device take another credential, at once or when it checks in next; it need not join again. */
+        post: operations["devices_renew_credential_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3154,6 +3206,11 @@ export interface components {
              *     }
              */
             readonly conditions: unknown;
+            /**
+             * Format: date-time
+             * @example 2026-03-02T10:15:00Z
+             */
+            readonly credential_since: string | null;
             /** Format: date-time */
             readonly ended_at: string | null;
             /** Format: date-time */
@@ -3194,6 +3251,7 @@ export interface components {
             readonly ready: boolean;
             /** @description why it would not train now; empty: it is ready */
             readonly reasons: components["schemas"]["Reason"][];
+            readonly renewal: number | null;
             readonly state: components["schemas"]["DeviceState"];
             /** @description how it stands, in one word */
             readonly status: components["schemas"]["StatusEnum"];
@@ -5255,6 +5313,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Question"][];
         };
+        PaginatedRenewalList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Renewal"][];
+        };
         PaginatedRolloutList: {
             /** @example 123 */
             count: number;
@@ -6112,6 +6185,38 @@ export interface components {
             path: string;
             /** @example Revoke a device */
             title: string;
+        };
+        /** @description An order to take another credential, and how far devices are with it. */
+        Renewal: {
+            /** @example 13 */
+            readonly devices: number;
+            /** @example 42 */
+            readonly id: number;
+            /** @default false */
+            leaked: boolean;
+            /** Format: date-time */
+            readonly ordered_at: string;
+            /** @example kiosk */
+            tag?: string;
+            /** @description of these: their agent cannot, and goes on as it is */
+            readonly unable: number;
+            /** @description have not followed it yet, and no later order asks them */
+            readonly waiting: number;
+        };
+        /** @description An order to take another credential, and how far devices are with it. */
+        RenewalRequest: {
+            /** @default false */
+            leaked: boolean;
+            /** @example kiosk */
+            tag?: string;
+        };
+        /** @description How to renew a credential. */
+        RenewRequest: {
+            /**
+             * @description the former one is refused once the next is used, not a day later
+             * @default false
+             */
+            leaked: boolean;
         };
         /** @description A fault, what to do, and what does it. */
         Repair: {
@@ -8514,11 +8619,14 @@ export interface operations {
                  *     * `fleet.pause_device` - fleet.pause_device
                  *     * `fleet.pin_device` - fleet.pin_device
                  *     * `fleet.quarantine_device` - fleet.quarantine_device
+                 *     * `fleet.renew_credential` - fleet.renew_credential
+                 *     * `fleet.renew_credentials` - fleet.renew_credentials
                  *     * `fleet.restore_device` - fleet.restore_device
                  *     * `fleet.resume_device` - fleet.resume_device
                  *     * `fleet.revoke_device` - fleet.revoke_device
                  *     * `fleet.revoke_enrolment_token` - fleet.revoke_enrolment_token
                  *     * `fleet.rotate_signing_key` - fleet.rotate_signing_key
+                 *     * `fleet.take_over_credential` - fleet.take_over_credential
                  *     * `fleet_evaluation.cancel_evaluation` - fleet_evaluation.cancel_evaluation
                  *     * `fleet_evaluation.start_evaluation` - fleet_evaluation.start_evaluation
                  *     * `owners.forget_device` - owners.forget_device
@@ -8547,7 +8655,7 @@ export interface operations {
                  *     * `webhooks.retry_delivery` - webhooks.retry_delivery
                  *     * `webhooks.try_webhook` - webhooks.try_webhook
                  */
-                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
+                action?: "accounts.change_operator" | "accounts.change_password" | "accounts.create_operator" | "accounts.end_session" | "accounts.fail_sign_in" | "accounts.issue_sign_in_link" | "accounts.issue_token" | "accounts.remove_filter" | "accounts.reset_second_factor" | "accounts.revoke_token" | "accounts.save_filter" | "accounts.set_second_factor" | "accounts.sign_in" | "accounts.sign_out" | "alerts.change_channel" | "alerts.change_rule" | "alerts.create_channel" | "alerts.create_rule" | "alerts.remove_channel" | "alerts.remove_rule" | "alerts.try_channel" | "analytics.ask_question" | "analytics.cancel_question" | "cloud_training.bootstrap_pair" | "cloud_training.cancel_job" | "cloud_training.distill_pair" | "cloud_training.quantise_version" | "cloud_training.retry_job" | "federations.adopt_versions" | "federations.archive_federation" | "federations.change_plan" | "federations.change_terms" | "federations.create_federation" | "federations.describe_federation" | "federations.finish_federation" | "federations.pause_federation" | "federations.restore_federation" | "federations.start_federation" | "fleet.archive_device" | "fleet.change_device" | "fleet.create_enrolment_token" | "fleet.pause_device" | "fleet.pin_device" | "fleet.quarantine_device" | "fleet.renew_credential" | "fleet.renew_credentials" | "fleet.restore_device" | "fleet.resume_device" | "fleet.revoke_device" | "fleet.revoke_enrolment_token" | "fleet.rotate_signing_key" | "fleet.take_over_credential" | "fleet_evaluation.cancel_evaluation" | "fleet_evaluation.start_evaluation" | "owners.forget_device" | "privacy.change_device_budget" | "privacy.change_federation_budget" | "registry.add_dataset" | "registry.archive_pair" | "registry.archive_version" | "registry.describe_pair" | "registry.describe_version" | "registry.repair_blob" | "registry.restore_pair" | "registry.restore_version" | "registry.roll_back" | "registry.submit_pair" | "registry.use_uploaded_weights" | "repairs.mute_repair" | "repairs.restore_repair" | "rollouts.cancel_rollout" | "rollouts.promote_rollout" | "rollouts.start_rollout" | "rounds.merge_again" | "webhooks.change_webhook" | "webhooks.create_webhook" | "webhooks.remove_webhook" | "webhooks.retry_delivery" | "webhooks.try_webhook";
                 actor_id?: string;
                 /**
                  * @description * `person` - Person
@@ -8842,6 +8950,114 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    credential_renewals_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-ordered_at" | "ordered_at";
+                tag?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRenewalList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    credential_renewals_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RenewalRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renewal"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    credential_renewals_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A unique integer value identifying this credential renewal. */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renewal"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     datasets_list: {
         parameters: {
             query?: {
@@ -8998,6 +9214,10 @@ export interface operations {
                 ready?: boolean | null;
                 /** @description code of what stands first against training */
                 reason?: string;
+                /** @description id of an order that it has not followed yet */
+                renewal?: number;
+                /** @description its agent can renew its credential */
+                renews?: boolean | null;
                 /** @description words that all must occur */
                 search?: string;
                 /** @description with -: backwards */
@@ -9471,6 +9691,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DevicePrivacy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    devices_renew_credential_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID string identifying this device. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RenewRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -85,7 +85,9 @@ it("has a device renew its credential, where its agent can", async () => {
   const button = screen.getByRole("button", { name: "Renew its credential" });
   await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
   await userEvent.click(button);
-  await userEvent.click((await screen.findAllByRole("button", { name: "Renew its credential" })).at(-1) as HTMLElement);
+  const dialog = await screen.findByRole("dialog");
+  expect(renewed).toBe(0);
+  await userEvent.click([...dialog.querySelectorAll("button")].at(-1) as Element);
   await waitFor(() => expect(renewed).toBe(1));
 });
 

@@ -1,0 +1,23 @@
+"""The header by which the platform's traces hang together with this device's requests (W3C Trace Context, level 1)."""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from typing import TypeAlias
+
+TraceHeader: TypeAlias = Callable[[], str]
+
+
+def trace_header(topic: Callable[[], str]) -> TraceHeader:
+    """Makes the value of each request's ``traceparent``.
+
+    Requests of one `topic`, an assignment, are one trace, by a key that goes with the process; one without is its own.
+    """
+    key = secrets.token_bytes(32)
+
+    def header() -> str:
+        about = topic()
+        trace = hashlib.blake2b(about.encode(), key=key, digest_size=16).hexdigest() if about else secrets.token_hex(16)
+        return f"00-{trace}-{secrets.token_hex(8)}-01"
+
+    return header
