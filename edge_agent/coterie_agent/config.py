@@ -43,6 +43,9 @@ class RelaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where it listens for them."""
     members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 32
     """Neighbours at once at most."""
+    max_load: Annotated[float, Meta(gt=0, le=10_000)] = 8.0
+    """Processes that may wait for each core, as a mean of a minute; beyond, neighbours are sent elsewhere. So they are
+    where memory or disk is short, and on battery or a metered network."""
 
 
 class QuestionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -213,6 +216,7 @@ TEMPLATE = """\
 # address = ""                 # that neighbours reach it by; blank: its own on this network
 # port = 8717
 # members = 32                 # neighbours at once at most
+# max_load = 8.0               # processes waiting for each core, beyond which neighbours are sent elsewhere
 
 # In what this device may be counted when the platform asks its fleet. Answers are summed under masks, so that nobody
 # reads one device's: "classes" (samples of each class), "samples" (how many), "speed" (of steps and uploads),

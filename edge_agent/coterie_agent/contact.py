@@ -29,7 +29,7 @@ from coterie_wire.latency import Latency
 from coterie_wire.meeting import OfferToMeet
 from coterie_wire.message import Message
 from coterie_wire.messages import MAX_LATENCIES, Capabilities, CheckIn, DataMetadata, Directive
-from coterie_wire.relaying import OfferToLead
+from coterie_wire.relaying import OfferToLead, Shedding
 from coterie_wire.version import PROTOCOL
 
 log = logging.getLogger(__name__)
@@ -66,6 +66,7 @@ class Reported(NamedTuple):
     version: str | None
     standing: str | None
     asking: str | None
+    shedding: Shedding | None
 
 
 @dataclass(kw_only=True)
@@ -225,7 +226,7 @@ class Contact:
                 kinds=own_kinds(),
                 peer_key=self.peer_key,
                 platform_key=self.identity.get().platform_key,
-                relay=self.leads,
+                relay=self.leads and msgspec.structs.replace(self.leads, shedding=now.shedding),
                 meets=self.meets,
                 answers=self.answers,
                 evaluates=True,
@@ -273,4 +274,5 @@ def _report_of(now: Now) -> Reported:
         version=now.version,
         standing=now.standing,
         asking=now.asking,
+        shedding=now.shedding,
     )

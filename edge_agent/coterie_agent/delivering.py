@@ -61,7 +61,7 @@ class Delivering:
 
         Raises Unreachable where the platform does not answer, or the supernode does not and may yet.
         """
-        from coterie_agent.training.vouching import fingerprint_of  # it loads NumPy
+        from coterie_agent.training.vouching import fingerprints_of  # it loads NumPy
 
         way = (assignment.assignment, route.epoch)
         try:
@@ -73,12 +73,17 @@ class Delivering:
                 if receipt is None:
                     return None if self._has_given_up(way) else "stopped"
                 payload = self.work.read_payload(0, offer.size_bytes)
-                found = fingerprint_of(assignment, payload, offer, route, receipt, self.trusted())
+                found = fingerprints_of(assignment, payload, offer, route, receipt, self.trusted())
                 if found is None:
                     log.warning("the receipt of the supernode is not for this update, which goes to the platform")
                     self._away = (way, _TRIES)
                     return None
-                hand_in = HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
+                hand_in = HandIn(
+                    assignment=assignment.assignment,
+                    receipt=receipt,
+                    fingerprint=found[0],
+                    tier_fingerprints=found[1:],
+                )
                 self.link.call(hand_in, UploadState)
         except Refused as refusal:
             if refusal.code == _ROUTE_ENDED:
@@ -96,7 +101,10 @@ class Delivering:
         try:
             return HandingOver(
                 route=route,
-                offer=offer,
+                what="update to a supernode",
+                sha256=offer.sha256,
+                size_bytes=offer.size_bytes,
+                classes=offer.classes,
                 read=self.work.read_payload,
                 secret=self.peer_secret,
                 chunk_bytes=self.chunk_bytes,

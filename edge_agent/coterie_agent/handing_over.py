@@ -1,4 +1,4 @@
-"""Takes an update to a supernode, sealed for it alone, and brings back its receipt."""
+"""Takes an update, or a sum, to a supernode, sealed for it alone, and brings back its receipt."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_wire.errors import WireError
-from coterie_wire.messages import OfferUpdate
 from coterie_wire.relaying import (
     PATH,
     HandedOver,
     HandOver,
     Route,
     SignedReceipt,
+    SumRoute,
     read_with_body,
     seal,
     unseal,
@@ -30,10 +30,14 @@ class NeighbourRefused(AgentError):
 
 @dataclass(frozen=True, kw_only=True)
 class HandingOver:
-    """An update on its way to a neighbour."""
+    """An update or a sum on its way to a supernode."""
 
-    route: Route
-    offer: OfferUpdate
+    route: Route | SumRoute
+    what: str
+    """As the owner's list of what was sent calls it."""
+    sha256: str
+    size_bytes: int
+    classes: tuple[int, ...] = ()
     read: Callable[[int, int], bytes]
     """Bytes of it from an offset on, at most so many."""
     secret: bytes
@@ -53,10 +57,10 @@ class HandingOver:
         return answer.receipt
 
     def _send(self, offset: int, chunk: bytes) -> HandedOver:
-        offer, route = self.offer, self.route
-        told = HandOver(sha256=offer.sha256, size_bytes=offer.size_bytes, offset=offset, classes=offer.classes)
+        route = self.route
+        told = HandOver(sha256=self.sha256, size_bytes=self.size_bytes, offset=offset, classes=self.classes)
         body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
-        self.record_sent("update to a supernode", len(chunk))
+        self.record_sent(self.what, len(chunk))
         reply = ask_neighbour(route.address, PATH, body, at_most_bytes=_MAX_ANSWER_BYTES)
         try:
             answer, _ = read_with_body(unseal(reply, secret=self.secret, by=route.key), HandedOver)

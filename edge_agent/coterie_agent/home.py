@@ -76,6 +76,11 @@ class Home:
         return self.state / "relay"
 
     @property
+    def relay_sums(self) -> Path:
+        """Sums of other supernodes, while this device adds them."""
+        return self.state / "relay-sums"
+
+    @property
     def lock(self) -> Path:
         return self.state / "run.lock"
 

@@ -27,6 +27,7 @@ from coterie_agent.owner_api import OwnerApi, pages
 from coterie_agent.peer_door import PeerDoor
 from coterie_agent.peers.thread import PeersThread
 from coterie_agent.relay.desk import Desk as RelayDesk
+from coterie_agent.relay.load import LoadWatch, measure_load
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.renewing import Renewing
 from coterie_agent.situation import Now, Situation
@@ -76,7 +77,8 @@ class Runner:
         renewing = Renewing(self.store.identity, link)
         link.go_back = renewing.go_back
         self._hold_model()
-        watch = self._watch()
+        relay_desk = self._relay_desk(identity) if self.config.relay.serve else None
+        watch = self._watch(relay_desk)
         watch.look()  # so that the first check-in has current values
         owner = OwnerApi(
             home=self.home,
@@ -102,7 +104,7 @@ class Runner:
             self._start("companion", self._companion(identity, link).run),
             self._start("answering", self._answering(identity, link).run),
         ]
-        relay = self._relay(identity, link) if self.config.relay.serve else None
+        relay = None if relay_desk is None else self._relay(relay_desk, link)
         if relay is not None:
             self._start("relay-door", relay.run)
         log.info("%s runs, %d samples, platform %s", identity.name, self.store.samples.count(), identity.url)
@@ -140,8 +142,8 @@ class Runner:
                 if known is not None and known.version == manifest.version:
                     self.situation.know_forms(known.digest)
 
-    def _watch(self) -> Watch:
-        return Watch(
+    def _watch(self, relay_desk: RelayDesk | None) -> Watch:
+        watch = Watch(
             situation=self.situation,
             read=self.read_conditions,
             owner=self.config.policy,
@@ -151,6 +153,14 @@ class Runner:
             free_bytes=lambda: shutil.disk_usage(self.home.root).free,
             period_s=self.look_every_s,
         )
+        if relay_desk is not None:
+            watch.look_at_load = LoadWatch(
+                measure=partial(measure_load, self.home.state),
+                held=relay_desk.holds,
+                max_load=self.config.relay.max_load,
+                spare_bytes=self.config.spare_bytes,
+            ).look
+        return watch
 
     def _worker(self, identity: Identity, link: HttpLink, desk: Desk | None) -> Worker:
         return Worker(
@@ -166,17 +176,26 @@ class Runner:
             desk=desk,
         )
 
-    def _relay(self, identity: Identity, link: HttpLink) -> PeerDoor:
-        """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
-        desk = RelayDesk(
+    def _relay_desk(self, identity: Identity) -> RelayDesk:
+        return RelayDesk(
             device=identity.device,
             trusted=self.store.identity.trusted,
             secret=load_peer_key(self.home),
             folder=self.home.relay,
+            sums_folder=self.home.relay_sums,
             members=self.config.relay.members,
         )
+
+    def _relay(self, desk: RelayDesk, link: HttpLink) -> PeerDoor:
+        """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
         server = PeerDoor(self.config.relay.port, desk, path=PATH)
-        thread = RelayThread(desk=desk, link=link, situation=self.situation, chunk_bytes=self.config.chunk_bytes)
+        thread = RelayThread(
+            desk=desk,
+            link=link,
+            situation=self.situation,
+            chunk_bytes=self.config.chunk_bytes,
+            record_sent=self._record_sent,
+        )
         self._start("relay", thread.run)
         return server
 
@@ -185,7 +204,7 @@ class Runner:
         if not relay.serve:
             return None
         address = relay.address or own_address(identity.url)
-        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members)
+        return OfferToLead(address=f"{address}:{relay.port}", members=relay.members, sums=True)
 
     def _offer_to_meet(self, identity: Identity) -> OfferToMeet | None:
         gossip = self.config.gossip

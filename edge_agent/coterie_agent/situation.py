@@ -12,6 +12,7 @@ from coterie_agent.store.peers import PeersStatus
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import Directive, Progress
+from coterie_wire.relaying import Shedding
 
 STARTING = Reason(code="agent.starting", sentence="the agent has just started and has not looked at its conditions yet")
 
@@ -47,6 +48,8 @@ class Now(msgspec.Struct, frozen=True):
     """What the secure sum waits for that the device's update is to go into."""
     question_wait: Reason | None = None
     """What the secure sum waits for that the device answers a question in."""
+    shedding: Shedding | None = None
+    """Whom it can keep as a supernode, where that is less than its owner lets it."""
     ending: AgentError | None = None
     """Why the agent must end, if an error does not pass by waiting."""
     stopping: bool = False
@@ -94,6 +97,10 @@ class Situation:
     def wait_in_answer(self, reason: Reason | None) -> None:
         """Record what the sum waits for that a question is answered in; None: for nothing, or there is none."""
         self._replace(question_wait=reason)
+
+    def shed(self, shedding: Shedding | None) -> None:
+        """Record whom it can keep as a supernode; None: as many as its owner lets it."""
+        self._replace(shedding=shedding)
 
     def lose_model(self) -> None:
         """A part of the version is damaged; the platform sends the version again when the device reports none."""

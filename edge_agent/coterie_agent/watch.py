@@ -13,8 +13,9 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.choices import ChoicesStore
 from coterie_agent.store.samples import Samples
 from coterie_agent.store.work import WorkStore
-from coterie_wire.conditions import Requirements
+from coterie_wire.conditions import Conditions, Requirements
 from coterie_wire.errors import UNREADABLE
+from coterie_wire.relaying import Shedding
 from coterie_wire.structs import from_json
 
 
@@ -40,6 +41,8 @@ class Watch:
     choices: ChoicesStore
     free_bytes: Callable[[], int]
     """Where the store is."""
+    look_at_load: Callable[[Conditions], Shedding | None] = lambda _conditions: None
+    """Whom the device can keep as a supernode; None: as many as its owner lets it."""
     local_hour: Callable[[], int] = field(default_factory=LocalHour)
     period_s: float = PERIOD_S
     unix_time: Callable[[], float] = time.time
@@ -67,6 +70,7 @@ class Watch:
             *judge_space(self.free_bytes()),
         )
         self.situation.judge(conditions, blockers)
+        self.situation.shed(self.look_at_load(conditions))
 
     def _asked(self) -> Requirements | None:
         """What the plan of the assignment in hand asks, else what the federation asks before it invites the device."""

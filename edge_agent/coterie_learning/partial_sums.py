@@ -32,6 +32,10 @@ Sums = Mapping[str, Int64]
 PRIMES = (2**31 - 1, 2**31 - 19)
 USUAL_PLANES = 5
 """Bytes a parameter of a usual sum; small models and many samples take 6."""
+MOST_PLANES = 8
+OVERHEAD_BYTES = 4096
+TENSOR_OVERHEAD_BYTES = 512
+"""At most, of a file and of each tensor, for names and shapes."""
 SUM = "sum"
 """Metadata of a file: what it is the sum of, as the one who asked for it calls that."""
 
@@ -112,15 +116,16 @@ class PartialFile:
 
         Raises OSError, or WireError ``tensors.malformed``, ``partial.out_of_range`` or ``partial.altered``.
         """
-        most = sum(weight for weight, _ in members) * int(LARGEST) << GRID_BITS
+        self.compare(seed, weight=sum(weight for weight, _ in members), wanted=combined(members))
+
+    def compare(self, seed: bytes, *, weight: int, wanted: Fingerprint) -> None:
+        """The same with the weight of all updates together, and what the fingerprint of their sum is."""
+        most = weight * int(LARGEST) << GRID_BITS
         found = Fingerprint(0, 0)
         for name, numbers in self.sums():
             if numbers.max(initial=0) > most or numbers.min(initial=0) < -most:
                 raise WireError("partial.out_of_range", f"the sum of {name} is larger than its updates can make it")
             found = _plus(found, _inner(seed, name, numbers), 1)
-        wanted = Fingerprint(0, 0)
-        for weight, fingerprint in members:
-            wanted = _plus(wanted, fingerprint, weight)
         if found != wanted:
             raise WireError("partial.altered", "it is not the sum of the updates that its devices handed in")
 
@@ -131,6 +136,20 @@ def fingerprint(seed: bytes, sums: Iterable[tuple[str, Int64]]) -> Fingerprint:
     for name, numbers in sums:
         found = _plus(found, _inner(seed, name, numbers), 1)
     return found
+
+
+def combined(members: Iterable[tuple[int, Fingerprint]]) -> Fingerprint:
+    """That of the sum of updates of which these are the weights and fingerprints, all by one seed."""
+    wanted = Fingerprint(0, 0)
+    for weight, one in members:
+        wanted = _plus(wanted, one, weight)
+    return wanted
+
+
+def most_bytes(model: ModelSpec, local: Local) -> int:
+    """How large the file of a partial aggregate is at most."""
+    specs = sum_specs(model, local)
+    return OVERHEAD_BYTES + sum(MOST_PLANES * size + TENSOR_OVERHEAD_BYTES + len(name) for name, size in specs.items())
 
 
 def usual_bytes(model: ModelSpec, local: Local) -> int:

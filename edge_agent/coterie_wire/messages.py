@@ -32,7 +32,7 @@ from coterie_wire.meeting import Gathering, OfferToMeet
 from coterie_wire.message import Count, Identifier, Message, Seconds
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, ReadExport, ReadReceipt
 from coterie_wire.personal import ReportPersonal
-from coterie_wire.relaying import HandIn, Lead, OfferPartial, OfferToLead, PublicKey, Route
+from coterie_wire.relaying import HandIn, HandInSum, Lead, OfferPartial, OfferToLead, PublicKey, Route
 from coterie_wire.secure_sum import (
     AskSum,
     JoinSum,
@@ -289,6 +289,7 @@ EXCHANGES: Mapping[str, Exchange] = {
     "check-in": Exchange(CheckIn, Directive),
     "offer-update": Exchange(OfferUpdate, UploadState),
     "hand-in": Exchange(HandIn, UploadState),
+    "hand-in-sum": Exchange(HandInSum, UploadState),
     "offer-partial": Exchange(OfferPartial, UploadState),
     "release-assignment": Exchange(ReleaseAssignment, Done),
     "report-profile": Exchange(ReportProfile, Done),

@@ -1,10 +1,12 @@
-"""Supernodes: who sends an update to whom, what a supernode is asked to sum, and how two devices know each other.
+"""Supernodes: who sends an update or a sum to whom, what a supernode is asked to sum, how two devices know each other.
 
 Every device has one Ed25519 key, which the platform learns from its check-ins. A member's ticket, signed by the
 platform, names its key and the supernode's; both derive X25519 keys from them, and what they send one another is sealed
 with `crypto_box` for the other one alone.
 """
 
+import hashlib
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
@@ -21,12 +23,24 @@ from coterie_wire.structs import from_json
 
 PublicKey: TypeAlias = Annotated[bytes, Meta(min_length=32, max_length=32)]
 """Of Ed25519."""
+Seed: TypeAlias = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Inner: TypeAlias = tuple[Count, Count]
+"""A `coterie_learning.partial_sums.Fingerprint`."""
 Address: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.\-\[\]:]{1,255}:[0-9]{1,5}$")]
 """``HOST:PORT`` that neighbours reach."""
 MAX_MEMBERS = 100
 MAX_CLASSES = 10_000
+MAX_TIERS = 3
+"""Supernodes that a sum passes, at most, after the one that its devices send to."""
 PATH = "/updates"
 """Where a supernode answers its neighbours."""
+
+
+class Shedding(Message, frozen=True):
+    """The supernode is to have no more neighbours than so many; the others send another way."""
+
+    keep: Annotated[int, Meta(ge=0, le=MAX_MEMBERS)]
+    reason: Reason
 
 
 class OfferToLead(Message, frozen=True):
@@ -35,13 +49,18 @@ class OfferToLead(Message, frozen=True):
     address: Address
     members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
     """Neighbours at once at most."""
+    sums: bool = False
+    """It adds up sums of other supernodes, too, and sends its own through others."""
+    shedding: Shedding | None = None
+    """It has less room now than its owner lets it have."""
 
 
 class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The platform lets a device hand one update to a supernode."""
+    """The platform lets a device hand one update, or a supernode one sum, to a supernode."""
 
     protocol: Count
     assignment: Identifier
+    """Of a sum, its fold."""
     member: Identifier
     member_key: PublicKey
     supernode: Identifier
@@ -59,8 +78,10 @@ class Route(Message, frozen=True):
     epoch: Count
     ticket: SignedManifest
     """A signed `Ticket`."""
-    check_seed: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    check_seed: Seed
     """What the update's fingerprint is drawn from; no supernode knows it."""
+    tier_seeds: Annotated[tuple[Seed, ...], Meta(max_length=MAX_TIERS)] = ()
+    """What further fingerprints are drawn from, by which supernodes check the sums of others: each knows its own."""
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +106,10 @@ class HandIn(Message, frozen=True):
 
     assignment: Identifier
     receipt: SignedReceipt
-    fingerprint: tuple[Count, Count]
+    fingerprint: Inner
     """Of the update, by the route's `check_seed`."""
+    tier_fingerprints: Annotated[tuple[Inner, ...], Meta(max_length=MAX_TIERS)] = ()
+    """By its `tier_seeds`."""
 
 
 class Weighed(Message, frozen=True):
@@ -98,11 +121,40 @@ class Weighed(Message, frozen=True):
     """0: it is left out."""
 
 
+class Part(Message, frozen=True):
+    """The sum of another supernode, which goes into one's own."""
+
+    fold: Identifier
+    supernode: Identifier
+    weight: Annotated[int, Meta(ge=0, lt=1 << 38)]
+    """Of its updates together."""
+    seed: Seed
+    fingerprint: Inner
+    """What the sum's is, by `seed`."""
+    roll: Sha256
+    """Which updates are in it (`roll_of`)."""
+
+
+class SumRoute(Message, frozen=True):
+    """Hand the sum to this supernode."""
+
+    supernode: Identifier
+    address: Address
+    key: PublicKey
+    epoch: Count
+    ticket: SignedManifest
+    """A signed `Ticket`."""
+
+
 class Order(Message, frozen=True):
-    """Sum these updates, with these weights, and send the sum."""
+    """Sum these updates, with these weights, and these sums, and send the sum."""
 
     fold: Identifier
     shares: Annotated[tuple[Weighed, ...], Meta(max_length=MAX_MEMBERS)]
+    parts: Annotated[tuple[Part, ...], Meta(max_length=MAX_MEMBERS)] = ()
+    """They come from other supernodes."""
+    route: SumRoute | None = None
+    """None: the sum goes to the platform."""
 
 
 class Lead(Message, frozen=True):
@@ -115,6 +167,24 @@ class Lead(Message, frozen=True):
     """The version that updates are differences from."""
     order: Order | None = None
     """None: it receives updates."""
+
+
+class SumReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A supernode has the sum of another, whole and checked: held, not yet counted."""
+
+    fold: Identifier
+    sha256: Sha256
+    epoch: Count
+    roll: Sha256
+    """Which updates are in it (`roll_of`)."""
+
+
+class HandInSum(Message, frozen=True):
+    """Another supernode has the sum that was asked for."""
+
+    fold: Identifier
+    receipt: SignedReceipt
+    """A signed `SumReceipt`."""
 
 
 class OfferPartial(Message, frozen=True):
@@ -162,19 +232,28 @@ def unseal(content: bytes, *, secret: bytes, by: bytes) -> bytes:
         raise WireError("relay.not_sealed", "the content was not sealed for this device by its neighbour") from error
 
 
-def sign_receipt(receipt: Receipt, secret: bytes) -> SignedReceipt:
+def roll_of(shares: Sequence[Weighed], parts: Sequence[str]) -> str:
+    """A hash that stands for all updates of a sum with their weights: its own, and by their rolls those of its parts.
+
+    Each supernode on the way of an update signs one, so that who held it, and in which sum, can be shown afterwards.
+    """
+    return hashlib.sha256(msgspec.json.encode([list(shares), sorted(parts)])).hexdigest()
+
+
+def sign_receipt(receipt: Receipt | SumReceipt, secret: bytes) -> SignedReceipt:
     """The receipt's bytes with the supernode's signature."""
     content = msgspec.json.encode(receipt)
     return SignedReceipt(content, SigningKey(secret).sign(content).signature)
 
 
 def verify_receipt(signed: SignedReceipt, key: bytes) -> Receipt:
-    """What the supernode with the public key `key` signed. Raises WireError ``relay.bad_receipt``."""
-    try:
-        VerifyKey(key).verify(signed.receipt, signed.signature)
-        return from_json(signed.receipt, Receipt)
-    except (BadSignatureError, *UNREADABLE) as error:
-        raise WireError("relay.bad_receipt", "the receipt was not signed by the supernode of this route") from error
+    """What the supernode with the public key `key` signed of an update. Raises WireError ``relay.bad_receipt``."""
+    return _verified(signed, key, Receipt)
+
+
+def verify_sum_receipt(signed: SignedReceipt, key: bytes) -> SumReceipt:
+    """The same of a sum."""
+    return _verified(signed, key, SumReceipt)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -192,6 +271,14 @@ def read_with_body(content: bytes, struct: type[S]) -> tuple[S, bytes]:
         return from_json(head, struct), body
     except UNREADABLE as error:
         raise WireError("relay.malformed", f"{struct.__name__}: {error}") from error
+
+
+def _verified(signed: SignedReceipt, key: bytes, struct: type[S]) -> S:
+    try:
+        VerifyKey(key).verify(signed.receipt, signed.signature)
+        return from_json(signed.receipt, struct)
+    except (BadSignatureError, *UNREADABLE) as error:
+        raise WireError("relay.bad_receipt", "the receipt was not signed by the supernode of this route") from error
 
 
 def _box(secret: bytes, public: bytes) -> Box:

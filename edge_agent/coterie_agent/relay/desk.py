@@ -1,9 +1,9 @@
-"""What a supernode does with what its neighbours send: it lets in who has a ticket, and vouches for what is whole."""
+"""What a supernode does with updates and sums: it lets in who has a ticket, and vouches for what is whole."""
 
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,9 @@ from coterie_wire.relaying import (
     HandOver,
     Lead,
     Order,
+    Part,
     Receipt,
+    SumReceipt,
     Ticket,
     read_with_body,
     seal,
@@ -30,10 +32,12 @@ from coterie_wire.relaying import (
 )
 
 if TYPE_CHECKING:  # they load NumPy
+    from coterie_learning.partial_sums import PartialFile
     from coterie_learning.update_files import Contents, UpdateFile
 
 NOT_LEADING = Reason("relay.not_leading", "this device is no supernode now, or does not know it yet")
 FULL = Reason("relay.full", "this supernode holds as many updates as its owner lets it")
+NOT_EXPECTED = Reason("relay.not_expected", "this supernode was not told to take the sum from this device")
 WRONG_HASH = Reason("relay.wrong_hash", "what came is not what was announced; send it again")
 
 
@@ -47,12 +51,15 @@ class Desk:
     """The platform's keys, which may change while the agent runs."""
     secret: bytes
     folder: Path
+    sums_folder: Path
+    """Of updates, and of sums of other supernodes."""
     members: int
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which tickets expire."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lead: Lead | None = None
     _shelf: Shelf | None = None
+    _sums: Shelf | None = None
     _contents: "Contents | None" = None
     _limit_bytes: int = 0
 
@@ -75,6 +82,8 @@ class Desk:
             self._limit_bytes = update_bytes(plan.local, plan.codec, model).most
             self._shelf = Shelf(self.folder / lead.round)
             self._shelf.keep_only_this()
+            self._sums = Shelf(self.sums_folder / lead.round)
+            self._sums.keep_only_this()
             self._lead = lead
 
     def admit(self, line: bytes) -> Ticket:
@@ -92,17 +101,28 @@ class Desk:
             answer = self._take(ticket, told, chunk)
         return seal(with_body(answer), secret=self.secret, to=ticket.member_key)
 
+    def holds(self) -> int:
+        """How many neighbours' updates are here or on their way."""
+        with self._lock:
+            return 0 if self._lead is None or self._shelf is None else len(self._shelf.assignments())
+
+    def waits_for(self, order: Order) -> int:
+        """How many sums of other supernodes have not come that go into this one."""
+        with self._lock:
+            sums = self._sums
+        return 0 if sums is None else sum(sums.kept(part.fold) is None for part in order.parts)
+
     def sum(self, order: Order) -> bytes:
         """The file of the partial aggregate that the platform asks for.
 
         Raises AgentError ``relay.update_lost``, or WireError.
         """
         from coterie_learning.fold import Counted, partial_aggregate
-        from coterie_learning.partial_sums import encode_sums
+        from coterie_learning.partial_sums import added, encode_sums
 
         with self._lock:
-            shelf, contents = self._shelf, self._contents
-        assert shelf is not None and contents is not None, "an order comes with a lead"
+            shelf, sums_shelf, contents = self._shelf, self._sums, self._contents
+        assert shelf is not None and sums_shelf is not None and contents is not None, "an order comes with a lead"
         counted = []
         for share in order.shares:
             kept = shelf.kept(share.assignment)
@@ -111,13 +131,20 @@ class Desk:
             if share.weight:
                 update = partial(_opened, shelf.path(share.assignment), contents, kept.handed_over.classes)
                 counted.append(Counted(update, share.weight))
-        sums = partial_aggregate(contents.model.parameters, counted, parts=contents.local.parts)
-        return encode_sums(sums, of=order.fold)
+        total = partial_aggregate(contents.model.parameters, counted, parts=contents.local.parts)
+        for part in order.parts:
+            content = sums_shelf.whole(part.fold)
+            if content is None:
+                raise AgentError("relay.update_lost", f"the sum {part.fold} of another supernode is not here")
+            total = added([total, dict(_partial(content, contents, part).sums())])
+        return encode_sums(total, of=order.fold)
 
     def _take(self, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
         shelf, assignment = self._shelf, ticket.assignment
         if self._lead is None or shelf is None:
             return HandedOver(refusal=NOT_LEADING)
+        if assignment in self._parts():
+            return self._take_sum(self._parts()[assignment], ticket, told, chunk)
         kept = shelf.kept(assignment)
         if kept is not None:
             if kept.handed_over.sha256 == told.sha256 and shelf.sound(assignment, told.sha256) is not None:
@@ -129,13 +156,47 @@ class Desk:
         known = shelf.assignments()
         if assignment not in known and len(known) >= self.members:
             return HandedOver(refusal=FULL)
-        arrived = shelf.arrived_bytes(assignment)
-        if told.offset == arrived and chunk:
-            shelf.append(assignment, chunk[: told.size_bytes - arrived])
-            arrived = shelf.arrived_bytes(assignment)
+        arrived = shelf.grow(assignment, told, chunk)
         if arrived < told.size_bytes:
             return HandedOver(offset=arrived)
         return self._vouch(shelf, ticket, told)
+
+    def _parts(self) -> Mapping[str, Part]:
+        """By fold, the sums of other supernodes that are to come."""
+        order = None if self._lead is None else self._lead.order
+        return {} if order is None else {part.fold: part for part in order.parts}
+
+    def _take_sum(self, part: Part, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
+        """The sum of another supernode: it is kept only where it is that of the updates in it."""
+        from coterie_learning.partial_sums import most_bytes
+
+        shelf, contents = self._sums, self._contents
+        assert shelf is not None and contents is not None, "an order comes with a lead"
+        if ticket.member != part.supernode:
+            return HandedOver(refusal=NOT_EXPECTED)
+        limit_bytes = most_bytes(contents.model, contents.local)
+        if told.size_bytes > limit_bytes:
+            return HandedOver(refusal=Reason("relay.too_large", f"a sum of this plan has {limit_bytes} bytes at most"))
+        kept = shelf.kept(part.fold)
+        if kept is not None and kept.handed_over.sha256 == told.sha256:
+            return HandedOver(offset=told.size_bytes, receipt=kept.receipt)
+        if kept is not None:
+            shelf.forget(part.fold)
+        arrived = shelf.grow(part.fold, told, chunk)
+        if arrived < told.size_bytes:
+            return HandedOver(offset=arrived)
+        content = shelf.sound(part.fold, told.sha256)
+        if content is None:
+            shelf.forget(part.fold)
+            return HandedOver(refusal=WRONG_HASH)
+        try:
+            _partial(content, contents, part)
+        except WireError as error:
+            shelf.forget(part.fold)
+            return HandedOver(refusal=Reason(error.code, error.detail))
+        receipt = sign_receipt(SumReceipt(part.fold, told.sha256, ticket.epoch, part.roll), self.secret)
+        shelf.keep(part.fold, content, Kept(told, receipt))
+        return HandedOver(offset=told.size_bytes, receipt=receipt)
 
     def _vouch(self, shelf: Shelf, ticket: Ticket, told: HandOver) -> HandedOver:
         """Verify an update that has arrived, as the platform would."""
@@ -154,6 +215,16 @@ class Desk:
         receipt = sign_receipt(Receipt(ticket.assignment, told.sha256, ticket.epoch, norm), self.secret)
         shelf.keep(ticket.assignment, content, Kept(told, receipt))
         return HandedOver(offset=told.size_bytes, receipt=receipt)
+
+
+def _partial(content: bytes, contents: "Contents", part: Part) -> "PartialFile":
+    """The sum of another supernode, checked. Raises WireError ``partial.*`` or ``tensors.malformed``."""
+    from coterie_learning.partial_sums import Fingerprint, PartialFile, sum_specs
+    from coterie_wire.tensor_files import InMemory
+
+    file = PartialFile(InMemory(content), expected=sum_specs(contents.model, contents.local), of=part.fold)
+    file.compare(part.seed, weight=part.weight, wanted=Fingerprint(*part.fingerprint))
+    return file
 
 
 @contextmanager

@@ -59,9 +59,14 @@ class Shelf:
         except FileNotFoundError:
             return 0
 
-    def append(self, assignment: str, chunk: bytes) -> None:
+    def grow(self, assignment: str, told: HandOver, chunk: bytes) -> int:
+        """How many bytes have arrived with `chunk`, which is added if it continues what is there."""
+        arrived = self.arrived_bytes(assignment)
+        if told.offset != arrived or not chunk:
+            return arrived
         with self.path(assignment).open("ab") as file:
-            file.write(chunk)
+            file.write(chunk[: told.size_bytes - arrived])
+        return self.arrived_bytes(assignment)
 
     def keep(self, assignment: str, content: bytes, kept: Kept) -> None:
         """The update is on the disk, and its receipt after it, when this returns."""
@@ -76,6 +81,11 @@ class Shelf:
         """The update, if it is what its hash says."""
         content = self.content(assignment)
         return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def whole(self, assignment: str) -> bytes | None:
+        """What is here whole and verified, as long as it has not been damaged since."""
+        kept = self.kept(assignment)
+        return None if kept is None else self.sound(assignment, kept.handed_over.sha256)
 
     def path(self, assignment: str) -> Path:
         """Of what has arrived of the update."""

@@ -17,15 +17,17 @@ SAME_NORM = 1e-6
 """By which two machines' norms of one update may differ."""
 
 
-def fingerprint_of(
+def fingerprints_of(
     assignment: Assignment,
     payload: bytes,
     offer: OfferUpdate,
     route: Route,
     signed: SignedReceipt,
     platform_keys: tuple[bytes, ...],
-) -> Fingerprint | None:
-    """The fingerprint of the update; None: the receipt is not the supernode's, or not for it, or says otherwise of it.
+) -> tuple[Fingerprint, ...] | None:
+    """The update's fingerprint for the platform, and those for supernodes further up, by tier.
+
+    None: the receipt is not the supernode's, or not for it, or says otherwise of it.
 
     Raises WireError where the assignment cannot be read.
     """
@@ -42,4 +44,4 @@ def fingerprint_of(
     if not math.isclose(receipt.norm, file.extent().norm, rel_tol=SAME_NORM, abs_tol=SAME_NORM):
         return None
     sums = partial_aggregate(model.parameters, [Counted(lambda: nullcontext(file), 1)], parts=plan.local.parts)
-    return fingerprint(route.check_seed, sums.items())
+    return tuple(fingerprint(seed, sums.items()) for seed in (route.check_seed, *route.tier_seeds))

@@ -1,5 +1,7 @@
 """Slot `topology`: by what way do updates meet? One module a kind; pure functions of counts and sizes."""
 
+from collections.abc import Sequence
+
 from coterie_learning.kinds import Kind
 from coterie_learning.meetings import MeetingRules
 
@@ -21,6 +23,10 @@ class Topology(Kind, frozen=True):
     def patience_s(self) -> float:
         """Seconds that a supernode has to sum and send; then its devices send their updates to the platform."""
         raise NotImplementedError
+
+    def tiers(self) -> Sequence[str]:
+        """How the tags begin of sites whose supernodes' sums meet at one of them, from the inside out."""
+        return ()
 
     def meeting_rules(self) -> MeetingRules | None:
         """How devices average their models among themselves before they send updates; None: they do not."""

@@ -1,10 +1,12 @@
 """Supernodes: a device at each site sums the updates of its neighbours, and one partial aggregate leaves the site.
 
 After the aggregators of Bonawitz et al. 2019, "Towards federated learning at scale" (MLSys), §4, brought to the edge as
-in Liu et al. 2020, "Client-edge-cloud hierarchical federated learning". Sums are exact, so that the tree leaves no
-trace in the version. It loses where a site has few devices and a coarse codec: a sum takes five bytes a parameter.
+in Liu et al. 2020, "Client-edge-cloud hierarchical federated learning". Sums are exact, so that the tree, however deep,
+leaves no trace in the version. It loses where a site has few devices and a coarse codec: a sum takes five bytes a
+parameter.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -14,6 +16,7 @@ from coterie_learning.partial_sums import saved_bytes
 from coterie_learning.topology import Topology
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
+from coterie_wire.relaying import MAX_TIERS
 
 if TYPE_CHECKING:
     from coterie_learning.plan import Plan
@@ -28,6 +31,14 @@ class Supernodes(Topology, frozen=True, tag="supernodes"):
     """Devices are neighbours that have the same tag that begins so, as ``site:hall-3``; those without send directly."""
     wait_s: Annotated[float, Meta(ge=1, le=86_400)] = 60.0
     """Seconds that a supernode has to sum and send; then its devices send their updates to the platform."""
+    above: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=40)], ...],
+        Meta(
+            max_length=MAX_TIERS,
+            description="sums of sites meet again before they come to the platform: how the tags begin of those that "
+            'share a supernode, from the inside out, as "building:", "region:"',
+        ),
+    ] = ()
 
     since = "0.2"
 
@@ -39,6 +50,9 @@ class Supernodes(Topology, frozen=True, tag="supernodes"):
 
     def patience_s(self) -> float:
         return self.wait_s
+
+    def tiers(self) -> Sequence[str]:
+        return self.above
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """What a sum over a site would not tell, or nobody may read."""

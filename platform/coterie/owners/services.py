@@ -91,9 +91,9 @@ def _forget_name(device: Device, name: str) -> None:
     Assignment.objects.filter(device=device, reason_sentence__contains=name).update(
         reason_sentence=Replace("reason_sentence", Value(name), Value(new))
     )
-    for phrase in ("{} is the supernode of ", "the sum that {} sent "):
+    for phrase in ("{} is the supernode of ", "the sum that {} sent ", "{} has shed the device", "; {} takes it"):
         old = phrase.format(name)
-        for model in (Route, Fold):
-            model._base_manager.filter(reason_sentence__contains=old).update(
-                reason_sentence=Replace("reason_sentence", Value(old), Value(phrase.format(new)))
+        for model, column in ((Route, "reason_sentence"), (Fold, "reason_sentence"), (Fold, "way_sentence")):
+            model._base_manager.filter(**{f"{column}__contains": old}).update(
+                **{column: Replace(column, Value(old), Value(phrase.format(new)))}
             )

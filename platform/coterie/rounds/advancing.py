@@ -16,6 +16,7 @@ from coterie.rounds.ending import close_if_due, conclude, follow_merge
 from coterie.rounds.folding import gather
 from coterie.rounds.models import Round
 from coterie.rounds.opening import invite, open_if_due, plan_round, wants_others, why_not_open
+from coterie.rounds.routing import are_shed, shed
 from coterie.rounds.selectors import active_federation_ids, active_round, view_of, waiting_parts, why_collecting
 from coterie.rounds.teaching import make_teachers
 from coterie.rounds.transitions import explain
@@ -98,6 +99,8 @@ def _rests(round_: Round, now: datetime) -> bool:
         return False
     if round_.carries_on and waiting_parts(round_).exists():
         return False
+    if are_shed(round_):
+        return False
     if wants_others(round_=round_, view=view, now=now) or are_parts_lost(round_=round_, now=now):
         return False
     if round_.at_work != view.live:
@@ -119,6 +122,8 @@ def _collect(round_: Round, now: datetime) -> None:
         gather(round_=round_, now=now)
         return
     drop_absent(round_=round_, now=now)
+    if are_shed(round_):
+        shed(round_=round_, now=now)
     if round_.carries_on:
         take_waiting(round_=round_)
     close_if_due(round_=round_, now=now)

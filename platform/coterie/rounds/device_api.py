@@ -11,7 +11,7 @@ from coterie.fleet.models import Device
 from coterie.rounds import assigning, directives, handing_in, partials, summing, uploads
 from coterie.secure_sums import identity_log
 from coterie_wire.messages import Directive, Done, OfferUpdate, ReleaseAssignment, UploadState
-from coterie_wire.relaying import HandIn, OfferPartial
+from coterie_wire.relaying import HandIn, HandInSum, OfferPartial
 from coterie_wire.secure_sum import (
     AskSum,
     JoinSum,
@@ -37,6 +37,11 @@ def offer_update(device: Device, message: OfferUpdate, now: datetime) -> UploadS
 def hand_in(device: Device, message: HandIn, now: datetime) -> UploadState:
     """Take note that a supernode holds an update."""
     return handing_in.hand_in(device=device, message=message, now=now)
+
+
+def hand_in_sum(device: Device, message: HandInSum, now: datetime) -> UploadState:
+    """Take note that a supernode holds the sum of another."""
+    return handing_in.hand_in_sum(device=device, message=message, now=now)
 
 
 def offer_partial(device: Device, message: OfferPartial, now: datetime) -> UploadState:
@@ -108,6 +113,7 @@ def _own_part(device: Device, name: str) -> Part | None:
 HANDLERS: Mapping[str, Handler] = {
     "offer-update": offer_update,
     "hand-in": hand_in,
+    "hand-in-sum": hand_in_sum,
     "offer-partial": offer_partial,
     "release-assignment": release_assignment,
     "read-log": read_log,

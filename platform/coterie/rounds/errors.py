@@ -67,6 +67,14 @@ class FoldEnded(CoterieError):
     sentence = "The sum {fold} is wanted no more."
 
 
+class SumRouteEnded(CoterieError):
+    """Fields: fold."""
+
+    code = "rounds.sum_route_ended"
+    kind = ErrorKind.CONFLICT
+    sentence = "The sum {fold} goes another way by now; check in to learn which."
+
+
 class PartialTooLarge(CoterieError):
     """Fields: size_bytes, limit_bytes."""
 

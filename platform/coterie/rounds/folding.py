@@ -1,74 +1,109 @@
 """From handed-in updates to their sums: supernodes are asked with weights that are final, and their devices counted.
 
 Who falls out is replaced by its devices, who send their updates to the platform; the weights are then others, and all
-that were asked are asked again. Each time a supernode leaves, so this ends.
+that were asked are asked again. Each time a supernode leaves, or no sum goes through it any more, so this ends.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from coterie.core.durable import Steps
 from coterie.core.events import wake_devices
 from coterie.core.rows import insert_all
+from coterie.fleet.models import Device
 from coterie.merging.models import Update
 from coterie.rounds import reasons
+from coterie.rounds.branches import cut, grow, void, void_with_those_above
 from coterie.rounds.counting import count_update
 from coterie.rounds.ending import close
+from coterie.rounds.fold_tree import Folds, live_folds, own_shares, parts_of, subtree
 from coterie.rounds.gathering import held_routes
 from coterie.rounds.models import Assignment, Fold, Round, Route, Upload
 from coterie.rounds.routing import send_directly
 from coterie.rounds.transitions import end_assignments, explain
 from coterie_learning.cohort import Figures, weights_of_figures
+from coterie_learning.sum_tree import Asked, Wanted, are_all_in, faults, still_good, wanted_sums
 from coterie_wire.conditions import Reason
 from coterie_wire.relaying import Weighed
 
-FOLDS = Steps(
-    Fold,
-    ways={
-        Fold.State.ASKED: frozenset({Fold.State.ACCEPTED, Fold.State.VOID}),
-        Fold.State.ACCEPTED: frozenset({Fold.State.VOID}),
-    },
-    app="rounds",
-)
+FAULTS = {
+    "silent": reasons.SUPERNODE_SILENT,
+    "late": reasons.SUPERNODE_LATE,
+    "parent_away": reasons.PARENT_LATE,
+}
+STATES: Mapping[str, Literal["asked", "held", "accepted"]] = {
+    Fold.State.ASKED: "asked",
+    Fold.State.HELD: "held",
+    Fold.State.ACCEPTED: "accepted",
+}
 
 
 def gather(*, round_: Round, now: datetime) -> None:
     """Take an open round that gathers sums as far as it goes now. The caller holds its row."""
-    patience = timedelta(seconds=round_.parsed_plan().topology.patience_s())
-    for fold in round_.folds.filter(state=Fold.State.ASKED).select_related("supernode"):
-        if now - fold.asked_at > patience:
-            give_up(round_=round_, fold=fold, reason=reasons.SUPERNODE_LATE, now=now)
-        elif not fold.supernode.is_present(now):
-            give_up(round_=round_, fold=fold, reason=reasons.SUPERNODE_SILENT, now=now)
+    patience_s = round_.parsed_plan().topology.patience_s()
+    _answer_faults(round_, patience_s, now)
     resending = Assignment.objects.filter(round=round_, state__in=Assignment.UNENDED, route__held_at=None)
-    if resending.filter(route__changed_at__gt=now - patience).exists():
+    if resending.filter(route__changed_at__gt=now - timedelta(seconds=patience_s)).exists():
         explain(round_, reasons.resending(resending.count()), now=now)
         return
     end_assignments(resending, Assignment.State.RELEASED, reason=reasons.CLOSED, now=now)
     held = list(held_routes(round_).select_related("assignment__upload"))
     if held:
-        folds = _asked(round_, _shares(round_, held), now)
-        accepted = [fold for fold in folds if fold.state == Fold.State.ACCEPTED]
-        if len(accepted) < len(folds):
-            explain(round_, reasons.gathering(accepted=len(accepted), asked=len(folds)), now=now)
+        _ask(round_, _shares(round_, held), now)
+        folds = live_folds(round_.pk)
+        asked = _asked(folds)
+        if not are_all_in({name: one.wanted for name, one in asked.items()}, asked):
+            tops = [fold for fold in folds.values() if fold.parent_id is None]
+            accepted = sum(fold.state == Fold.State.ACCEPTED for fold in tops)
+            explain(round_, reasons.gathering(accepted=accepted, asked=len(tops)), now=now)
             return
-        _count_all(round_, held, {fold.supernode_id: fold for fold in accepted}, now)
+        _count_all(round_, held, folds, now)
     close(round_=round_, now=now)
 
 
 def give_up(*, round_: Round, fold: Fold, reason: Reason, now: datetime) -> None:
-    """Have the devices of a sum that does not come send their updates themselves. The caller holds the round's row."""
-    if void(fold, reason):
+    """Have the devices of a sum that does not come send their updates, and those whose sums it adds these, themselves.
+
+    The caller holds the round's row.
+    """
+    for part in parts_of(fold, live_folds(round_.pk)):
+        cut(fold=part, reason=reasons.PARENT_GONE, now=now)
+    if void_with_those_above(fold, reason):
         send_directly(round_=round_, supernode=fold.supernode, reason=reason, now=now)
 
 
-def void(fold: Fold, reason: Reason) -> bool:
-    """Ask for the sum no more; what has come of it does not count."""
-    return FOLDS.take_from_any(fold, Fold.State.VOID, reason=reason, partial=None)
+def _answer_faults(round_: Round, patience_s: float, now: datetime) -> None:
+    folds = live_folds(round_.pk)
+    due = faults(
+        _asked(folds),
+        is_present=lambda name: folds[UUID(name)].supernode.is_present(now),
+        now_s=now.timestamp(),
+        patience_s=patience_s,
+    )
+    for fault in due:
+        fold, reason = folds[UUID(fault.supernode)], FAULTS[fault.why]
+        if fault.act == "cut":
+            cut(fold=fold, reason=reason, now=now)
+        else:
+            give_up(round_=round_, fold=fold, reason=reason, now=now)
+
+
+def _asked(folds: Folds) -> Mapping[str, Asked[Weighed]]:
+    """The rows, as the tree's rules read them."""
+    return {
+        str(supernode): Asked(
+            wanted=Wanted(own_shares(fold), frozenset(str(part.supernode_id) for part in parts_of(fold, folds))),
+            parent=None if fold.parent_id is None else str(fold.parent_id),
+            state=STATES[fold.state],
+            since_s=fold.asked_at.timestamp(),
+            held_s=0.0 if fold.held_at is None else fold.held_at.timestamp(),
+        )
+        for supernode, fold in folds.items()
+    }
 
 
 def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weighed]]:
@@ -85,27 +120,60 @@ def _shares(round_: Round, held: Sequence[Route]) -> Mapping[UUID, Sequence[Weig
     return shares
 
 
-def _asked(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> Sequence[Fold]:
-    """The sum that is wanted of each supernode; those that were asked with other weights are asked anew."""
-    kept = []
-    for fold in round_.folds.filter(state__in=(Fold.State.ASKED, Fold.State.ACCEPTED)):
-        if fold.shares == msgspec.to_builtins(shares.get(fold.supernode_id, ())):
-            kept.append(fold)
-        else:
+def _ask(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> None:
+    """Ask supernodes for the sums that are wanted of them; those that were asked with other weights or parts anew."""
+    folds = live_folds(round_.pk)
+    ways = _ways(round_, shares, now)
+    parents = {str(name): None if way.parent_id is None else str(way.parent_id) for name, way in ways.items()}
+    wanted = wanted_sums({str(name): own for name, own in shares.items()}, parents)
+    good = still_good(wanted, _asked(folds))
+    for name, fold in folds.items():
+        if str(name) not in good:
             void(fold, reasons.FOLD_OUTDATED)
-    missing = shares.keys() - {fold.supernode_id for fold in kept}
-    new = [
-        Fold(round=round_, supernode_id=supernode, shares=msgspec.to_builtins(shares[supernode]), asked_at=now)
-        for supernode in sorted(missing)
-    ]
+    new = []
+    for name in sorted(wanted.keys() - good):
+        way = ways[UUID(name)]
+        way.round, way.supernode_id, way.asked_at = round_, UUID(name), now
+        way.shares = msgspec.to_builtins(wanted[name].shares)
+        new.append(way)
     insert_all(new)
-    wake_devices(str(fold.supernode_id) for fold in new)
-    return [*kept, *new]
+    wake_devices({str(one) for fold in new for one in (fold.supernode_id, fold.parent_id) if one is not None})
 
 
-def _count_all(round_: Round, held: Sequence[Route], folds: Mapping[UUID, Fold], now: datetime) -> None:
+def _ways(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime) -> Mapping[UUID, Fold]:
+    """By supernode, a fold that goes the way of its sum, and is not asked for yet.
+
+    The tree is grown when sums are asked for first; afterwards it is what is left of that.
+    """
+    if not round_.parsed_plan().topology.tiers():
+        return {name: Fold() for name in shares}
+    before = {fold.supernode_id: fold for fold in round_.folds.order_by("epoch")}  # the newest of each
+    if before:
+        return {name: Fold() for name in shares} | {
+            name: Fold(
+                parent_id=fold.parent_id,
+                tier=fold.tier,
+                epoch=fold.epoch + 1,
+                way_code=fold.way_code,
+                way_sentence=fold.way_sentence,
+            )
+            for name, fold in before.items()
+        }
+    branches = grow(round_, shares.keys(), now=now)
+    names = dict(Device.objects.filter(pk__in=branches).values_list("pk", "name"))
+    ways = {}
+    for name, branch in branches.items():
+        parent = None if branch.parent is None else UUID(branch.parent)
+        reason = reasons.way_of_sum(branch, None if parent is None else names[parent])
+        ways[name] = Fold(parent_id=parent, tier=branch.tier, way_code=reason.code, way_sentence=reason.sentence)
+    return ways
+
+
+def _count_all(round_: Round, held: Sequence[Route], folds: Folds, now: datetime) -> None:
     """Count the updates of the sums, all in the transaction that closes the round."""
     uploads = Upload.objects.in_bulk([route.pk for route in held])
+    tops = [fold for fold in folds.values() if fold.parent_id is None]
+    ends_in = {one.supernode_id: top for top in tops for one in subtree(top, folds)}
     for route in held:
         assert route.supernode_id is not None, "what is held is held by a supernode"
         count_update(
@@ -113,7 +181,7 @@ def _count_all(round_: Round, held: Sequence[Route], folds: Mapping[UUID, Fold],
             upload=uploads[route.pk],
             taken_by=round_,
             norm=route.norm,
-            partial=folds[route.supernode_id].partial,
+            partial=ends_in[route.supernode_id].partial,
             now=now,
         )
     round_.updates_in = Assignment.objects.filter(taken_by=round_, state=Assignment.State.DELIVERED).count()

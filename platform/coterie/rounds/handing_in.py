@@ -1,4 +1,4 @@
-"""Updates that a supernode holds: handed in with its receipt, and not counted before their sum has come."""
+"""Updates and sums that a supernode holds: handed in with its receipt, and not counted before its sum has come."""
 
 from datetime import datetime
 
@@ -6,12 +6,14 @@ from django.db import transaction
 
 from coterie.fleet.models import Device
 from coterie.rounds.assigning import own_assignment, revive
+from coterie.rounds.branches import FOLDS
 from coterie.rounds.ending import close_if_full
-from coterie.rounds.errors import AssignmentClosed, NotOffered, RouteEnded
-from coterie.rounds.models import Assignment, Round, Route, Upload
+from coterie.rounds.errors import AssignmentClosed, FoldEnded, NotOffered, RouteEnded, SumRouteEnded
+from coterie.rounds.fold_tree import live_folds, own_fold, roll
+from coterie.rounds.models import Assignment, Fold, Round, Route, Upload
 from coterie.rounds.routing import peer_key_of
 from coterie_wire.messages import UploadState
-from coterie_wire.relaying import HandIn, verify_receipt
+from coterie_wire.relaying import HandIn, HandInSum, verify_receipt, verify_sum_receipt
 
 
 @transaction.atomic
@@ -41,8 +43,34 @@ def hand_in(*, device: Device, message: HandIn, now: datetime) -> UploadState:
             raise AssignmentClosed(assignment=message.assignment, state=f"its round is {round_.state}")
         revive(assignment=assignment, now=now)
         fingerprint = list(message.fingerprint)
-        Route.objects.filter(pk=route.pk).update(held_at=now, norm=receipt.norm, fingerprint=fingerprint)
+        told = [list(one) for one in message.tier_fingerprints[: len(round_.parsed_plan().topology.tiers())]]
+        Route.objects.filter(pk=route.pk).update(
+            held_at=now, norm=receipt.norm, fingerprint=fingerprint, tier_fingerprints=told
+        )
         round_.updates_in += 1
         round_.save(update_fields=["updates_in"])
         close_if_full(round_=round_, now=now)
     return UploadState(offset=upload.size_bytes, held=route.epoch)
+
+
+@transaction.atomic
+def hand_in_sum(*, device: Device, message: HandInSum, now: datetime) -> UploadState:
+    """Take note of the receipt for a sum that was asked for; handing the same in again changes nothing.
+
+    Raises UnknownFold, NotYourFold, FoldEnded, SumRouteEnded, or WireError ``relay.bad_receipt``.
+    """
+    found = own_fold(device, message.fold)
+    Round.objects.select_for_update().get(pk=found.round_id)
+    folds = live_folds(found.round_id)
+    fold = folds.get(device.pk)
+    if fold is None or fold.pk != found.pk:
+        raise FoldEnded(fold=message.fold)
+    key = None if fold.parent is None else peer_key_of(fold.parent)
+    if key is None:
+        raise SumRouteEnded(fold=message.fold)
+    receipt = verify_sum_receipt(message.receipt, key)
+    if (receipt.fold, receipt.epoch, receipt.roll) != (str(fold.pk), fold.epoch, roll(fold, folds)):
+        raise SumRouteEnded(fold=message.fold)
+    if fold.state == Fold.State.ASKED:
+        FOLDS.take(fold, Fold.State.HELD, reason=None, held_at=now, sha256=receipt.sha256)
+    return UploadState(offset=0, held=fold.epoch)

@@ -7,10 +7,13 @@ import msgspec
 
 from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
+from coterie.rounds.branches import sum_route
+from coterie.rounds.fold_tree import Folds, all_shares, live_folds, own_shares, parts_of, roll, weighed_fingerprints
 from coterie.rounds.models import Assignment, Fold, Round, Route
+from coterie.rounds.routing import tier_seeds
 from coterie_learning.device_plan import device_plan_json
-from coterie_wire.relaying import Lead, Order, Weighed
-from coterie_wire.structs import from_values
+from coterie_learning.partial_sums import combined
+from coterie_wire.relaying import Lead, Order, Part
 
 
 def leads_of(devices: Sequence[Device]) -> Mapping[UUID, Lead]:
@@ -23,10 +26,12 @@ def leads_of(devices: Sequence[Device]) -> Mapping[UUID, Lead]:
         assignment__round__state=Round.State.OPEN,
         assignment__state__in=Assignment.UNENDED,
     ).order_by()
-    led = sorted(routes.values_list("assignment__round", "supernode").distinct())
-    rounds = Round.objects.select_related("federation").in_bulk({round_ for round_, _ in led})
+    led = set(routes.values_list("assignment__round", "supernode"))
+    asked = Fold.objects.filter(supernode__in=offering, state=Fold.State.ASKED, round__state=Round.State.OPEN)
+    led |= set(asked.order_by().values_list("round", "supernode"))
+    rounds = Round.objects.select_related("federation", "base_version__pair").in_bulk({round_ for round_, _ in led})
     found: dict[UUID, Lead] = {}
-    for round_, supernode in led:
+    for round_, supernode in sorted(led):
         if supernode not in found:
             found[supernode] = _lead(rounds[round_], supernode)
     return found
@@ -35,12 +40,36 @@ def leads_of(devices: Sequence[Device]) -> Mapping[UUID, Lead]:
 def _lead(round_: Round, supernode: UUID) -> Lead:
     assert round_.base_version_id is not None, "an open round has a base"
     plan = round_.parsed_plan()
-    asked = Fold.objects.filter(round=round_, supernode=supernode, state=Fold.State.ASKED).first()
+    asked = round_.folds.filter(supernode=supernode, state=Fold.State.ASKED)
+    fold = asked.select_related("round", "supernode", "parent").first()
     return Lead(
         round=str(round_.pk),
         plan=msgspec.Raw(device_plan_json(plan.device)),
         manifest=signed_manifest(round_.base_version_id),
-        order=None
-        if asked is None
-        else Order(fold=str(asked.pk), shares=from_values(asked.shares, tuple[Weighed, ...])),
+        order=None if fold is None else _order(fold),
+    )
+
+
+def _order(fold: Fold) -> Order | None:
+    folds = live_folds(fold.round_id)
+    parts = [_part(part, folds, tier=fold.tier) for part in parts_of(fold, folds)]
+    if None in parts:
+        return None  # an update of one is not held any more, and another sum will be asked for
+    known = tuple(part for part in parts if part is not None)
+    return Order(fold=str(fold.pk), shares=own_shares(fold), parts=known, route=sum_route(fold))
+
+
+def _part(fold: Fold, folds: Folds, *, tier: int) -> Part | None:
+    """What the supernode of a tier is told of a sum that goes into its own."""
+    shares = all_shares(fold, folds)
+    told = weighed_fingerprints(shares, tier=tier)
+    if told is None:
+        return None
+    return Part(
+        fold=str(fold.pk),
+        supernode=str(fold.supernode_id),
+        weight=sum(share.weight for share in shares),
+        seed=tier_seeds(fold.round)[tier - 1],
+        fingerprint=combined(told),
+        roll=roll(fold, folds),
     )

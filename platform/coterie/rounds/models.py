@@ -247,6 +247,9 @@ class Route(models.Model):
     """Of the update, as the receipt says."""
     fingerprint = models.JSONField(null=True, blank=True)
     """Of the update, as the device says."""
+    tier_fingerprints = models.JSONField(default=list, blank=True)
+    """Those by which supernodes check sums that it is in, by tier; empty where the plan has none, or its agent tells
+    none."""
 
     class Meta:
         ordering = ["assignment"]
@@ -262,22 +265,41 @@ class Route(models.Model):
 
 
 class Fold(Stateful):
-    """The sum that a supernode was asked for: asked → accepted, or void with a reason."""
+    """The sum that a supernode was asked for: asked → accepted, or void with a reason.
+
+    Of one that goes through another supernode: asked → held, and it counts once that one's is accepted. It is sent
+    another way by a compare-and-set that raises its epoch.
+    """
 
     class State(models.TextChoices):
         """How far it is."""
 
         ASKED = "asked"
+        HELD = "held"
         ACCEPTED = "accepted"
         VOID = "void"
+
+    LIVE = ("asked", "held", "accepted")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="folds")
     supernode = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="folds")
     shares = models.JSONField()
-    """As `coterie_wire.relaying.Share`."""
+    """As `coterie_wire.relaying.Weighed`."""
+    parent = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="folds_taken")
+    """The supernode whose sum it goes into; None: the platform is sent it."""
+    tier = models.PositiveSmallIntegerField(default=0)
+    """0: of updates alone; n: its supernode is that of a group of the plan's tier n."""
+    epoch = models.PositiveIntegerField(default=1)
+    """Of its way."""
+    way_code = models.CharField(max_length=64, blank=True)
+    way_sentence = models.CharField(max_length=400, blank=True)
+    """Why it goes this way; blank where the plan has no tiers."""
+    held_at = models.DateTimeField(null=True, blank=True)
+    """When the parent's receipt was handed in."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
     asked_at = models.DateTimeField()
+    """When it was asked for, or was last sent another way."""
     sha256 = models.CharField(max_length=64, blank=True)
     """Of what the supernode offered; blank: nothing yet."""
     size_bytes = models.PositiveBigIntegerField(default=0)
@@ -287,9 +309,17 @@ class Fold(Stateful):
         ordering = ["-asked_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["round", "supernode"], condition=Q(state__in=["asked", "accepted"]), name="one_fold_a_supernode"
+                fields=["round", "supernode"],
+                condition=Q(state__in=["asked", "held", "accepted"]),
+                name="one_fold_a_supernode",
             ),
-            models.CheckConstraint(condition=Q(state__in=["asked", "accepted", "void"]), name="fold_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=["asked", "held", "accepted", "void"]), name="fold_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="held") | Q(parent__isnull=False, held_at__isnull=False),
+                name="held_fold_has_its_parent",
+            ),
             models.CheckConstraint(
                 condition=Q(state="accepted", partial__isnull=False) | (~Q(state="accepted") & Q(partial=None)),
                 name="accepted_fold_has_partial",

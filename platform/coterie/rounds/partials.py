@@ -1,7 +1,6 @@
 """Partial aggregates on their way: offered by the supernode that was asked, received in parts, checked and kept."""
 
 from datetime import datetime
-from uuid import UUID
 
 from django.db import transaction
 
@@ -10,34 +9,33 @@ from coterie.fleet.services import quarantine_device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Partial
 from coterie.rounds import reasons
-from coterie.rounds.errors import FoldEnded, NotYourFold, PartialTooLarge, UnknownFold
+from coterie.rounds.branches import FOLDS, cut
+from coterie.rounds.errors import FoldEnded, PartialTooLarge
 from coterie.rounds.files import PARTIALS
-from coterie.rounds.folding import FOLDS, give_up
+from coterie.rounds.fold_tree import all_shares, live_folds, own_fold, weighed_fingerprints
+from coterie.rounds.folding import give_up
 from coterie.rounds.jobs import ADVANCE
-from coterie.rounds.models import Fold, Round, Route
+from coterie.rounds.models import Fold, Round
 from coterie.rounds.routing import check_seed
 from coterie.storage.arrivals import UploadTarget, WrongHash
-from coterie_learning.partial_sums import Fingerprint, PartialFile, sum_specs
+from coterie_learning.partial_sums import PartialFile, most_bytes, sum_specs
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
 from coterie_wire.messages import UploadState
-from coterie_wire.relaying import OfferPartial, Weighed
-from coterie_wire.structs import from_values
+from coterie_wire.relaying import OfferPartial
 from coterie_wire.tensor_files import OpenFile
-
-MOST_PLANES = 8
-OVERHEAD_BYTES = 4096
-TENSOR_OVERHEAD_BYTES = 512
 
 
 def offer_partial(*, device: Device, offer: OfferPartial, now: datetime) -> UploadState:
     """Announce a sum, or ask how much of it has arrived. Offering an accepted one again changes nothing.
 
-    Raises UnknownFold, NotYourFold, FoldEnded or PartialTooLarge.
+    One that was to go through another supernode, and has not, goes to the platform from then on. Raises UnknownFold,
+    NotYourFold, FoldEnded or PartialTooLarge.
     """
-    fold = _own_fold(device, offer.fold)
+    fold = own_fold(device, offer.fold)
     if fold.state == Fold.State.ACCEPTED:
         return UploadState(offset=fold.size_bytes, accepted=True)
+    _take_directly(fold, now)
     limit_bytes = _largest_bytes(fold)
     if not 0 < offer.size_bytes <= limit_bytes:
         raise PartialTooLarge(size_bytes=offer.size_bytes, limit_bytes=limit_bytes)
@@ -51,7 +49,7 @@ def offer_partial(*, device: Device, offer: OfferPartial, now: datetime) -> Uplo
 
 def open_upload(device: Device, fold_id: str, offset: int, now: datetime) -> UploadTarget:  # noqa: ARG001 - a seam
     """Where to write a sum's bytes from `offset` on. Raises UnknownFold, NotYourFold, FoldEnded or WrongOffset."""
-    fold = _own_fold(device, fold_id)
+    fold = own_fold(device, fold_id)
     return PARTIALS.target(fold.pk, sha256=fold.sha256, offset=offset, size_bytes=fold.size_bytes)
 
 
@@ -61,7 +59,7 @@ def complete_upload(device: Device, fold_id: str, now: datetime) -> UploadState:
     A supernode that sent another sum is asked no more, until an operator has looked at it. Raises UnknownFold,
     NotYourFold, FoldEnded, WrongHash, or WireError ``partial.*`` or ``tensors.malformed``.
     """
-    fold = _own_fold(device, fold_id)
+    fold = own_fold(device, fold_id)
     if fold.state == Fold.State.ACCEPTED:
         return UploadState(offset=fold.size_bytes, accepted=True)
     arrived = PARTIALS.arrived_bytes(fold.pk, fold.sha256)
@@ -80,20 +78,29 @@ def complete_upload(device: Device, fold_id: str, now: datetime) -> UploadState:
     return _accept(fold, now)
 
 
+@transaction.atomic
+def _take_directly(fold: Fold, now: datetime) -> None:
+    """Have the sum come by no other way. Raises FoldEnded if the supernode above has it."""
+    if fold.parent_id is None:
+        return
+    Round.objects.select_for_update().get(pk=fold.round_id)
+    fold.refresh_from_db()
+    if fold.state == Fold.State.HELD:
+        raise FoldEnded(fold=str(fold.pk))
+    if cut(fold=fold, reason=reasons.PARENT_AWAY, now=now):
+        ADVANCE.send(federation=str(fold.round.federation_id))
+
+
 def _keep_checked(fold: Fold) -> None:
     plan, base = fold.round.parsed_plan(), fold.round.base_version
     assert base is not None, "an open round has a base"
-    routes = Route.objects.in_bulk([UUID(share.assignment) for share in _shares(fold)])
-    members = []
-    for share in _shares(fold):
-        fingerprint = routes[UUID(share.assignment)].fingerprint
-        if fingerprint is None:
-            raise FoldEnded(fold=str(fold.pk))  # its device sends by itself since
-        members.append((share.weight, Fingerprint(*fingerprint)))
+    members = weighed_fingerprints(all_shares(fold, live_folds(fold.round_id)), tier=0)
+    if members is None:
+        raise FoldEnded(fold=str(fold.pk))
     with PARTIALS.verified(fold.pk, sha256=fold.sha256) as file:
         source = OpenFile(file.fileno(), fold.size_bytes)
         partial = PartialFile(source, expected=sum_specs(base.pair.model_spec(), plan.local), of=str(fold.pk))
-        partial.check(check_seed(fold.round_id, fold.supernode), members)
+        partial.check(check_seed(fold.round, fold.supernode), members)
         updates_of(fold.round_id).put_verified(file, BlobRef(fold.sha256, fold.size_bytes))
 
 
@@ -110,7 +117,7 @@ def _accept(fold: Fold, now: datetime) -> UploadState:
             cohort=fold.round_id,
             sha256=fold.sha256,
             size_bytes=fold.size_bytes,
-            weights={share.assignment: share.weight for share in _shares(fold)},
+            weights={share.assignment: share.weight for share in all_shares(fold, live_folds(fold.round_id))},
             received_at=now,
         )
         FOLDS.take(fold, Fold.State.ACCEPTED, reason=None, partial=partial)
@@ -129,28 +136,7 @@ def _strike_off(fold: Fold, sentence: str, now: datetime) -> None:
     ADVANCE.send(federation=str(round_.federation_id))
 
 
-def _own_fold(device: Device, fold_id: str) -> Fold:
-    try:
-        key = UUID(fold_id)
-    except ValueError as error:
-        raise UnknownFold(fold=fold_id) from error
-    folds = Fold.objects.select_related("supernode", "round__federation", "round__base_version__pair")
-    fold = folds.filter(pk=key).first()
-    if fold is None:
-        raise UnknownFold(fold=fold_id)
-    if fold.supernode_id != device.pk:
-        raise NotYourFold(fold=fold_id)
-    if fold.state == Fold.State.VOID:
-        raise FoldEnded(fold=fold_id)
-    return fold
-
-
-def _shares(fold: Fold) -> tuple[Weighed, ...]:
-    return from_values(fold.shares, tuple[Weighed, ...])
-
-
 def _largest_bytes(fold: Fold) -> int:
     base = fold.round.base_version
     assert base is not None, "an open round has a base"
-    specs = sum_specs(base.pair.model_spec(), fold.round.parsed_plan().local)
-    return OVERHEAD_BYTES + sum(MOST_PLANES * size + TENSOR_OVERHEAD_BYTES + len(name) for name, size in specs.items())
+    return most_bytes(base.pair.model_spec(), fold.round.parsed_plan().local)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from coterie_learning.negotiation import NeededKind
+from coterie_learning.sum_tree import Branch
 from coterie_wire.conditions import Reason
 
 MAX_CHARACTERS = 400
@@ -26,6 +27,9 @@ HELD_BACK = Reason("rounds.held_back", "an operator paused or pinned the device 
 
 LEADS = Reason("route.leads", "the device is the supernode of its site, and sends its own update itself")
 NO_PEER_KEY = Reason("route.no_peer_key", "the device's agent is too old to send to a neighbour")
+PARENT_AWAY = Reason("fold.parent_away", "the supernode above did not answer; the sum goes to the platform")
+PARENT_LATE = Reason("fold.parent_late", "the supernode above did not take the sum in time; it goes to the platform")
+PARENT_GONE = Reason("fold.parent_gone", "the supernode above fell out; the sum goes to the platform")
 SUPERNODE_AWAY = Reason("route.supernode_away", "the supernode did not answer, and the device sent its update itself")
 SUPERNODE_LATE = Reason("route.supernode_late", "the supernode did not send the sum in time; devices send themselves")
 SUPERNODE_SILENT = Reason("route.supernode_silent", "the supernode fell silent; devices send their updates themselves")
@@ -56,6 +60,33 @@ def by_supernode(site: str, name: str, cores: int) -> Reason:
     """Why the device sends to this neighbour."""
     sentence = f"{name} is the supernode of {site}: its owner lets it, it has power and {cores} cores"
     return Reason("route.by_supernode", sentence[:MAX_CHARACTERS])
+
+
+def shed(name: str, other: str | None, sentence: str) -> Reason:
+    """Why a device sends to another neighbour than it was to, or to the platform."""
+    instead = "no neighbour has room, so that it sends itself" if other is None else f"{other} takes it"
+    return Reason("route.shed", f"{name} has shed the device: {sentence}; {instead}"[:MAX_CHARACTERS])
+
+
+def way_of_sum(branch: Branch, parent: str | None) -> Reason:
+    """Why a supernode's sum goes where it goes."""
+    group = branch.group
+    match branch.why:
+        case "grouped":
+            sentence = f"{parent} is the supernode of {group}: it adds the sums that meet there"
+        case "top":
+            sentence = f"it adds the sums of {group} itself" if group else "no supernode stands above it"
+        case "no_tag":
+            sentence = f"the supernode has no tag that begins with {group}"
+        case "nobody":
+            sentence = f"no device of {group} is present, powered, allowed and able to add sums"
+        case "full":
+            sentence = f"the supernode of {group} takes no more sums"
+        case "alone":
+            sentence = f"no other sum of {group} would meet it"
+        case "unchecked":
+            sentence = "the agents of this supernode or its devices are too old for its sum to be checked on the way"
+    return Reason(f"fold.{branch.why}", sentence[:MAX_CHARACTERS])
 
 
 def altered(name: str, sentence: str) -> Reason:

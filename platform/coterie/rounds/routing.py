@@ -6,13 +6,13 @@ only by `send_directly`, which voids what was agreed before.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 from django.utils.crypto import salted_hmac
 
 from coterie.core.events import tell_consoles, wake_devices
@@ -59,7 +59,7 @@ def route_parts(*, round_: Round, parts: Sequence[Assignment], now: datetime) ->
         site = _site(devices[part.device_id], topology.site_tag())
         if site is None:
             routes.append(_directly(part, reasons.no_site(topology.site_tag()), now))
-        elif _capabilities(devices[part.device_id]).peer_key is None:
+        elif capabilities_of(devices[part.device_id]).peer_key is None:
             routes.append(_directly(part, reasons.NO_PEER_KEY, now))
         else:
             sites[site].append(part)
@@ -87,6 +87,60 @@ def send_directly(*, round_: Round, supernode: Device, reason: Reason, now: date
     tell_consoles("rounds")
 
 
+def are_shed(round_: Round) -> bool:
+    """Whether a supernode of an open round has less room by now than it has neighbours."""
+    return round_.parsed_plan().topology.fan_in() is not None and any(_surplus(round_))
+
+
+def shed(*, round_: Round, now: datetime) -> None:
+    """Send the neighbours of supernodes that have less room by now to others of their site, or to the platform.
+
+    Those go first whose update is not there yet. The caller holds the round's row.
+    """
+    for supernode, routes in _surplus(round_):
+        offer = capabilities_of(supernode).relay
+        assert offer is not None and offer.shedding is not None, "only those have a surplus"
+        for left, route in zip(range(len(routes), 0, -1), routes, strict=True):
+            _send_elsewhere(round_, route, supernode, offer.shedding.reason, together=left, now=now)
+        wake_devices(str(route.assignment.device_id) for route in routes)
+        tell_consoles("rounds")
+
+
+def _surplus(round_: Round) -> Iterator[tuple[Device, Sequence[Route]]]:
+    live = Route.objects.filter(assignment__round=round_, assignment__state__in=Assignment.UNENDED)
+    shedding = live.filter(supernode__capabilities__relay__shedding__isnull=False).order_by()
+    for supernode in Device.objects.in_bulk(list(shedding.values_list("supernode", flat=True).distinct())).values():
+        own = live.filter(supernode=supernode).select_related("assignment__device")
+        ordered = own.order_by(F("held_at").desc(nulls_first=True), "-changed_at", "pk")
+        routes = list(ordered[: max(0, own.count() - room_of(supernode, MAX_MEMBERS))])
+        if routes:
+            yield supernode, routes
+
+
+def _send_elsewhere(
+    round_: Round, route: Route, supernode: Device, why: Reason, *, together: int, now: datetime
+) -> None:
+    """One of `together`; one compare-and-set."""
+    plan, device = round_.parsed_plan(), route.assignment.device
+    site = _site(device, plan.topology.site_tag())
+    found = () if site is None else _candidates(round_, [site], now=now).get(site, ())
+    assert round_.base_version is not None, "an open round has a base"
+    model = round_.base_version.pair.model_spec()
+    others = [
+        one.device
+        for one in found
+        if one.room
+        and one.device.pk not in (supernode.pk, device.pk)
+        and saved_bytes(plan.local, plan.codec, model, members=one.sent + together) > 0
+    ]
+    other = others[0] if others else None
+    reason = reasons.shed(supernode.name, None if other is None else other.name, why.sentence)
+    changes = _detour(reason, now) | {"supernode": other}
+    if Route.objects.filter(pk=route.pk, epoch=route.epoch, supernode=supernode).update(**changes) and route.held_at:
+        round_.updates_in -= 1
+        round_.save(update_fields=["updates_in"])
+
+
 def take_directly(*, assignment: Assignment, now: datetime) -> bool:
     """Count the update that the platform was sent itself; False if a supernode holds one, which counts instead."""
     route = Route.objects.filter(pk=assignment.pk).first()
@@ -101,7 +155,7 @@ def route_message(route: Route) -> RouteMessage | None:
     supernode = route.supernode
     if supernode is None:
         return None
-    told, own = _capabilities(supernode), _capabilities(route.assignment.device)
+    told, own = capabilities_of(supernode), capabilities_of(route.assignment.device)
     if told.relay is None or told.peer_key is None or own.peer_key is None:
         return None
     deadline_at = route.assignment.round.deadline_at
@@ -121,29 +175,52 @@ def route_message(route: Route) -> RouteMessage | None:
         key=told.peer_key,
         epoch=route.epoch,
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
-        check_seed=check_seed(route.assignment.round_id, supernode),
+        check_seed=check_seed(route.assignment.round, supernode),
+        tier_seeds=tier_seeds(route.assignment.round),
     )
 
 
-def check_seed(round_id: int, supernode: Device) -> bytes:
-    """What the fingerprints are drawn from of updates that go through `supernode`, which is never told it."""
-    return salted_hmac("coterie.rounds.check", f"{round_id} {supernode.pk}", algorithm="sha256").digest()
+def check_seed(round_: Round, supernode: Device) -> bytes:
+    """What the fingerprints are drawn from of updates that go through `supernode`, which is never told it.
+
+    Where sums of supernodes meet, one of them all, so that theirs can be added.
+    """
+    whose = "all" if round_.parsed_plan().topology.tiers() else str(supernode.pk)
+    return _seed(f"{round_.pk} {whose}")
+
+
+def tier_seeds(round_: Round) -> tuple[bytes, ...]:
+    """By which supernodes of each tier check the sums that they add; each is told its own, and devices all."""
+    return tuple(_seed(f"{round_.pk} tier {tier}") for tier in range(1, len(round_.parsed_plan().topology.tiers()) + 1))
+
+
+def devices_told_seeds(round_: Round) -> frozenset[UUID]:
+    """Those that could alter a sum and not be found out: they sum nothing in this round."""
+    routes = Route.objects.filter(Q(supernode__isnull=False) | Q(epoch__gt=1), assignment__round=round_)
+    return frozenset(routes.values_list("assignment__device", flat=True))
+
+
+def _seed(what: str) -> bytes:
+    return salted_hmac("coterie.rounds.check", what, algorithm="sha256").digest()
 
 
 def peer_key_of(device: Device) -> bytes | None:
     """By which other devices know it."""
-    return _capabilities(device).peer_key
+    return capabilities_of(device).peer_key
 
 
 def _within(
     round_: Round, site: str, parts: Sequence[Assignment], leaders: Iterable[Candidate], now: datetime
 ) -> list[Route]:
-    """The ways of devices of one site: as many as pay go to its best supernode, the rest to the next."""
+    """The ways of devices of one site: as many as pay go to its best supernode, the rest to the next.
+
+    Where sums meet again, no device that may sum hands its update to another: it would learn by what it is checked.
+    """
     plan, routes = round_.parsed_plan(), []
     assert round_.base_version is not None, "an open round has a base"
     model = round_.base_version.pair.model_spec()
     found = list(leaders)
-    leading = {candidate.device.pk for candidate in found[:1]}
+    leading = {candidate.device.pk for candidate in (found if plan.topology.tiers() else found[:1])}
     waiting = [part for part in parts if part.device_id not in leading]
     routes += [_directly(part, reasons.LEADS, now) for part in parts if part.device_id in leading]
     why = reasons.no_supernode(site)
@@ -155,7 +232,7 @@ def _within(
         elif saved_bytes(plan.local, plan.codec, model, members=together) <= 0:
             why = reasons.no_saving(site, together)
         else:
-            reason = reasons.by_supernode(site, candidate.device.name, _capabilities(candidate.device).cores)
+            reason = reasons.by_supernode(site, candidate.device.name, capabilities_of(candidate.device).cores)
             routes += [_route(part, candidate.device.pk, reason, now) for part in taken]
             waiting = [part for part in waiting if part not in taken]
             why = reasons.supernodes_full(site)
@@ -171,14 +248,16 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     )
     routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
     sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))
+    told_seeds = devices_told_seeds(round_) if topology.tiers() else frozenset()
     found: defaultdict[str, list[Candidate]] = defaultdict(list)
     for device in offering:
-        site, told = _site(device, topology.site_tag()), _capabilities(device)
-        if site not in wanted or told.relay is None or told.peer_key is None or not _has_power(device):
+        site, told = _site(device, topology.site_tag()), capabilities_of(device)
+        if site not in wanted or told.relay is None or told.peer_key is None or not has_power(device):
             continue
-        room = min(most, told.relay.members, MAX_MEMBERS) - sent.get(device.pk, 0)
-        score = math.sqrt(told.cores * told.memory_bytes / 2**30)
-        found[site].append(Candidate(device, room, sent.get(device.pk, 0), score))
+        if device.pk in told_seeds:
+            continue
+        room = max(0, room_of(device, most) - sent.get(device.pk, 0))
+        found[site].append(Candidate(device, room, sent.get(device.pk, 0), score_of(device)))
     return {site: sorted(own, key=_rank) for site, own in found.items()}
 
 
@@ -186,7 +265,22 @@ def _rank(candidate: Candidate) -> tuple[bool, float, UUID]:
     return not candidate.sent, -candidate.score, candidate.device.pk
 
 
-def _has_power(device: Device) -> bool:
+def room_of(device: Device, fan_in: int) -> int:
+    """How many neighbours it may have in a round of this fan-in, as it says now."""
+    offer = capabilities_of(device).relay
+    if offer is None:
+        return 0
+    most = min(fan_in, offer.members, MAX_MEMBERS)
+    return most if offer.shedding is None else min(most, offer.shedding.keep)
+
+
+def score_of(device: Device) -> float:
+    """Geometric mean of cores and memory in GiB, as the device reported them."""
+    told = capabilities_of(device)
+    return math.sqrt(told.cores * told.memory_bytes / 2**30)
+
+
+def has_power(device: Device) -> bool:
     """Whether it can receive and sum: it is not on battery, and its network is not metered."""
     conditions = from_values(device.conditions, Conditions)
     return conditions.charging != "no" and conditions.network not in ("metered", "none")
@@ -196,7 +290,8 @@ def _site(device: Device, prefix: str) -> str | None:
     return next((tag for tag in sorted(device.tags) if tag.startswith(prefix)), None)
 
 
-def _capabilities(device: Device) -> Capabilities:
+def capabilities_of(device: Device) -> Capabilities:
+    """As it reported them."""
     return from_values(device.capabilities, Capabilities)
 
 
@@ -211,6 +306,7 @@ def _detour(reason: Reason, now: datetime) -> dict[str, object]:
         "held_at": None,
         "norm": None,
         "fingerprint": None,
+        "tier_fingerprints": [],
     }
 
 

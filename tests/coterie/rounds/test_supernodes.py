@@ -2,7 +2,6 @@
 
 import hashlib
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,6 @@ from coterie.rounds.handing_in import hand_in
 from coterie.rounds.models import Fold, Round, Route
 from coterie.rounds.partials import complete_upload, offer_partial, open_upload
 from coterie_agent.relay.desk import Desk
-from coterie_agent.training.vouching import fingerprint_of
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.cohort import weights
 from coterie_learning.fold import Counted, fold_in_memory
@@ -27,31 +25,20 @@ from coterie_learning.partial_sums import PartialFile, encode_sums, sum_specs
 from coterie_learning.plan import LOCAL
 from coterie_learning.update_files import Contents
 from coterie_wire.errors import WireError
-from coterie_wire.messages import Assignment, Capabilities, OfferUpdate, UploadState
+from coterie_wire.messages import UploadState
 from coterie_wire.relaying import (
-    HandedOver,
-    HandIn,
-    HandOver,
     OfferPartial,
-    OfferToLead,
     Order,
     Receipt,
-    SignedReceipt,
-    public_key,
-    read_with_body,
-    seal,
     sign_receipt,
-    unseal,
-    with_body,
 )
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import encode_tensors
+from tests.coterie.rounds.neighbours import SAMPLES, Neighbour
 from tests.coterie.world import (
     MODEL,
-    ScriptedDevice,
     in_this_process,
     later,
-    make_device,
     make_federation,
     make_pair,
     make_version,
@@ -61,65 +48,6 @@ from tests.coterie.world import (
 
 pytestmark = pytest.mark.django_db
 MEMBERS = 3
-SAMPLES = (3, 2, 80, 5)
-"""Of the supernode and its neighbours; one is capped by the median of all."""
-
-
-class Neighbour(ScriptedDevice):
-    """A device that knows how to deal with others."""
-
-    def __init__(self, name: str, place: int, *, leads: bool = False, tag: str = "site:a") -> None:
-        super().__init__(make_device(name, tags=(tag,)))
-        self.secret = bytes([place + 1]) * 32
-        self.samples = SAMPLES[place]
-        offer = OfferToLead(address="127.0.0.1:8717", members=10) if leads else None
-        told = Capabilities(
-            cores=4,
-            memory_bytes=1 << 30,
-            machine="aarch64 Linux",
-            agent="0.2.0",
-            peer_key=public_key(self.secret),
-            relay=offer,
-        )
-        self.row.capabilities = msgspec.to_builtins(told)
-        self.row.save()
-
-    def assignment(self, now: datetime) -> Assignment:
-        found = self.say(now).assignment
-        assert found is not None
-        return found
-
-    def announce(self, now: datetime, *, seed: int) -> tuple[Assignment, bytes, UploadState]:
-        """Offer an update to the platform, as a device does before it sends it anywhere."""
-        assignment, payload = self.assignment(now), self.payload(seed)
-        facts = {"samples": self.samples, "steps_done": 500, "steps_total": 500}
-        return assignment, payload, self.offer(assignment.assignment, payload, now, **facts)
-
-    def deliver_directly(self, now: datetime, *, seed: int) -> None:
-        assignment, payload, _ = self.announce(now, seed=seed)
-        assert self.send(assignment.assignment, payload, 0, now).accepted
-
-    def hand_over(self, desk: Desk, assignment: Assignment, payload: bytes) -> HandedOver:
-        assert assignment.route is not None
-        told = HandOver(sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload), offset=0)
-        sealed = seal(with_body(told, payload), secret=self.secret, to=assignment.route.key)
-        answer = desk.receive(desk.admit(with_body(assignment.route.ticket)), sealed)
-        opened = unseal(answer, secret=self.secret, by=assignment.route.key)
-        return read_with_body(opened, HandedOver)[0]
-
-    def message(self, assignment: Assignment, payload: bytes, receipt: SignedReceipt) -> HandIn:
-        assert assignment.route is not None
-        sha256 = hashlib.sha256(payload).hexdigest()
-        offer = OfferUpdate(assignment.assignment, sha256, len(payload), 1, 1, 1, 0.0, 0.0, None, 0.0)
-        found = fingerprint_of(assignment, payload, offer, assignment.route, receipt, (verify_key(),))
-        assert found is not None
-        return HandIn(assignment=assignment.assignment, receipt=receipt, fingerprint=found)
-
-    def deliver_by_neighbour(self, desk: Desk, now: datetime, *, seed: int) -> UploadState:
-        assignment, payload, _ = self.announce(now, seed=seed)
-        receipt = self.hand_over(desk, assignment, payload).receipt
-        assert receipt is not None
-        return hand_in(device=self.row, message=self.message(assignment, payload, receipt), now=now)
 
 
 class Site:
@@ -138,6 +66,7 @@ class Site:
             trusted=lambda: (verify_key(),),
             secret=self.leader.secret,
             folder=folder / "relay",
+            sums_folder=folder / "relay-sums",
             members=10,
             clock=lambda: later(0).timestamp(),
         )

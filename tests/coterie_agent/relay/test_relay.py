@@ -21,7 +21,6 @@ from coterie_learning.local.sgd import Sgd
 from coterie_learning.partial_sums import encode_sums
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import sign_content
-from coterie_wire.messages import OfferUpdate
 from coterie_wire.relaying import PATH, Lead, Order, Route, SignedReceipt, Ticket, Weighed, public_key, verify_receipt
 from coterie_wire.tensor_files import InMemory
 from tests.coterie_agent.bundles import SIGNING_KEY, SPEC, make_bundle
@@ -49,6 +48,7 @@ class Door:
             trusted=lambda: (BUNDLE.platform_key,),
             secret=SUPERNODE,
             folder=folder / "relay",
+            sums_folder=folder / "relay-sums",
             members=members,
             clock=lambda: NOW,
         )
@@ -68,7 +68,9 @@ class Door:
         sha256 = hashlib.sha256(told).hexdigest()
         receipt = HandingOver(
             route=route or self.route(),
-            offer=OfferUpdate(ASSIGNMENT, sha256, len(told), 8, 1, 1, 0.0, 0.0, None, 0.0),
+            what="update to a supernode",
+            sha256=sha256,
+            size_bytes=len(told),
             read=lambda offset, size: payload[offset : offset + size],
             secret=secret,
             chunk_bytes=200,

@@ -1,0 +1,143 @@
+"""By what way the sum of each supernode comes: through another one, or directly; decided when sums are asked for.
+
+The way changes only by `cut`, which raises its epoch and has the sum sent to the platform.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from coterie.core.durable import Steps
+from coterie.core.events import tell_consoles, wake_device
+from coterie.core.identity import signing_key
+from coterie.federations.selectors import members
+from coterie.fleet.models import Device
+from coterie.rounds import reasons
+from coterie.rounds.fold_tree import live_folds
+from coterie.rounds.models import Fold, Round, Route
+from coterie.rounds.routing import (
+    CLOCKS_DIFFER,
+    capabilities_of,
+    devices_told_seeds,
+    has_power,
+    room_of,
+    score_of,
+)
+from coterie_learning.sum_tree import Branch, Offering, grown
+from coterie_wire.bundle import sign_content
+from coterie_wire.conditions import Reason
+from coterie_wire.relaying import SumRoute, Ticket
+from coterie_wire.version import PROTOCOL
+
+FOLDS = Steps(
+    Fold,
+    ways={
+        Fold.State.ASKED: frozenset({Fold.State.HELD, Fold.State.ACCEPTED, Fold.State.VOID}),
+        Fold.State.HELD: frozenset({Fold.State.ASKED, Fold.State.VOID}),
+        Fold.State.ACCEPTED: frozenset({Fold.State.VOID}),
+    },
+    app="rounds",
+)
+
+
+def grow(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Mapping[UUID, Branch]:
+    """The tree of supernodes of a round, of which `leaves` hold updates."""
+    topology = round_.parsed_plan().topology
+    present = {
+        device.pk: device
+        for device in members(round_.federation).filter(quarantine="", paused_at=None, present_until__gte=now)
+        if _adds_sums(device)
+    }
+    told = devices_told_seeds(round_)
+    offering = [
+        Offering(str(device.pk), room_of(device, topology.fan_in() or 0), score_of(device))
+        for device in present.values()
+        if device.pk not in told and has_power(device)
+    ]
+    own = Device.objects.in_bulk(list(leaves))
+    tags = {str(device.pk): tuple(device.tags) for device in (*own.values(), *present.values())}
+    tiers = topology.tiers()
+    unchecked = frozenset(
+        str(leaf) for leaf in leaves if leaf not in present or not _is_checked(round_, leaf, len(tiers))
+    )
+    found = grown([str(leaf) for leaf in leaves], offering, tags, tiers, unchecked=unchecked)
+    return {UUID(name): branch for name, branch in found.items()}
+
+
+def cut(*, fold: Fold, reason: Reason, now: datetime) -> bool:
+    """Have a sum that goes through another supernode sent to the platform; False: it has been, or it is void.
+
+    What it would have gone into is void. The caller holds the round's row.
+    """
+    above = _above(fold)
+    columns = {"parent": None, "held_at": None, "epoch": fold.epoch + 1, "asked_at": now}
+    same = Fold.objects.filter(pk=fold.pk, epoch=fold.epoch, parent__isnull=False, state__in=("asked", "held"))
+    if not same.update(state=Fold.State.ASKED, way_code=reason.code, way_sentence=reason.sentence, **columns):
+        return False
+    for one in above:
+        void(one, reasons.FOLD_OUTDATED)
+    fold.refresh_from_db()
+    wake_device(str(fold.supernode_id))
+    tell_consoles("rounds")
+    return True
+
+
+def void(fold: Fold, reason: Reason) -> bool:
+    """Ask for the sum no more; what has come of it does not count."""
+    return FOLDS.take_from_any(fold, Fold.State.VOID, reason=reason, partial=None)
+
+
+def void_with_those_above(fold: Fold, reason: Reason) -> bool:
+    """The same, and of all sums that it would have gone into."""
+    for one in _above(fold):
+        void(one, reasons.FOLD_OUTDATED)
+    return void(fold, reason)
+
+
+def sum_route(fold: Fold) -> SumRoute | None:
+    """Where a supernode is told to send its sum; None: to the platform."""
+    parent = fold.parent
+    if parent is None:
+        return None
+    told, own = capabilities_of(parent), capabilities_of(fold.supernode)
+    deadline_at = fold.round.deadline_at
+    if told.relay is None or told.peer_key is None or own.peer_key is None or deadline_at is None:
+        return None
+    ticket = Ticket(
+        protocol=PROTOCOL,
+        assignment=str(fold.pk),
+        member=str(fold.supernode_id),
+        member_key=own.peer_key,
+        supernode=str(parent.pk),
+        epoch=fold.epoch,
+        expires_at=(deadline_at + CLOCKS_DIFFER).timestamp(),
+    )
+    return SumRoute(
+        supernode=str(parent.pk),
+        address=told.relay.address,
+        key=told.peer_key,
+        epoch=fold.epoch,
+        ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
+    )
+
+
+def _above(fold: Fold) -> list[Fold]:
+    """The sums that it goes into, directly or in others."""
+    folds, found, parent = live_folds(fold.round_id), [], fold.parent_id
+    while parent is not None and parent in folds:
+        found.append(folds[parent])
+        parent = folds[parent].parent_id
+    return found
+
+
+def _adds_sums(device: Device) -> bool:
+    told = capabilities_of(device)
+    return told.relay is not None and told.relay.sums and told.peer_key is not None
+
+
+def _is_checked(round_: Round, leaf: UUID, tiers: int) -> bool:
+    """Whether all updates that it holds have fingerprints of all tiers."""
+    held = Route.objects.filter(assignment__round=round_, supernode=leaf, held_at__isnull=False)
+    return all(len(told) == tiers for told in held.values_list("tier_fingerprints", flat=True))

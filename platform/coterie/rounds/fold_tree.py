@@ -1,0 +1,78 @@
+"""The sums of a round as a tree: which go into which, and which updates are in them."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from coterie.fleet.models import Device
+from coterie.rounds.errors import FoldEnded, NotYourFold, UnknownFold
+from coterie.rounds.models import Fold, Route
+from coterie_learning.partial_sums import Fingerprint
+from coterie_wire.relaying import Weighed, roll_of
+from coterie_wire.structs import from_values
+
+Folds = Mapping[UUID, Fold]
+"""By supernode."""
+
+
+def live_folds(round_id: int) -> Folds:
+    """Those that are not void; a supernode has one at most."""
+    folds = Fold.objects.filter(round=round_id, state__in=Fold.LIVE).select_related("supernode", "parent", "round")
+    return {fold.supernode_id: fold for fold in folds}
+
+
+def parts_of(fold: Fold, folds: Folds) -> Sequence[Fold]:
+    """Those that go into it."""
+    return [one for _, one in sorted(folds.items()) if one.parent_id == fold.supernode_id]
+
+
+def subtree(fold: Fold, folds: Folds) -> Sequence[Fold]:
+    """It, and all that go into it, directly or in others."""
+    return [fold, *(below for part in parts_of(fold, folds) for below in subtree(part, folds))]
+
+
+def own_shares(fold: Fold) -> tuple[Weighed, ...]:
+    """The updates that its supernode holds."""
+    return from_values(fold.shares, tuple[Weighed, ...])
+
+
+def all_shares(fold: Fold, folds: Folds) -> Sequence[Weighed]:
+    """All updates in it."""
+    return [share for one in subtree(fold, folds) for share in own_shares(one)]
+
+
+def roll(fold: Fold, folds: Folds) -> str:
+    """What stands for all updates in it, and how they were summed."""
+    return roll_of(own_shares(fold), [roll(part, folds) for part in parts_of(fold, folds)])
+
+
+def weighed_fingerprints(shares: Sequence[Weighed], *, tier: int) -> Sequence[tuple[int, Fingerprint]] | None:
+    """The weights of updates, and their fingerprints by the seed of `tier`, 0: by the platform's.
+
+    None: not all have one, since their devices send by themselves since.
+    """
+    routes = Route.objects.in_bulk([UUID(share.assignment) for share in shares])
+    found = []
+    for share in shares:
+        route = routes[UUID(share.assignment)]
+        told = route.fingerprint if tier == 0 else dict(enumerate(route.tier_fingerprints, start=1)).get(tier)
+        if route.held_at is None or told is None:
+            return None
+        found.append((share.weight, Fingerprint(*told)))
+    return found
+
+
+def own_fold(device: Device, fold_id: str) -> Fold:
+    """The sum that `device` was asked for. Raises UnknownFold, NotYourFold or FoldEnded."""
+    try:
+        key = UUID(fold_id)
+    except ValueError as error:
+        raise UnknownFold(fold=fold_id) from error
+    folds = Fold.objects.select_related("supernode", "round__federation", "round__base_version__pair")
+    fold = folds.filter(pk=key).first()
+    if fold is None:
+        raise UnknownFold(fold=fold_id)
+    if fold.supernode_id != device.pk:
+        raise NotYourFold(fold=fold_id)
+    if fold.state == Fold.State.VOID:
+        raise FoldEnded(fold=fold_id)
+    return fold
