@@ -50,7 +50,7 @@ from coterie_wire.messages import (
 from coterie_wire.owning import ExportPage, Forget, ForgetNews, HoldsUpdate, ReadExport, ReadReceipt
 from coterie_wire.personal import ReportPersonal
 from coterie_wire.platform_keys import sign_next_key
-from coterie_wire.relaying import HandIn, OfferPartial, Receipt, sign_receipt
+from coterie_wire.relaying import HandIn, HandInSum, OfferPartial, Receipt, SumReceipt, sign_receipt
 from coterie_wire.secure_sum import (
     AskSum,
     Box,
@@ -224,6 +224,7 @@ MESSAGES: tuple[Message, ...] = (
         receipt=sign_receipt(Receipt("a-1", "5" * 64, 1, 0.25), SIGNING_KEY),
         fingerprint=(17, 2**31 - 20),
     ),
+    HandInSum(fold="f-1", receipt=sign_receipt(SumReceipt("f-1", "5" * 64, 2, "6" * 64), SIGNING_KEY)),
     OfferPartial(fold="f-1", sha256="5" * 64, size_bytes=4096),
     ReleaseAssignment(assignment="a-1", reason=REASON),
     ReportProfile(federation="digits", profile=PROFILE),

@@ -127,8 +127,8 @@ def _ask(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: datetime)
     parents = {str(name): None if way.parent_id is None else str(way.parent_id) for name, way in ways.items()}
     wanted = wanted_sums({str(name): own for name, own in shares.items()}, parents)
     good = still_good(wanted, _asked(folds))
-    for name, fold in folds.items():
-        if str(name) not in good:
+    for fold in folds.values():
+        if str(fold.supernode_id) not in good:
             void(fold, reasons.FOLD_OUTDATED)
     new = []
     for name in sorted(wanted.keys() - good):

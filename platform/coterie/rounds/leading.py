@@ -52,6 +52,8 @@ def _lead(round_: Round, supernode: UUID) -> Lead:
 
 def _order(fold: Fold) -> Order | None:
     folds = live_folds(fold.round_id)
+    if fold.parent_id is not None and fold.parent_id not in folds:
+        return None  # the supernode above is not told yet to take it
     parts = [_part(part, folds, tier=fold.tier) for part in parts_of(fold, folds)]
     if None in parts:
         return None  # an update of one is not held any more, and another sum will be asked for

@@ -35,10 +35,11 @@ class RouteSerializer(serializers.ModelSerializer[Route]):
 
 
 class FoldSerializer(serializers.ModelSerializer[Fold]):
-    """A sum that a supernode was asked for."""
+    """A sum that a supernode was asked for, and by what way it comes."""
 
     supernode_name = serializers.CharField(source="supernode.name", read_only=True)
-    updates = serializers.SerializerMethodField(help_text="in the sum, or left out of it")
+    parent_name = serializers.CharField(source="parent.name", read_only=True, allow_null=True, default=None)
+    updates = serializers.SerializerMethodField(help_text="that its supernode holds: in the sum, or left out of it")
 
     class Meta:
         model = Fold
@@ -46,10 +47,16 @@ class FoldSerializer(serializers.ModelSerializer[Fold]):
             "id",
             "supernode",
             "supernode_name",
+            "parent",
+            "parent_name",
+            "tier",
+            "way_code",
+            "way_sentence",
             "state",
             "reason_code",
             "reason_sentence",
             "asked_at",
+            "held_at",
             "updates",
             "size_bytes",
         ]
@@ -76,5 +83,5 @@ class RoutesView(APIView):
         round_ = get_object_or_404(Round, pk=pk)
         routes = Route.objects.filter(assignment__round=round_).select_related("assignment__device", "supernode")
         ways = sorted(routes, key=lambda route: route.assignment.device.name)
-        found = {"routes": ways, "folds": list(round_.folds.select_related("supernode"))}
+        found = {"routes": ways, "folds": list(round_.folds.select_related("supernode", "parent"))}
         return Response(RoutesSerializer(found).data)

@@ -21,7 +21,8 @@ from coterie_learning.fold import Aggregation, Counted, Release, fold_in_memory,
 from coterie_learning.merge import ServerState
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.pace import FULL_WEIGHT
-from coterie_learning.partial_sums import PartialFile, PartialSum, encode_sums, sum_specs
+from coterie_learning.partial_sums import PartialFile, PartialSum, Sums, encode_sums, sum_specs
+from coterie_learning.partial_sums import added as added_sums
 from coterie_learning.plan import Plan
 from coterie_learning.privacy import Masking, Privacy
 from coterie_learning.random import random_bytes
@@ -64,6 +65,10 @@ class Version(NamedTuple):
         if self.difference_bytes is None or held is None or held.number != self.number - 1:
             return whole
         return min(whole, self.difference_bytes)
+
+
+SENT = "sum"
+"""What the sums that supernodes send are called."""
 
 
 class Delivery(NamedTuple):
@@ -119,7 +124,7 @@ class AveragingCloud:
         self._latest: dict[int, int] = {}
         """By device, the newest of them that it took part in."""
         self._merge, self._pace, self._version = plan.merge, plan.pace, Version(first)
-        self._fan_in = plan.topology.fan_in()
+        self._fan_in, self._tiers = plan.topology.fan_in(), len(plan.topology.tiers())
         self._contents = UpdateContents(first.graphs.spec, plan.codec, plan.local)
         self._state: ServerState | None = None
         self._down = plan.down.codec()
@@ -230,15 +235,28 @@ class AveragingCloud:
         """What reaches the cloud update by update, and what as partial aggregates of neighbours, each a file."""
         if self._fan_in is None:
             return counted, ()
-        local, model = self._contents.local, self._contents.model
-        partials = []
-        for begin in range(0, len(counted), self._fan_in):
-            site = counted[begin : begin + self._fan_in]
-            sums = partial_aggregate(model.parameters, site, parts=local.parts)
-            source = InMemory(encode_sums(sums, of=str(begin)))
-            file = PartialFile(source, expected=sum_specs(model, local), of=str(begin))
-            partials.append(PartialSum(file, [update.weight for update in site]))
+        local, model, fan_in = self._contents.local, self._contents.model, self._fan_in
+        sites = [counted[begin : begin + fan_in] for begin in range(0, len(counted), fan_in)]
+        partials = [
+            self._sent(partial_aggregate(model.parameters, site, parts=local.parts), [one.weight for one in site])
+            for site in sites
+        ]
+        for _ in range(self._tiers):
+            groups = [partials[begin : begin + fan_in] for begin in range(0, len(partials), fan_in)]
+            partials = [
+                self._sent(
+                    added_sums(dict(one.file.sums()) for one in group),
+                    [weight for one in group for weight in one.weights],
+                )
+                for group in groups
+            ]
         return (), partials
+
+    def _sent(self, sums: Sums, weights: Sequence[int]) -> PartialSum:
+        """A partial aggregate as it arrives: a file."""
+        source = InMemory(encode_sums(sums, of=SENT))
+        expected = sum_specs(self._contents.model, self._contents.local)
+        return PartialSum(PartialFile(source, expected=expected, of=SENT), weights)
 
     def _release(self, updates: Iterable[_Counted]) -> Release | None:
         if self._privacy.releases != "sums":

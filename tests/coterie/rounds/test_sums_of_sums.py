@@ -172,7 +172,8 @@ class Region:
             return  # it tries again, until the platform sends it another way
         else:
             receipt = self.hand_over(relay, order, relay.desk.sum(order)).receipt
-            assert receipt is not None
+            if receipt is None:
+                return  # the one above is not told yet to take it
             self.hand_in(relay, order, receipt)
         relay.sent.add(way)
 

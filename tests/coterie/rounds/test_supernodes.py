@@ -289,3 +289,71 @@ def test_who_has_no_supernode_sends_directly_and_says_why(change: dict[str, list
     assert other.check_in(later(1)).assignment is not None
     route = Route.objects.get(assignment__device=other.row)
     assert (route.supernode, route.reason_code) == (None, code)
+
+
+def shed(site: Site, keep: int) -> None:
+    """The supernode says in a check-in that it can keep only so many."""
+    told = dict(site.leader.row.capabilities)
+    told["relay"] = told["relay"] | {
+        "shedding": {"keep": keep, "reason": {"code": "relay.x", "sentence": "it is busy"}}
+    }
+    site.leader.row.capabilities = told
+    site.leader.row.save()
+
+
+def test_a_loaded_supernode_sheds_those_first_whose_updates_it_does_not_have(site: Site) -> None:
+    late, early = site.members[0], site.members[1:]
+    for seed, member in enumerate(early, start=2):
+        member.deliver_by_neighbour(site.desk, later(2), seed=seed)
+    stale = late.announce(later(2), seed=1)
+    shed(site, keep=2)
+    site.advance(3)
+    assert site.round.updates_in == 2
+    route = Route.objects.get(assignment__device=late.row)
+    assert (route.supernode, route.epoch, route.reason_code) == (None, 2, "route.shed")
+    assert "leader has shed the device: it is busy; no neighbour has room" in route.reason_sentence
+    receipt = late.hand_over(site.desk, stale[0], stale[1]).receipt
+    assert receipt is not None
+    with pytest.raises(RouteEnded):
+        hand_in(device=late.row, message=late.message(stale[0], stale[1], receipt), now=later(3))
+    late.deliver_directly(later(4), seed=1)
+    site.leader.deliver_directly(later(4), seed=0)
+    order = site.order(5)
+    assert site.send(order.fold, site.desk.sum(order), 6).accepted
+    assert site.published(7) == by_star()
+    assert Update.objects.filter(merge=site.round.merge).count() == MEMBERS + 1
+
+
+def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Path) -> None:
+    """One that may sum no more gives back what it has; each device sends once more, and counts once."""
+    other = Neighbour("other", MEMBERS + 1, leads=True)
+    other.say(later(1))
+    for seed, member in enumerate(site.members, start=1):
+        member.deliver_by_neighbour(site.desk, later(2), seed=seed)
+    shed(site, keep=0)
+    site.advance(3)
+    site.advance(3)
+    assert site.round.updates_in == 0
+    routes = Route.objects.filter(assignment__device__in=[member.row for member in site.members])
+    assert {(route.supernode, route.epoch, route.reason_code) for route in routes} == {(other.row, 2, "route.shed")}
+    assert all("; other takes it" in route.reason_sentence for route in routes)
+    desk = Desk(
+        device=str(other.row.pk),
+        trusted=lambda: (verify_key(),),
+        secret=other.secret,
+        folder=tmp_path / "other",
+        sums_folder=tmp_path / "other-sums",
+        members=10,
+        clock=lambda: later(0).timestamp(),
+    )
+    desk.lead(other.say(later(4)).lead)
+    for seed, member in enumerate(site.members, start=1):
+        assert member.deliver_by_neighbour(desk, later(4), seed=seed).held == 2
+    site.leader.deliver_directly(later(4), seed=0)
+    site.advance(5)
+    lead = other.say(later(5)).lead
+    assert lead is not None and lead.order is not None
+    site.leader, site.desk = other, desk
+    assert site.send(lead.order.fold, desk.sum(lead.order), 6).accepted
+    assert site.published(7) == by_star()
+    assert Update.objects.filter(merge=site.round.merge).count() == MEMBERS + 1

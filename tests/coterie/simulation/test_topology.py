@@ -37,6 +37,7 @@ def merged(topology: dict[str, object], merge: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("merge", ["fed_avg", "fed_adam"])
 @pytest.mark.parametrize("members", [2, 3, 100])
-def test_supernodes_leave_no_trace(merge: str, members: int) -> None:
-    by_sums = merged({"kind": "supernodes", "members": members}, merge)
+@pytest.mark.parametrize("above", [[], ["region:"], ["building:", "region:"]])
+def test_supernodes_leave_no_trace(merge: str, members: int, above: list[str]) -> None:
+    by_sums = merged({"kind": "supernodes", "members": members, "above": above}, merge)
     assert by_sums == merged({"kind": "star"}, merge)

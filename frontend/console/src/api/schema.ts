@@ -4106,12 +4106,17 @@ export interface components {
              */
             second: number | null;
         };
-        /** @description A sum that a supernode was asked for. */
+        /** @description A sum that a supernode was asked for, and by what way it comes. */
         Fold: {
             /** Format: date-time */
             readonly asked_at: string;
+            /** Format: date-time */
+            readonly held_at: string | null;
             /** Format: uuid */
             readonly id: string;
+            /** Format: uuid */
+            readonly parent: string | null;
+            readonly parent_name: string | null;
             /** @example rounds.needs_devices */
             readonly reason_code: string;
             /** @example needs 5 devices, 2 eligible: 3 on battery */
@@ -4123,19 +4128,23 @@ export interface components {
             readonly supernode: string;
             /** @example hall-3-gateway */
             readonly supernode_name: string;
+            readonly tier: number;
             /**
-             * @description in the sum, or left out of it
+             * @description that its supernode holds: in the sum, or left out of it
              * @example 10
              */
             readonly updates: number;
+            readonly way_code: string;
+            readonly way_sentence: string;
         };
         /**
          * @description * `asked` - Asked
+         *     * `held` - Held
          *     * `accepted` - Accepted
          *     * `void` - Void
          * @enum {string}
          */
-        FoldStateEnum: "asked" | "accepted" | "void";
+        FoldStateEnum: "asked" | "held" | "accepted" | "void";
         /** @description What one round was expected to take, and took. */
         Forecast: {
             /**

@@ -17,6 +17,12 @@ const SUM = {
   id: "sum",
   supernode: "gateway",
   supernode_name: "gateway",
+  parent: "region" as string | null,
+  parent_name: "region" as string | null,
+  tier: 0,
+  way_code: "fold.grouped",
+  way_sentence: "region is the supernode of region:north",
+  held_at: null,
   state: "void" as const,
   reason_code: "fold.altered",
   reason_sentence: "the sum was refused",
@@ -32,6 +38,7 @@ it("says who reports through whom and why, and what became of the sum", async ()
   expect(screen.getByText("the platform itself")).toBeDefined();
   expect(screen.getByText(/1 of 2 through a supernode/)).toBeDefined();
   expect(screen.getByText(/the sum was refused/)).toBeDefined();
+  expect(screen.getByText(/region is the supernode of region:north/)).toBeDefined();
 });
 
 it("is not there where every device sends to the platform", async () => {

@@ -65,11 +65,21 @@ const WAYS: readonly SmallColumn<Way>[] = [
 
 const SUMS: readonly SmallColumn<Sum>[] = [
   { header: "Supernode", cell: ({ supernode, supernode_name }) => <Device id={supernode} name={supernode_name} /> },
+  {
+    header: "Through",
+    cell: ({ parent, parent_name }) =>
+      parent === null || parent_name === null ? "the platform itself" : <Device id={parent} name={parent_name} />,
+  },
+  {
+    header: "Why this way",
+    cell: ({ way_sentence, way_code }) =>
+      way_code === "" ? "" : <Reason sentence={way_sentence} code={way_code} />,
+  },
   { header: "Sum", cell: ({ state }) => <State of={state} /> },
   { header: "Updates", cell: ({ updates }) => updates },
   { header: "Bytes", cell: ({ size_bytes }) => (size_bytes === 0 ? "" : bytes(size_bytes)) },
   {
-    header: "Why",
+    header: "Ended",
     cell: ({ reason_sentence, reason_code }) =>
       reason_code === "" ? "" : <Reason sentence={reason_sentence} code={reason_code} />,
   },
