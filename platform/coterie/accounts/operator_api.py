@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from coterie.accounts import second_factor, services
 from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuthentication
-from coterie.accounts.models import ApiToken, Operator, SavedFilter
+from coterie.accounts.models import ApiToken, Operator, SavedFilter, SecondFactor
 from coterie.core.acting import OperatorRole, Scope
 from coterie.core.listing import Asked, ListedViewSet
 
@@ -136,11 +136,18 @@ class OperatorSerializer(serializers.ModelSerializer[Operator]):
     """A person who may sign in."""
 
     role = serializers.ChoiceField(ROLES)
+    has_second_factor = serializers.SerializerMethodField(
+        help_text="whether a code of an authenticator app is asked for beside the password"
+    )
 
     class Meta:
         model = Operator
-        fields = ["id", "username", "email", "role", "is_active", "date_joined", "last_login"]
+        fields = ["id", "username", "email", "role", "is_active", "has_second_factor", "date_joined", "last_login"]
         read_only_fields = ["id", "username", "date_joined", "last_login"]
+
+    def get_has_second_factor(self, operator: Operator) -> bool:
+        """One that is only being set up is not asked for."""
+        return any(factor.confirmed_at is not None for factor in operator.second_factors.all())
 
 
 class InvitedOperatorSerializer(serializers.ModelSerializer[Operator]):
@@ -178,7 +185,9 @@ class OperatorFilter(serializers.Serializer[None]):
 class OperatorViewSet(ListedViewSet[Operator]):
     """People who may sign in."""
 
-    queryset = Operator.objects.all()
+    queryset = Operator.objects.prefetch_related(
+        Prefetch("second_factors", queryset=SecondFactor.objects.defer("secret"))
+    )
     serializer_class = OperatorSerializer
     filters = OperatorFilter
     sorts = {name: name for name in ("username", "role", "date_joined", "last_login")}

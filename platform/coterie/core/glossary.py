@@ -11,6 +11,10 @@ class Term(NamedTuple):
 
 
 GLOSSARY = (
+    Term(
+        "alert",
+        "What a rule has found: it fires once, the rule's channels are told, and it ends by itself when it is over.",
+    ),
     Term("assignment", "The part of one device in one cohort: train from this version, deliver by then."),
     Term(
         "buffer",
@@ -22,6 +26,7 @@ GLOSSARY = (
         "champion",
         "The version of a lineage that devices use now; it changes when one is published or rolled back.",
     ),
+    Term("channel", "Where people are told of alerts: addresses of e-mail, a room of Slack or Teams, or a webhook."),
     Term("cohort", "The devices that take part in one round."),
     Term("conditions", "What is true on a device now: charging, network, idle, temperature, hours."),
     Term(
@@ -85,6 +90,10 @@ GLOSSARY = (
         "What a fleet is asked about itself; devices count, and only the sum of all counts is read.",
     ),
     Term(
+        "quiet hours",
+        "Hours in which a channel is told nothing; what fires meanwhile is held and told together afterwards.",
+    ),
+    Term(
         "recipe",
         "A task ready to run: made-up people, the reader of a real format, a pair, a plan, figures to expect.",
     ),
@@ -93,7 +102,9 @@ GLOSSARY = (
         "What is made known under noise: a sum of updates, or one update; every one is charged to the devices in it.",
     ),
     Term("residual", "What a codec lost of an update; it is added to the device's next update (error feedback)."),
+    Term("repair", "A fault that is there now, with what to do about it; it is muted, or goes when it is mended."),
     Term("round", "One collection of updates that ends in a new version, or is abandoned with a reason."),
+    Term("rule", "What is watched for, a fault or a figure and its threshold, and which channels are told of it."),
     Term("running statistics", "Means and variances that normalisation layers gather while they train."),
     Term(
         "server state", "What a merge remembers from round to round, stored beside a version and rolled back with it."

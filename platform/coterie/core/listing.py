@@ -68,9 +68,10 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         if not isinstance(request.accepted_renderer, CsvRenderer):
             return super().list(request, *args, **kwargs)
         # One serializer for all rows: making one costs more than using it.
-        table = cast(serializers.Serializer[M], self.get_serializer())
+        table = cast("serializers.ListSerializer[M]", self.get_serializer(many=True))
+        columns = tuple(cast(serializers.Serializer[M], table.child).fields)
         parts = _parts(self.filter_queryset(self.get_queryset()), table.to_representation)
-        return csv_response(self.basename, tuple(table.fields), parts)
+        return csv_response(self.basename, columns, parts)
 
     def get_renderers(self) -> Renderers:
         """A list can be had as CSV, too."""
@@ -84,7 +85,7 @@ class ListedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         return self.paginator.get_paginated_response(serializer(page, many=True).data)
 
 
-async def _parts(rows: QuerySet[M], represent: Callable[[M], Row]) -> AsyncIterator[list[Row]]:
+async def _parts(rows: QuerySet[M], represent: Callable[[list[M]], list[Row]]) -> AsyncIterator[list[Row]]:
     """All rows, some at a time: by their keys, so that no database connection waits while a client reads."""
     keys = await sync_to_async(lambda: list(rows.values_list("pk", flat=True)))()
     for start in range(0, len(keys), CSV_ROWS_AT_ONCE):
@@ -92,10 +93,10 @@ async def _parts(rows: QuerySet[M], represent: Callable[[M], Row]) -> AsyncItera
         yield await sync_to_async(_part)(rows, some, represent)
 
 
-def _part(rows: QuerySet[M], keys: Sequence[object], represent: Callable[[M], Row]) -> list[Row]:
+def _part(rows: QuerySet[M], keys: Sequence[object], represent: Callable[[list[M]], list[Row]]) -> list[Row]:
     try:
         found = {row.pk: row for row in rows.filter(pk__in=keys).order_by()}
-        return [represent(found[key]) for key in keys if key in found]  # the others were removed meanwhile
+        return represent([found[key] for key in keys if key in found])  # the others were removed meanwhile
     finally:
         if not connection.in_atomic_block:
             connection.close()

@@ -1,5 +1,7 @@
 """Federations, and the plans they may have, in the operators' REST API."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -18,7 +20,7 @@ from coterie.core.archiving import ArchivedFilter, NotesField
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.federations import services
 from coterie.federations.models import Federation
-from coterie.federations.selectors import members
+from coterie.federations.selectors import member_counts
 from coterie_learning.plan import plan_document, plan_schema, preset_notes, presets
 
 TOLERANCE = "accuracy that a candidate may lose against the champion and still be published, as a share of 1"
@@ -29,8 +31,23 @@ OWN_VERSIONS = (
 ATTEMPTS = "candidates in a row that may be kept back before it pauses itself"
 
 
+class FederationsSerializer(serializers.ListSerializer[Federation]):
+    """Federations, whose members are counted for all of them at once."""
+
+    child: "FederationSerializer"
+
+    def to_representation(self, data: Iterable[Federation]) -> list[Any]:  # type: ignore[override]
+        """Any: rows as the framework gives them."""
+        rows = list(data)
+        self.child.members_of = member_counts(rows)
+        return super().to_representation(rows)
+
+
 class FederationSerializer(serializers.ModelSerializer[Federation]):
     """A federation."""
+
+    members_of: Mapping[UUID, int] | None = None
+    """Counted already; None: each is counted by itself."""
 
     members = serializers.SerializerMethodField(help_text="enrolled devices that belong to it")
     lineage = serializers.SerializerMethodField(help_text="of its versions; blank: the pair's own")
@@ -47,6 +64,7 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
 
     class Meta:
         model = Federation
+        list_serializer_class = FederationsSerializer
         fields = [
             "id",
             "name",
@@ -85,7 +103,8 @@ class FederationSerializer(serializers.ModelSerializer[Federation]):
 
     def get_members(self, federation: Federation) -> int:
         """Enrolled devices that belong to it."""
-        return members(federation).count()
+        counts = member_counts([federation]) if self.members_of is None else self.members_of
+        return counts[federation.pk]
 
     def get_lineage(self, federation: Federation) -> str:
         """Of its versions."""
@@ -118,11 +137,10 @@ class FederationFilter(ArchivedFilter):
     pair = serializers.UUIDField(required=False)
 
 
-class FederationViewSet(ListedViewSet[Federation]):
-    """Federations."""
+class FederationRows(ListedViewSet[Federation]):
+    """Which federations are listed, and in what order."""
 
     queryset = Federation.objects.all()
-    serializer_class = FederationSerializer
     filters = FederationFilter
     sorts = {name: name for name in ("name", "state", "created_at")}
     searched = ("name", "slug", "device_tag")
@@ -131,6 +149,12 @@ class FederationViewSet(ListedViewSet[Federation]):
         """By its columns, and by whether it is archived."""
         archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
         return rows.filter(archived_at__isnull=not archived, **others)
+
+
+class FederationViewSet(FederationRows):
+    """Federations."""
+
+    serializer_class = FederationSerializer
 
     @extend_schema(request=FederationSerializer, responses={201: FederationSerializer})
     def create(self, request: Request) -> Response:

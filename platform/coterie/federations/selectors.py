@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from coterie.federations.models import Federation, Group, Membership
 from coterie.fleet.models import Device
-from coterie.fleet.selectors import enrolled_devices, ready_devices
+from coterie.fleet.selectors import enrolled_devices, holders, ready_devices
 from coterie.registry.models import ModelPair
 from coterie_learning.plan import Plan
 
@@ -16,6 +16,15 @@ from coterie_learning.plan import Plan
 def members(federation: Federation) -> QuerySet[Device]:
     """The enrolled devices that belong to it."""
     return enrolled_devices(tag=federation.device_tag)
+
+
+def member_counts(federations: Iterable[Federation]) -> Mapping[UUID, int]:
+    """How many members each of `federations` has, in one query."""
+    fleet = holders()
+    return {
+        federation.pk: sum(some.devices for some in fleet if some.carry(federation.device_tag))
+        for federation in federations
+    }
 
 
 def ready_members(federation: Federation, *, now: datetime) -> QuerySet[Device]:

@@ -142,11 +142,10 @@ class RenewSerializer(serializers.Serializer[None]):
     )
 
 
-class DeviceViewSet(ListedViewSet[Device]):
-    """Devices of the fleet."""
+class DeviceRows(ListedViewSet[Device]):
+    """Which devices are listed, and in what order."""
 
     queryset = Device.objects.all()
-    serializer_class = DeviceSerializer
     filters = DeviceFilter
     sorts = {name: name for name in ("name", "enrolled_at", "last_seen_at", "train_step_s")}
     searched = ("name", "id")
@@ -166,6 +165,12 @@ class DeviceViewSet(ListedViewSet[Device]):
             if name in asked:
                 rows = rows.filter(rule if asked[name] else ~rule)
         return rows
+
+
+class DeviceViewSet(DeviceRows):
+    """Devices of the fleet."""
+
+    serializer_class = DeviceSerializer
 
     @extend_schema(request=DeviceSerializer, responses=DeviceSerializer)
     def partial_update(self, request: Request, **_: UUID) -> Response:

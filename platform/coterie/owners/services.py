@@ -16,7 +16,7 @@ from coterie.owners.jobs import SWEEP
 from coterie.owners.models import Forgetting
 from coterie.owners.reasons import ASKED
 from coterie.owners.taking_out import hold_rounds, take_out
-from coterie.owners.words import forget_in_deliveries, forget_in_log
+from coterie.owners.words import forget_in_deliveries, forget_in_log, forget_in_sentences
 from coterie.rounds.models import Assignment, Fold, Route
 
 
@@ -81,6 +81,7 @@ def _forget(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> 
     _forget_name(device, name)
     forget_in_log(device)
     forget_in_deliveries(device)
+    forget_in_sentences(device, name)
     SWEEP.send()
     return forgetting
 

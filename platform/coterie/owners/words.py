@@ -1,18 +1,23 @@
-"""A forgotten device's names in what others keep: entries of the audit log, and what webhooks were told."""
+"""A forgotten device's names in what others keep: the audit log, what webhooks and people were told, and mutes."""
 
+import re
 from collections.abc import Mapping
 
-from django.db.models import CharField, Q, TextField
+from django.db.models import CharField, Model, Q, TextField
 from django.db.models.functions import Cast
 
+from coterie.alerts.models import Incident, Notice
 from coterie.audit.models import Entry
 from coterie.fleet.models import Device
 from coterie.fleet.services import pseudonym_of
 from coterie.privacy.models import Budget
+from coterie.repairs.models import Mute
 from coterie.webhooks.models import Delivery
 
 PERSONAL = ("name", "tags", "notes", "quarantine", "capabilities", "conditions", "metadata")
 """Columns of a device in entries of the log."""
+SENTENCES: tuple[type[Model], ...] = (Mute, Incident, Notice)
+"""Keep what a fault said, which may be that of another thing and name the device as the last of several."""
 
 
 def forget_in_log(device: Device) -> None:
@@ -37,6 +42,15 @@ def forget_in_deliveries(device: Device) -> None:
     """What a webhook was told of it is removed, and what it was to be told is told no more."""
     told = Delivery.objects.annotate(text=Cast("body", TextField()))
     told.filter(text__contains=str(device.pk)).delete()
+
+
+def forget_in_sentences(device: Device, name: str) -> None:
+    """Sentences that tell of it by `name` tell of it otherwise; a name that is part of a longer word is another's."""
+    word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+    for model in SENTENCES:
+        for key, sentence in model._base_manager.filter(sentence__contains=name).values_list("pk", "sentence"):
+            plain = word.sub(pseudonym_of(device), sentence)[:500]
+            model._base_manager.filter(pk=key).update(sentence=plain)
 
 
 def _plain(columns: Mapping[str, object], pseudonym: str) -> dict[str, object]:

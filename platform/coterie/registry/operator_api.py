@@ -289,14 +289,24 @@ class PairFilter(ArchivedFilter):
     state = serializers.ChoiceField(ModelPair.State.choices, required=False)
 
 
-class PairViewSet(ListedViewSet[ModelPair]):
-    """Model pairs."""
+class PairRows(ListedViewSet[ModelPair]):
+    """Which model pairs are listed, and in what order."""
 
     queryset = ModelPair.objects.prefetch_related("aliases")
-    serializer_class = PairSerializer
     filters = PairFilter
     sorts = {name: name for name in ("name", "state", "created_at")}
     searched = ("name", "slug")
+
+    def narrowed(self, rows: QuerySet[ModelPair], asked: Asked) -> QuerySet[ModelPair]:
+        """By its columns, and by whether it is archived."""
+        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
+        return rows.filter(archived_at__isnull=not archived, **others)
+
+
+class PairViewSet(PairRows):
+    """Model pairs."""
+
+    serializer_class = PairSerializer
     parser_classes = [BoundedJSONParser, MultiPartParser]
 
     @extend_schema(request={"multipart/form-data": SubmittedPairSerializer}, responses={201: PairSerializer})
@@ -319,11 +329,6 @@ class PairViewSet(ListedViewSet[ModelPair]):
                 now=timezone.now(),
             )
         return Response(PairSerializer(pair).data, status=status.HTTP_201_CREATED)
-
-    def narrowed(self, rows: QuerySet[ModelPair], asked: Asked) -> QuerySet[ModelPair]:
-        """By its columns, and by whether it is archived."""
-        archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
-        return rows.filter(archived_at__isnull=not archived, **others)
 
     @extend_schema(request=DescribedSerializer, responses=PairSerializer)
     def partial_update(self, request: Request, pk: UUID) -> Response:
@@ -397,13 +402,12 @@ class VersionFilter(ArchivedFilter):
     origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
-class VersionViewSet(ListedViewSet[ModelVersion]):
-    """Versions of models; they never change, but for what people call them."""
+class VersionRows(ListedViewSet[ModelVersion]):
+    """Which versions are listed, and in what order."""
 
     queryset = ModelVersion.objects.select_related("parameters", "server_state", "description").prefetch_related(
         "aliases"
     )
-    serializer_class = VersionSerializer
     filters = VersionFilter
     sorts = {"number": "number", "created_at": "created_at", "size_bytes": "parameters__size_bytes"}
     searched = ("description__name", "description__notes", "lineage", "pair__slug")
@@ -412,6 +416,12 @@ class VersionViewSet(ListedViewSet[ModelVersion]):
         """By its columns, and by whether it is archived."""
         archived, others = asked["archived"], {name: value for name, value in asked.items() if name != "archived"}
         return rows.filter(description__archived_at__isnull=not archived, **others)
+
+
+class VersionViewSet(VersionRows):
+    """Versions of models; they never change, but for what people call them."""
+
+    serializer_class = VersionSerializer
 
     @extend_schema(request=DescribedVersionSerializer, responses=VersionSerializer)
     def partial_update(self, request: Request, **_: UUID) -> Response:

@@ -133,6 +133,13 @@ class Round(Stateful):
         return [{name: row[name] for name in ("staleness", "updates", "left_out")} for row in rows]
 
     @property
+    def duration_s(self) -> float | None:
+        """From its opening to its end; None: it has not ended, or never opened."""
+        if self.opened_at is None or self.finished_at is None:
+            return None
+        return (self.finished_at - self.opened_at).total_seconds()
+
+    @property
     def metrics(self) -> dict[str, float]:
         """Figures of its merge by name: updates, samples, accuracy before and after; empty before it has ended."""
         return {} if self.merge is None else self.merge.metrics

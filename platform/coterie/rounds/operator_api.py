@@ -1,8 +1,11 @@
 """Rounds in the operators' REST API, to look at: they are held by the platform alone."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
@@ -12,6 +15,7 @@ from rest_framework.response import Response
 from coterie.core.listing import Asked, ListedViewSet
 from coterie.merging.models import Update
 from coterie.rounds.errors import NothingToMerge
+from coterie.rounds.list_figures import accuracy_of, rounds_before
 from coterie.rounds.merging_again import merge_again, why_not_again
 from coterie.rounds.models import Assignment, Round, RoundEvent
 
@@ -73,8 +77,31 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
         read_only_fields = fields
 
 
+class ChangeSerializer(serializers.Serializer[None]):
+    """What is other than in the round that was published before."""
+
+    round = serializers.IntegerField(help_text="number of that round")
+    duration_s = serializers.FloatField(allow_null=True)
+    accuracy = serializers.FloatField(allow_null=True, help_text="null: one of them was not measured")
+
+
+class RoundsSerializer(serializers.ListSerializer[Round]):
+    """Rounds; those that were published before them are looked up for all of them at once."""
+
+    child: "RoundSerializer"
+
+    def to_representation(self, data: Iterable[Round]) -> list[Any]:  # type: ignore[override]
+        """Any: rows as the framework gives them."""
+        rows = list(data)
+        self.child.before = rounds_before(rows)
+        return super().to_representation(rows)
+
+
 class RoundSerializer(serializers.ModelSerializer[Round]):
     """A round."""
+
+    before: Mapping[int, Round] | None = None
+    """By round, what was published before it; None: it is looked up for each by itself."""
 
     federation_slug = serializers.CharField(source="federation.slug", read_only=True)
     result_version = serializers.UUIDField(source="merge.result_version_id", read_only=True, allow_null=True)
@@ -84,9 +111,18 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     asynchronous = serializers.BooleanField(
         source="carries_on", read_only=True, help_text="assignments go on after its end, and updates into later rounds"
     )
+    duration_s = serializers.FloatField(
+        read_only=True,
+        allow_null=True,
+        help_text="from its opening to its end; null: it has not ended, or never opened",
+    )
+    change = serializers.SerializerMethodField(
+        help_text="against the round that was published before; null: there is none, or this one is not published"
+    )
 
     class Meta:
         model = Round
+        list_serializer_class = RoundsSerializer
         fields = [
             "id",
             "federation",
@@ -106,8 +142,22 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
             "updates",
             "asynchronous",
             "metrics",
+            "duration_s",
+            "change",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(ChangeSerializer(allow_null=True))
+    def get_change(self, round_: Round) -> dict[str, float | None] | None:
+        """Against the round that was published before."""
+        before = (rounds_before([round_]) if self.before is None else self.before).get(round_.pk)
+        if before is None or round_.state != Round.State.PUBLISHED:
+            return None
+        return {
+            "round": before.number,
+            "duration_s": _difference(round_.duration_s, before.duration_s),
+            "accuracy": _difference(accuracy_of(round_.metrics), accuracy_of(before.metrics)),
+        }
 
 
 class AgeSerializer(serializers.Serializer[None]):
@@ -259,3 +309,7 @@ class AssignmentViewSet(ListedViewSet[Assignment]):
         """By device, round, federation and state."""
         columns = {"federation": "round__federation"}
         return rows.filter(**{columns.get(name, name): value for name, value in asked.items()})
+
+
+def _difference(value: float | None, before: float | None) -> float | None:
+    return None if value is None or before is None else value - before

@@ -1,9 +1,19 @@
 """The rounds' part of the REST API."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.urls import path
 from rest_framework.routers import SimpleRouter
+from rest_framework.viewsets import GenericViewSet
 
 from coterie.rounds.device_views import DeparturesView, DeviceActionsView, PauseView, PinView, ResumeView, WhyView
+from coterie.rounds.figure_views import (
+    DeviceFiguresViewSet,
+    FederationFiguresViewSet,
+    PairFiguresViewSet,
+    VersionFiguresViewSet,
+)
 from coterie.rounds.operator_api import AssignmentViewSet, RoundViewSet
 from coterie.rounds.participation_views import ParticipationView
 from coterie.rounds.plan_views import PlanCheckView, PlanPreviewView
@@ -14,8 +24,16 @@ from coterie.rounds.version_views import ComparisonView
 router = SimpleRouter()
 router.register("rounds", RoundViewSet)
 router.register("assignments", AssignmentViewSet)
+# Any: rows of whatever model a list has.
+FIGURES: Mapping[str, type[GenericViewSet[Any]]] = {
+    "federation-figures": FederationFiguresViewSet,
+    "pair-figures": PairFiguresViewSet,
+    "version-figures": VersionFiguresViewSet,
+    "device-figures": DeviceFiguresViewSet,
+}
 urlpatterns = [
     *router.urls,
+    *(path(f"{name}/", rows.as_view({"get": "list"}, basename=name), name=name) for name, rows in FIGURES.items()),
     path("plan-check/", PlanCheckView.as_view(), name="plan-check"),
     path("federations/<uuid:pk>/plan-preview/", PlanPreviewView.as_view(), name="plan-preview"),
     path("rounds/<int:pk>/routes/", RoutesView.as_view(), name="round-routes"),

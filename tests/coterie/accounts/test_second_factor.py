@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
+from pytest_django.fixtures import DjangoAssertNumQueries, Settings
 from rest_framework.test import APIClient
 
 from coterie.accounts.models import BrowserSession, Operator, RecoveryCode, SecondFactor
@@ -195,6 +195,20 @@ def test_it_is_set_up_and_taken_away_with_password_and_code() -> None:
     assert client.post(f"{path}remove/", {"code": codes[1]}).status_code == 403
     assert client.post(f"{path}remove/", {"code": again[0]}).status_code == 204
     assert not client.get(path).json()["is_on"]
+
+
+def test_the_list_of_people_says_who_has_one(ada: Person, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    api = APIClient()
+    api.force_authenticate(create_operator(username="eve").operator)
+    for name in ("bob", "cyd"):
+        begin_second_factor(operator=create_operator(username=name).operator, now=NOW)
+    with django_assert_num_queries(3):  # how many there are, the page, and their factors
+        people = api.get("/api/operators/").json()["results"]
+    has_one = {person["username"]: person["has_second_factor"] for person in people}
+    assert {name: has_one[name] for name in ("ada", "bob", "cyd")} == {"ada": True, "bob": False, "cyd": False}
+    assert "secret" not in str(people)
+    api.post(f"/api/operators/{ada.operator.pk}/reset-second-factor/")
+    assert api.get(f"/api/operators/{ada.operator.pk}/").json()["has_second_factor"] is False
 
 
 def test_who_has_lost_everything_is_helped_from_the_machine(ada: Person) -> None:

@@ -15,6 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from rest_framework.test import APIClient
 
 from coterie.accounts.services import create_operator
+from coterie.alerts.models import Channel, Incident, Notice, Rule
 from coterie.analytics.advancing import sweep as sweep_questions
 from coterie.analytics.models import Part
 from coterie.audit.models import Entry
@@ -30,6 +31,7 @@ from coterie.owners.models import Forgetting
 from coterie.owners.selectors import UnknownReceipt, checked_receipt, forgetting_of, news_of
 from coterie.owners.services import ReceiptTaken, forget_device, leave_forgotten
 from coterie.privacy.services import change_device_budget
+from coterie.repairs.models import Mute
 from coterie.rounds.advancing import sweep
 from coterie.rounds.errors import NothingToMerge
 from coterie.rounds.merging_again import merge_again
@@ -457,6 +459,23 @@ def test_names_go_from_the_log_and_nothing_else_can_be_changed_there() -> None:
     ):
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             change()
+
+
+def test_no_sentence_of_a_fault_names_it_any_more() -> None:
+    device, other = make_device("hall"), make_device("hall-2")
+    sentence = "2 devices sent updates that were rejected, last hall: hall-2 did too."
+    told = {"severity": "warning", "sentence": sentence}
+    mute = Mute.objects.create(key="updates_rejected:x", sentence=sentence, muted_at=later(0))
+    channel = Channel.objects.create(name="on call", kind="webhook", created_at=later(0))
+    rule = Rule.objects.create(name="faults", kind="repair", created_at=later(0))
+    incident = Incident.objects.create(rule=rule, key="updates_rejected:x", began_at=later(0), **told)
+    notice = Notice.objects.create(incident=incident, channel=channel, change="firing", created_at=later(0), **told)
+    forget_device(device=device, now=later(1))
+    device.refresh_from_db()
+    for row in (mute, incident, notice):
+        row.refresh_from_db()
+        assert row.sentence == sentence.replace("last hall:", f"last {device.name}:")
+    assert other.name in notice.sentence
 
 
 def test_webhooks_are_told_no_more_of_it() -> None:

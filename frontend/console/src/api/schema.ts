@@ -453,6 +453,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/device-figures/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["device_figures_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/devices/": {
         parameters: {
             query?: never;
@@ -877,6 +894,23 @@ export interface paths {
         put?: never;
         /** @description Start it. It acts with an API token of its own, `digits example`, and ends when that is revoked. */
         post: operations["example_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/federation-figures/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["federation_figures_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1511,6 +1545,23 @@ export interface paths {
         };
         /** @description What is happening now, and what has lately. */
         get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pair-figures/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["pair_figures_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2260,6 +2311,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/version-figures/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A page of the list, or all of it as CSV. */
+        get: operations["version_figures_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/versions/": {
         parameters: {
             query?: never;
@@ -2780,6 +2848,22 @@ export interface components {
              */
             strategy: unknown;
         };
+        /** @description A round in one line. */
+        BriefRound: {
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            /** @example 42 */
+            readonly id: number;
+            /** @example 12 */
+            readonly number: number;
+            /** Format: date-time */
+            readonly opened_at: string | null;
+            /** Format: date-time */
+            readonly opens_at: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            readonly state: components["schemas"]["RoundState"];
+        };
         /** @description Where one is signed in. */
         BrowserSession: {
             /** @example 192.0.2.7 */
@@ -2834,6 +2918,25 @@ export interface components {
             rounds: number;
             /** @example on battery; the federation asks for charging */
             sentence: string;
+        };
+        /** @description What is other than in the round that was published before. */
+        Change: {
+            /**
+             * Format: double
+             * @description null: one of them was not measured
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /**
+             * Format: double
+             * @example 46
+             */
+            duration_s: number | null;
+            /**
+             * @description number of that round
+             * @example 12
+             */
+            round: number;
         };
         /** @description The password as it is and as it shall be. */
         ChangedPasswordRequest: {
@@ -3303,6 +3406,34 @@ export interface components {
              *     ]
              */
             tags?: string[];
+        };
+        /** @description How a device does. */
+        DeviceFigures: {
+            /**
+             * Format: double
+             * @description of the version that it last began with, on its own samples
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /** Format: uuid */
+            device: string;
+            /** @description in the round that it was asked in last */
+            last_part: components["schemas"]["LastPart"] | null;
+            /**
+             * @description updates of it that count
+             * @example 10
+             */
+            updates: number;
+            /**
+             * @description what it holds; null: none, or one that the platform does not know
+             * @example 0.1.0
+             */
+            version: components["schemas"]["HeldVersion"] | null;
+            /**
+             * @description the number of the version in use less that of its own; negative: its own is newer
+             * @example 1
+             */
+            versions_behind: number | null;
         };
         /** @description How long one kind of work takes on a device, in one of its conditions. */
         DeviceLatency: {
@@ -3781,6 +3912,14 @@ export interface components {
         EvaluationState: "planned" | "measuring" | "finished" | "failed" | "cancelled";
         /** @description What a set of devices has measured. */
         EvaluationSummary: {
+            /**
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
             accuracies: components["schemas"]["EvaluationSpread"] | null;
             /**
              * Format: double
@@ -3983,6 +4122,45 @@ export interface components {
              * @example 0.02
              */
             tolerance: number;
+        };
+        /** @description How a federation does. */
+        FederationFigures: {
+            /**
+             * @description of its latest published rounds, oldest first
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
+            accuracies: number[];
+            /** @description null: no version is in use */
+            champion: components["schemas"]["InUse"] | null;
+            /**
+             * Format: uuid
+             * @example kiosks
+             */
+            federation: string;
+            /** @description the latest that has ended */
+            last_round: components["schemas"]["BriefRound"] | null;
+            /** @description the one that is planned or under way */
+            next_round: components["schemas"]["BriefRound"] | null;
+            /**
+             * @description members that hold the version in use, of their group where it is divided
+             * @example 96
+             */
+            on_champion: number;
+            /**
+             * @description members that hold no version yet
+             * @example 3
+             */
+            on_none: number;
+            /**
+             * @description members that hold another version
+             * @example 21
+             */
+            on_others: number;
         };
         /** @description What a federation tells of its devices. */
         FederationPrivacy: {
@@ -4336,6 +4514,18 @@ export interface components {
         };
         /** @enum {string} */
         HeldEnum: "quiet" | "full" | "paused";
+        /** @description A version that a device holds. */
+        HeldVersion: {
+            /** Format: uuid */
+            id: string;
+            /** @example group-1 */
+            lineage: string;
+            /** @example 12 */
+            number: number;
+            /** Format: uuid */
+            pair: string;
+            pair_name: string;
+        };
         /** @description A device that asks for help, and whoever was asked. */
         HelpRequest: {
             /** Format: date-time */
@@ -4453,6 +4643,22 @@ export interface components {
             readonly sentence: string;
             readonly severity: components["schemas"]["Severity"];
         };
+        /** @description A version that is in use. */
+        InUse: {
+            /**
+             * Format: double
+             * @description on held-out samples; where there are none, the mean of what devices measured; null: it was not measured
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /** @example 12 */
+            number: number;
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
+            version: string;
+        };
         /** @description Whom to let in. */
         InvitedOperatorRequest: {
             /**
@@ -4524,6 +4730,25 @@ export interface components {
             readonly id: number;
             /** @example training 3 of 12, loss 0.25 */
             readonly text: string;
+        };
+        /** @description A device's part in a round, in one line. */
+        LastPart: {
+            /** Format: date-time */
+            readonly changed_at: string;
+            /**
+             * Format: uuid
+             * @example kiosks
+             */
+            readonly federation: string;
+            /** @example Kiosks */
+            readonly federation_name: string;
+            /** @example needs 5 devices, 2 eligible: 3 on battery */
+            readonly reason_sentence: string;
+            /** @example 12 */
+            readonly round: number;
+            /** @example 12 */
+            readonly round_number: number;
+            readonly state: components["schemas"]["AssignmentState"];
         };
         /** @description The budget that holds. */
         Limit: {
@@ -4761,6 +4986,8 @@ export interface components {
              * @example ada@example.org
              */
             email?: string;
+            /** @description whether a code of an authenticator app is asked for beside the password */
+            readonly has_second_factor: boolean;
             /** @example 42 */
             readonly id: number;
             /**
@@ -4877,6 +5104,8 @@ export interface components {
              * @example ada@example.org
              */
             email?: string;
+            /** @description whether a code of an authenticator app is asked for beside the password */
+            readonly has_second_factor: boolean;
             /** @example 42 */
             readonly id: number;
             /**
@@ -5037,6 +5266,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Delivery"][];
         };
+        PaginatedDeviceFiguresList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["DeviceFigures"][];
+        };
         PaginatedDeviceList: {
             /** @example 123 */
             count: number;
@@ -5111,6 +5355,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Evaluation"][];
+        };
+        PaginatedFederationFiguresList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["FederationFigures"][];
         };
         PaginatedFederationList: {
             /** @example 123 */
@@ -5276,6 +5535,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Operator"][];
+        };
+        PaginatedPairFiguresList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["PairFigures"][];
         };
         PaginatedPairList: {
             /** @example 123 */
@@ -5457,6 +5731,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Transfer"][];
         };
+        PaginatedVersionFiguresList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["VersionFigures"][];
+        };
         PaginatedVersionList: {
             /** @example 123 */
             count: number;
@@ -5565,6 +5854,33 @@ export interface components {
             readonly spec: unknown;
             /** @default checking */
             readonly state: components["schemas"]["PairState"];
+        };
+        /** @description How the device model of a pair does. */
+        PairFigures: {
+            /**
+             * @description of the pair's own latest versions, oldest first
+             * @example [
+             *       0.62,
+             *       0.81,
+             *       0.9,
+             *       0.934
+             *     ]
+             */
+            accuracies: number[];
+            /** @description null: no version is in use */
+            champion: components["schemas"]["InUse"] | null;
+            /**
+             * @description enrolled devices that hold any of them
+             * @example 13
+             */
+            devices: number;
+            /** Format: uuid */
+            pair: string;
+            /**
+             * @description of both models, in all lineages
+             * @example 2
+             */
+            versions: number;
         };
         /**
          * @description * `checking` - Checking
@@ -6448,6 +6764,8 @@ export interface components {
             readonly asynchronous: boolean;
             /** Format: uuid */
             readonly base_version: string | null;
+            /** @description against the round that was published before; null: there is none, or this one is not published */
+            readonly change: components["schemas"]["Change"] | null;
             /** Format: date-time */
             readonly closed_at: string | null;
             /** Format: date-time */
@@ -6457,6 +6775,12 @@ export interface components {
              * @example 13
              */
             readonly devices: number;
+            /**
+             * Format: double
+             * @description from its opening to its end; null: it has not ended, or never opened
+             * @example 46
+             */
+            readonly duration_s: number | null;
             /**
              * Format: uuid
              * @example kiosks
@@ -6503,6 +6827,8 @@ export interface components {
             readonly asynchronous: boolean;
             /** Format: uuid */
             readonly base_version: string | null;
+            /** @description against the round that was published before; null: there is none, or this one is not published */
+            readonly change: components["schemas"]["Change"] | null;
             /** Format: date-time */
             readonly closed_at: string | null;
             /** Format: date-time */
@@ -6512,6 +6838,12 @@ export interface components {
              * @example 13
              */
             readonly devices: number;
+            /**
+             * Format: double
+             * @description from its opening to its end; null: it has not ended, or never opened
+             * @example 46
+             */
+            readonly duration_s: number | null;
             /**
              * Format: uuid
              * @example kiosks
@@ -7595,6 +7927,31 @@ export interface components {
             readonly server_state_bytes: number | null;
             /** @example 15312 */
             readonly size_bytes: number;
+        };
+        /** @description How a version does. */
+        VersionFigures: {
+            /**
+             * Format: double
+             * @description on held-out samples; where there are none, the mean of what devices measured; null: it was not measured
+             * @example 0.934
+             */
+            accuracy: number | null;
+            /**
+             * Format: double
+             * @description against the version that it was made from; null: one of them was not measured
+             * @example 0.034
+             */
+            accuracy_change: number | null;
+            /**
+             * @description enrolled devices that hold it
+             * @example 13
+             */
+            devices: number;
+            /**
+             * Format: uuid
+             * @example 0.1.0
+             */
+            version: string;
         };
         /** @description A channel to make; `url` is never shown again. */
         WantedChannelRequest: {
@@ -9208,6 +9565,76 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    device_figures_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                /** @description id of an enrolment token */
+                enrolled_with?: number;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                present?: boolean | null;
+                ready?: boolean | null;
+                /** @description code of what stands first against training */
+                reason?: string;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-enrolled_at" | "-last_seen_at" | "-name" | "-train_step_s" | "enrolled_at" | "last_seen_at" | "name" | "train_step_s";
+                /**
+                 * @description * `enrolled` - Enrolled
+                 *     * `revoked` - Revoked
+                 *     * `left` - Left
+                 */
+                state?: "enrolled" | "revoked" | "left";
+                /**
+                 * @description * `revoked` - revoked
+                 *     * `left` - left
+                 *     * `quarantined` - quarantined
+                 *     * `never_seen` - never_seen
+                 *     * `absent` - absent
+                 *     * `paused` - paused
+                 *     * `pinned` - pinned
+                 *     * `waiting` - waiting
+                 *     * `ready` - ready
+                 */
+                status?: "revoked" | "left" | "quarantined" | "never_seen" | "absent" | "paused" | "pinned" | "waiting" | "ready";
+                /** @description a federation's devices carry its device_tag */
+                tag?: string;
+                /** @description id of the model version that it holds */
+                version?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDeviceFiguresList"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     devices_list: {
         parameters: {
             query?: {
@@ -10260,6 +10687,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Example"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    federation_figures_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                pair?: string;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-name" | "-state" | "created_at" | "name" | "state";
+                /**
+                 * @description * `draft` - Draft
+                 *     * `running` - Running
+                 *     * `paused` - Paused
+                 *     * `finished` - Finished
+                 */
+                state?: "draft" | "running" | "paused" | "finished";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedFederationFiguresList"];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -11826,6 +12303,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    pair_figures_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-name" | "-state" | "created_at" | "name" | "state";
+                /**
+                 * @description * `checking` - Checking
+                 *     * `ready` - Ready
+                 *     * `rejected` - Rejected
+                 */
+                state?: "checking" | "ready" | "rejected";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPairFiguresList"];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -13689,6 +14214,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    version_figures_list: {
+        parameters: {
+            query?: {
+                /** @description those that are archived, instead of the others */
+                archived?: boolean;
+                lineage?: string;
+                /**
+                 * @description * `bootstrap` - Bootstrap
+                 *     * `upload` - Upload
+                 *     * `distillation` - Distillation
+                 *     * `merge` - Merge
+                 *     * `split` - Split
+                 *     * `copy` - Copy
+                 */
+                origin?: "bootstrap" | "upload" | "distillation" | "merge" | "split" | "copy";
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                pair?: string;
+                /**
+                 * @description * `device` - Device
+                 *     * `cloud` - Cloud
+                 */
+                role?: "device" | "cloud";
+                /** @description words that all must occur */
+                search?: string;
+                /** @description with -: backwards */
+                sort?: "-created_at" | "-number" | "-size_bytes" | "created_at" | "number" | "size_bytes";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedVersionFiguresList"];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
