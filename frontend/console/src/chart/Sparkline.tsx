@@ -1,6 +1,8 @@
 interface Props {
   /** In their order; null where there is none. */
   readonly values: readonly (number | null)[];
+  /** In pixels; it is a quarter as high. */
+  readonly width?: number;
 }
 
 const WIDTH = 120;
@@ -9,11 +11,17 @@ const HEIGHT = 28;
 const EDGE = 1;
 
 /** A line without axes: how a figure came about. Who cannot see it misses nothing that the figure does not say. */
-export function Sparkline({ values }: Props) {
+export function Sparkline({ values, width = WIDTH }: Props) {
   const path = pathOf(values);
   if (path === "") return null;
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden>
+    <svg
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      width={width}
+      height={(HEIGHT * width) / WIDTH}
+      style={{ flexShrink: 0 }}
+      aria-hidden
+    >
       <path d={path} fill="none" stroke="var(--data-1)" strokeWidth={2 * EDGE} strokeLinejoin="round" />
     </svg>
   );

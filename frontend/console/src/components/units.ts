@@ -39,3 +39,9 @@ export function duration(seconds: number): string {
 function rounded(value: number): string {
   return TWO_DIGITS.format(value);
 }
+
+/** By how much a value is other than another: "+1.2%". */
+export function signed(value: number, format: (value: number) => string): string {
+  if (value === 0) return "the same";
+  return `${value > 0 ? "+" : "−"}${format(Math.abs(value))}`;
+}

@@ -89,6 +89,16 @@ export function devicesQuery(search: DevicesSearch) {
   });
 }
 
+/** How the devices of a list do. */
+export function deviceFiguresQuery(search: DevicesSearch) {
+  const query = devicesAsked(search);
+  return queryOptions({
+    queryKey: ["device-figures", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/device-figures/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
 /** Those that joined with an enrolment token, the youngest first. */
 export function joinedQuery(token: number, most: number) {
   const query = { enrolled_with: token, sort: "-enrolled_at", page_size: most } as const;

@@ -1,9 +1,10 @@
 import { Anchor, Button, Select, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { Change } from "../components/Change";
 import { Empty } from "../components/Empty";
 import { State } from "../components/State";
-import { bytes, percent } from "../components/units";
+import { bytes, duration, percent } from "../components/units";
 import { When } from "../components/When";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
@@ -91,10 +92,35 @@ const COLUMNS: readonly Column<Round>[] = [
     align: "end",
     cell: (round) => `${round.updates} of ${round.devices}`,
   },
-  { id: "accuracy", header: "Accuracy", align: "end", cell: (round) => figure(round, "accuracy", percent) },
+  {
+    id: "accuracy",
+    header: "Accuracy",
+    align: "end",
+    cell: (round) => (
+      <>
+        {figure(round, "accuracy", percent)}
+        <Change value={round.change?.accuracy} format={percent} against={against(round)} />
+      </>
+    ),
+  },
+  {
+    id: "duration",
+    header: "Took",
+    align: "end",
+    cell: (round) => (
+      <>
+        {round.duration_s === null ? "–" : duration(round.duration_s)}
+        <Change value={round.change?.duration_s} format={duration} against={against(round)} />
+      </>
+    ),
+  },
   { id: "bytes", header: "Uploaded", align: "end", cell: (round) => figure(round, "update_bytes", bytes) },
   { id: "ended", header: "Ended", sort: "finished_at", cell: (round) => <When at={round.finished_at} /> },
 ];
+
+function against({ change }: Round): string {
+  return change === null ? "" : `against round ${change.round}`;
+}
 
 function figure(round: Round, name: string, format: (value: number) => string): string {
   const value = metric(round, name);

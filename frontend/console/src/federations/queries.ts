@@ -27,6 +27,16 @@ export function federationsQuery(search: TableSearch = {}) {
   });
 }
 
+/** How the federations of a list do. */
+export function federationFiguresQuery(search: TableSearch = {}) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: ["federation-figures", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/federation-figures/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
 export function federationQuery(id: string) {
   return queryOptions({
     queryKey: [...FEDERATIONS, id],

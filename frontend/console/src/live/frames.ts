@@ -46,17 +46,17 @@ const ANSWERS: Readonly<Record<string, readonly QueryKey[]>> = {
   ],
   device: [["devices"]],
   enrolment_token: [["enrolment-tokens"]],
-  federation: [["federations"], ["overview"]],
+  federation: [["federations"], ["federation-figures"], ["overview"]],
   fleet: [["devices"], ["overview"]],
   help: [["help"]],
   job: [["jobs"], ["overview"]],
   pair: [["pairs"], ["versions"]],
-  part: [["rounds"], ["devices"]],
+  part: [["rounds"], ["devices"], ["device-figures"]],
   repairs: [["repairs"], ["overview"]],
   question: [["analytics"], ["privacy"]],
   evaluation: [["evaluations"]],
   rollout: [["rollouts"], ["repairs"]],
-  round: [["rounds"], ["groups"], ["privacy"], ["overview"]],
+  round: [["rounds"], ["federation-figures"], ["groups"], ["privacy"], ["overview"]],
 };
 
 /** The answers of the REST API that a frame makes old; after a snapshot all of them may be. */

@@ -3,7 +3,7 @@ import { useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
 import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
-import { percent } from "../components/units";
+import { percent, signed } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { type Compared, comparedOf, type Line } from "./compared";
@@ -130,9 +130,4 @@ function changeOf(values: readonly (number | null)[], nth: number): number | nul
   const [baseline] = values;
   const value = values[nth];
   return baseline == null || value == null ? null : value - baseline;
-}
-
-function signed(value: number, format: (value: number) => string): string {
-  if (value === 0) return "the same";
-  return `${value > 0 ? "+" : "−"}${format(Math.abs(value))}`;
 }

@@ -27,6 +27,39 @@ export function pairsQuery(search: TableSearch) {
   });
 }
 
+/** How the pairs of a list do. */
+export function pairFiguresQuery(search: TableSearch) {
+  const query = asked(search);
+  return queryOptions({
+    queryKey: [...PAIRS, "figures", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/pair-figures/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+/** Versions of a pair, a page at a time; the newest first unless another order is asked for. */
+function versionsAsked(pair: string, search: TableSearch) {
+  return { sort: "-created_at" as const, ...asked(search), pair };
+}
+
+export function versionsQuery(pair: string, search: TableSearch) {
+  const query = versionsAsked(pair, search);
+  return queryOptions({
+    queryKey: [...VERSIONS, "list", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/versions/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
+export function versionFiguresQuery(pair: string, search: TableSearch) {
+  const query = versionsAsked(pair, search);
+  return queryOptions({
+    queryKey: [...VERSIONS, "figures", query],
+    queryFn: async ({ signal }) => (await api.GET("/api/version-figures/", { params: { query }, signal })).data,
+    ...LIST,
+  });
+}
+
 export function pairQuery(id: string) {
   return queryOptions({
     queryKey: [...PAIRS, id],

@@ -1,17 +1,19 @@
 import { Anchor, Badge, Group, Select, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue, useMemo, useState } from "react";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { bytes, counted } from "../components/units";
 import { When } from "../components/When";
 import { BulkActions } from "../devices/BulkActions";
+import { DeviceFigures, Held, LastPart, OwnAccuracy, Updates } from "../devices/DeviceCells";
 import { NoDevices } from "../devices/NoDevices";
 import {
   type Device,
   type DevicesSearch,
+  deviceFiguresQuery,
   devicesAsked,
   devicesFilter,
   devicesQuery,
@@ -23,6 +25,7 @@ import { useWatched } from "../live/Live";
 import { overviewQuery } from "../overview/queries";
 import type { Part } from "../overview/standing";
 import { ArchivedOnly } from "../table/ArchivedOnly";
+import { byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { PAGE_SIZE } from "../table/rows";
@@ -34,6 +37,7 @@ export const Route = createFileRoute("/devices/")({
   loaderDeps: ({ search }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(devicesQuery(deps));
+    context.queryClient.prefetchQuery(deviceFiguresQuery(deps));
   },
 });
 
@@ -41,6 +45,8 @@ function Devices() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(devicesQuery(search));
+  const { data: figures } = useQuery(deviceFiguresQuery(search));
+  const beside = useMemo(() => byRow(figures, ({ device }) => device), [figures]);
   const { data: overview } = useQuery({ ...overviewQuery, enabled: search.reason !== undefined });
   useWatched(rows.data?.results.map((device) => device.id) ?? []);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -57,61 +63,66 @@ function Devices() {
         <ExportCsv path="/api/devices/" query={devicesAsked(search)} />
       </PageHead>
       {shownAsChosen.size > 0 && <BulkActions chosen={[...shownAsChosen]} onDone={() => setChosen(new Set())} />}
-      <DataTable
-        label="Devices"
-        columns={COLUMNS}
-        rows={rows}
-        rowKey={(device) => device.id}
-        rowName={(device) => device.name}
-        pageSize={PAGE_SIZE}
-        search={search}
-        onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })}
-        searchable="Name or id"
-        chosen={chosen}
-        onChosen={setChosen}
-        tools={
-          <>
-            <Select
-              aria-label="How they stand"
-              placeholder="All devices"
-              clearable
-              data={STATUSES.map((value) => ({ value, label: WORDS[value] }))}
-              value={search.status ?? null}
-              onChange={(status) => narrow("status", status)}
-              w={230}
-            />
-            <TextInput
-              key={search.tag ?? ""}
-              aria-label="Tag"
-              placeholder="Tag"
-              defaultValue={search.tag ?? ""}
-              onBlur={(event) => narrow("tag", event.currentTarget.value.trim())}
-              onKeyDown={(event) => event.key === "Enter" && narrow("tag", event.currentTarget.value.trim())}
-              w={130}
-            />
-            {(["reason", "version", "ready"] as const).map(
-              (name) =>
-                search[name] !== undefined && (
-                  <Badge
-                    key={name}
-                    component="button"
-                    variant="light"
-                    color="gray"
-                    size="lg"
-                    tt="none"
-                    onClick={() => narrow(name, null)}
-                    aria-label={`No longer only ${said(name, search, overview?.by_status)}`}
-                  >
-                    {said(name, search, overview?.by_status)} ×
-                  </Badge>
-                ),
-            )}
-            <ArchivedOnly search={search} onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })} />
-            <SavedFilters table="devices" search={search} onChoose={(wanted) => show(devicesSearch(wanted))} />
-          </>
-        }
-        empty={<NoDevices filtered={Object.keys(filters).length > 0} />}
-      />
+      <DeviceFigures value={beside}>
+        <DataTable
+          label="Devices"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={(device) => device.id}
+          rowName={(device) => device.name}
+          pageSize={PAGE_SIZE}
+          search={search}
+          onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })}
+          searchable="Name or id"
+          chosen={chosen}
+          onChosen={setChosen}
+          tools={
+            <>
+              <Select
+                aria-label="How they stand"
+                placeholder="All devices"
+                clearable
+                data={STATUSES.map((value) => ({ value, label: WORDS[value] }))}
+                value={search.status ?? null}
+                onChange={(status) => narrow("status", status)}
+                w={230}
+              />
+              <TextInput
+                key={search.tag ?? ""}
+                aria-label="Tag"
+                placeholder="Tag"
+                defaultValue={search.tag ?? ""}
+                onBlur={(event) => narrow("tag", event.currentTarget.value.trim())}
+                onKeyDown={(event) => event.key === "Enter" && narrow("tag", event.currentTarget.value.trim())}
+                w={130}
+              />
+              {(["reason", "version", "ready"] as const).map(
+                (name) =>
+                  search[name] !== undefined && (
+                    <Badge
+                      key={name}
+                      component="button"
+                      variant="light"
+                      color="gray"
+                      size="lg"
+                      tt="none"
+                      onClick={() => narrow(name, null)}
+                      aria-label={`No longer only ${said(name, search, overview?.by_status)}`}
+                    >
+                      {said(name, search, overview?.by_status)} ×
+                    </Badge>
+                  ),
+              )}
+              <ArchivedOnly
+                search={search}
+                onSearch={(change) => show({ ...devicesFilter({ ...search }), ...change })}
+              />
+              <SavedFilters table="devices" search={search} onChoose={(wanted) => show(devicesSearch(wanted))} />
+            </>
+          }
+          empty={<NoDevices filtered={Object.keys(filters).length > 0} />}
+        />
+      </DeviceFigures>
     </>
   );
 }
@@ -168,16 +179,11 @@ const COLUMNS: readonly Column<Device>[] = [
   {
     id: "version",
     header: "Version",
-    optional: true,
-    cell: (device) =>
-      device.held_version === "" ? (
-        "–"
-      ) : (
-        <Anchor component={Link} to={`/models/versions/${device.held_version}`} size="sm">
-          {device.held_version.slice(0, 8)}
-        </Anchor>
-      ),
+    cell: (device) => <Held of={device} />,
   },
+  { id: "part", header: "Last round", cell: (device) => <LastPart of={device} /> },
+  { id: "accuracy", header: "Accuracy there", align: "end", cell: (device) => <OwnAccuracy of={device} /> },
+  { id: "updates", header: "Updates", optional: true, align: "end", cell: (device) => <Updates of={device} /> },
   {
     id: "machine",
     header: "Machine",

@@ -1,13 +1,22 @@
 import { Anchor, Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { State } from "../components/State";
-import { counted } from "../components/units";
 import { When } from "../components/When";
-import { type Federation, federationsQuery } from "../federations/queries";
+import {
+  Champion,
+  ChampionAccuracy,
+  FederationFigures,
+  LastRound,
+  Members,
+  NextRound,
+} from "../federations/FederationCells";
+import { type Federation, federationFiguresQuery, federationsQuery } from "../federations/queries";
 import { ArchivedOnly } from "../table/ArchivedOnly";
+import { byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -19,6 +28,7 @@ export const Route = createFileRoute("/federations/")({
   loaderDeps: ({ search }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(federationsQuery(deps));
+    context.queryClient.prefetchQuery(federationFiguresQuery(deps));
   },
 });
 
@@ -26,6 +36,8 @@ function Federations() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
   const rows = useQuery(federationsQuery(search));
+  const { data: figures } = useQuery(federationFiguresQuery(search));
+  const beside = useMemo(() => byRow(figures, ({ federation }) => federation), [figures]);
   return (
     <>
       <PageHead title="Federations" says={rows.data && says(rows.data.results)}>
@@ -34,26 +46,28 @@ function Federations() {
           New federation
         </Button>
       </PageHead>
-      <DataTable
-        label="Federations"
-        columns={COLUMNS}
-        rows={rows}
-        rowKey={(federation) => federation.id}
-        pageSize={PAGE_SIZE}
-        search={search}
-        onSearch={(change) => navigate({ search: change, replace: true })}
-        searchable="Name"
-        tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
-        empty={
-          <Empty title="No federation yet">
-            A federation is a set of devices that learn one task together under one plan.{" "}
-            <Anchor component={Link} to="/federations/new">
-              Make one
-            </Anchor>
-            .
-          </Empty>
-        }
-      />
+      <FederationFigures value={beside}>
+        <DataTable
+          label="Federations"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={(federation) => federation.id}
+          pageSize={PAGE_SIZE}
+          search={search}
+          onSearch={(change) => navigate({ search: change, replace: true })}
+          searchable="Name"
+          tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
+          empty={
+            <Empty title="No federation yet">
+              A federation is a set of devices that learn one task together under one plan.{" "}
+              <Anchor component={Link} to="/federations/new">
+                Make one
+              </Anchor>
+              .
+            </Empty>
+          }
+        />
+      </FederationFigures>
     </>
   );
 }
@@ -75,15 +89,20 @@ const COLUMNS: readonly Column<Federation>[] = [
     ),
   },
   { id: "state", header: "State", cell: (federation) => <State of={federation.state} /> },
+  { id: "accuracy", header: "Accuracy", align: "end", cell: (federation) => <ChampionAccuracy of={federation} /> },
+  { id: "champion", header: "Version in use", align: "end", cell: (federation) => <Champion of={federation} /> },
+  { id: "last", header: "Last round", cell: (federation) => <LastRound of={federation} /> },
+  { id: "next", header: "Next round", cell: (federation) => <NextRound of={federation} /> },
+  { id: "members", header: "Devices", align: "end", cell: (federation) => <Members of={federation} /> },
   { id: "plan", header: "Plan", cell: (federation) => kinds(federation) },
+  { id: "tag", header: "Their tag", optional: true, cell: (federation) => federation.device_tag || "all devices" },
   {
-    id: "members",
-    header: "Devices",
-    align: "end",
-    cell: (federation) => counted(federation.members),
+    id: "created",
+    header: "Made",
+    sort: "created_at",
+    optional: true,
+    cell: (federation) => <When at={federation.created_at} />,
   },
-  { id: "tag", header: "Their tag", cell: (federation) => federation.device_tag || "all devices" },
-  { id: "created", header: "Made", sort: "created_at", cell: (federation) => <When at={federation.created_at} /> },
 ];
 
 /** Kinds that do nothing. */

@@ -30,7 +30,8 @@ import { Speeds } from "../models/Speeds";
 import { StartRollout } from "../models/StartRollout";
 import { UseUploadedWeights } from "../models/UseUploadedWeights";
 import { Variants } from "../models/Variants";
-import { ExportCsv } from "../table/ExportCsv";
+import { Versions } from "../models/Versions";
+import { type TableSearch, tableSearch } from "../table/search";
 
 const Lineage = lazy(() => import("../models/Lineage"));
 
@@ -39,7 +40,7 @@ const NEAR = 40;
 /** Versions that stand beside a baseline: as many as there are colours, but one. */
 const MOST = 5;
 
-interface PairSearch {
+interface PairSearch extends TableSearch {
   /** The version that is looked at. */
   readonly version?: string;
   /** Those that it is compared with, as their baseline. */
@@ -51,6 +52,7 @@ interface PairSearch {
 export const Route = createFileRoute("/models/$id")({
   component: PairPage,
   validateSearch: (raw: Record<string, unknown>): PairSearch => ({
+    ...tableSearch(raw),
     ...(typeof raw.version === "string" && { version: raw.version }),
     ...againstOf(raw.against),
     ...(typeof raw.newest === "number" && raw.newest > NEAR && { newest: raw.newest }),
@@ -66,7 +68,7 @@ function againstOf(raw: unknown): Pick<PairSearch, "against"> {
 
 function PairPage() {
   const { id } = Route.useParams();
-  const { version, against, newest = NEAR } = Route.useSearch();
+  const { version, against, newest = NEAR, ...table } = Route.useSearch();
   const navigate = Route.useNavigate();
   const { data: pair } = useSuspenseQuery(pairQuery(id));
   const lineage = useQuery(graphQuery(id, newest));
@@ -143,6 +145,7 @@ function PairPage() {
         <Noted notes={pair.notes} archivedAt={pair.archived_at} />
         {pair.state === "rejected" && <Rejected pair={pair} />}
         <Work pair={pair} />
+        {graph !== undefined && <AccuracyByVersion pair={id} versions={graph.versions} />}
         <Panel
           title="Lineage"
           tools={
@@ -161,7 +164,6 @@ function PairPage() {
                   {`Show older ones: ${counted(graph.versions.length)} of ${counted(graph.count)}`}
                 </Button>
               )}
-              <ExportCsv path="/api/versions/" query={{ pair: id }} />
             </>
           }
         >
@@ -192,7 +194,11 @@ function PairPage() {
             version={version}
             against={against ?? []}
             onChoose={(search) =>
-              navigate({ search: { ...search, ...(newest > NEAR && { newest }) }, replace: true, resetScroll: false })
+              navigate({
+                search: { ...table, ...search, ...(newest > NEAR && { newest }) },
+                replace: true,
+                resetScroll: false,
+              })
             }
           />
         )}
@@ -201,18 +207,39 @@ function PairPage() {
         {looked?.role === "device" && <Evaluations version={looked} />}
         {looked?.role === "device" && <Variants version={looked} />}
         <Speeds pair={id} />
-        {graph !== undefined && <AccuracyByVersion pair={id} versions={graph.versions} />}
         {version !== undefined && against !== undefined && (
           <Panel
             title="Side by side"
             tools={
-              <Button size="xs" variant="default" onClick={() => navigate({ search: { version }, replace: true })}>
+              <Button
+                size="xs"
+                variant="default"
+                onClick={() => navigate({ search: { ...table, version }, replace: true })}
+              >
                 Close
               </Button>
             }
           >
             <Compare baseline={version} others={against} />
           </Panel>
+        )}
+        {graph !== undefined && graph.versions.length > 0 && (
+          <Versions
+            pair={id}
+            search={table}
+            onSearch={(change) =>
+              navigate({
+                search: ({ version, against, newest }) => ({
+                  ...change,
+                  ...(version !== undefined && { version }),
+                  ...(against !== undefined && { against }),
+                  ...(newest !== undefined && { newest }),
+                }),
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          />
         )}
         <PreflightReport pair={pair} />
       </Stack>

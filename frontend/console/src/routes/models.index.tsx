@@ -1,13 +1,16 @@
 import { Anchor, Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { Empty } from "../components/Empty";
 import { PageHead } from "../components/PageHead";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
 import { When } from "../components/When";
-import { type Pair, pairsQuery } from "../models/queries";
+import { Champion, ChampionAccuracy, Holders, PairFigures, Versions } from "../models/PairCells";
+import { type Pair, pairFiguresQuery, pairsQuery } from "../models/queries";
 import { ArchivedOnly } from "../table/ArchivedOnly";
+import { byRow } from "../table/beside";
 import { type Column, DataTable } from "../table/DataTable";
 import { ExportCsv } from "../table/ExportCsv";
 import { asked, PAGE_SIZE } from "../table/rows";
@@ -19,12 +22,15 @@ export const Route = createFileRoute("/models/")({
   loaderDeps: ({ search }) => search,
   loader: ({ context, deps }) => {
     context.queryClient.prefetchQuery(pairsQuery(deps));
+    context.queryClient.prefetchQuery(pairFiguresQuery(deps));
   },
 });
 
 function Models() {
   const search = Route.useSearch();
   const navigate = Route.useNavigate();
+  const { data: figures } = useQuery(pairFiguresQuery(search));
+  const beside = useMemo(() => byRow(figures, ({ pair }) => pair), [figures]);
   return (
     <>
       <PageHead title="Models" says="A pair is a cloud model, which teaches, and a device model, which learns from it.">
@@ -36,26 +42,28 @@ function Models() {
           Upload a pair
         </Button>
       </PageHead>
-      <DataTable
-        label="Model pairs"
-        columns={COLUMNS}
-        rows={useQuery(pairsQuery(search))}
-        rowKey={(pair) => pair.id}
-        pageSize={PAGE_SIZE}
-        search={search}
-        onSearch={(change) => navigate({ search: change, replace: true })}
-        searchable="Name"
-        tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
-        empty={
-          <Empty title="No model pair yet">
-            Export a large model and a small one with torch.export, and{" "}
-            <Anchor component={Link} to="/models/new">
-              upload them
-            </Anchor>
-            .
-          </Empty>
-        }
-      />
+      <PairFigures value={beside}>
+        <DataTable
+          label="Model pairs"
+          columns={COLUMNS}
+          rows={useQuery(pairsQuery(search))}
+          rowKey={(pair) => pair.id}
+          pageSize={PAGE_SIZE}
+          search={search}
+          onSearch={(change) => navigate({ search: change, replace: true })}
+          searchable="Name"
+          tools={<ArchivedOnly search={search} onSearch={(change) => navigate({ search: change, replace: true })} />}
+          empty={
+            <Empty title="No model pair yet">
+              Export a large model and a small one with torch.export, and{" "}
+              <Anchor component={Link} to="/models/new">
+                upload them
+              </Anchor>
+              .
+            </Empty>
+          }
+        />
+      </PairFigures>
     </>
   );
 }
@@ -82,7 +90,11 @@ const COLUMNS: readonly Column<Pair>[] = [
       </>
     ),
   },
+  { id: "accuracy", header: "Accuracy", align: "end", cell: (pair) => <ChampionAccuracy of={pair} /> },
+  { id: "champion", header: "Version in use", align: "end", cell: (pair) => <Champion of={pair} /> },
+  { id: "versions", header: "Versions", align: "end", cell: (pair) => <Versions of={pair} /> },
+  { id: "devices", header: "Devices", align: "end", cell: (pair) => <Holders of={pair} /> },
   { id: "labels", header: "Classes", align: "end", cell: (pair) => pair.labels.length },
-  { id: "batch", header: "Batch", align: "end", cell: (pair) => pair.batch_size },
+  { id: "batch", header: "Batch", optional: true, align: "end", cell: (pair) => pair.batch_size },
   { id: "created", header: "Submitted", sort: "created_at", cell: (pair) => <When at={pair.created_at} /> },
 ];

@@ -143,13 +143,16 @@ function Handles({ person, onLink }: { person: Person; onLink: (path: string) =>
         onDone={(answer) => onLink((answer as { data: { sign_in_path: string } }).data.sign_in_path)}
         call={(via) => api.POST("/api/operators/{id}/sign-in-link/", { params: { path }, ...via })}
       />
-      <Action
-        action="accounts.reset_second_factor"
-        label="Reset second factor"
-        danger
-        confirm={`${person.username} signs in by password alone until another is set up: make sure that it is them who ask.`}
-        call={(via) => api.POST("/api/operators/{id}/reset-second-factor/", { params: { path }, ...via })}
-      />
+      {person.has_second_factor && (
+        <Action
+          action="accounts.reset_second_factor"
+          label="Reset second factor"
+          danger
+          confirm={`${person.username} signs in by password alone until another is set up: make sure that it is them who ask.`}
+          changes={[PEOPLE]}
+          call={(via) => api.POST("/api/operators/{id}/reset-second-factor/", { params: { path }, ...via })}
+        />
+      )}
       <Action
         action="accounts.change_operator"
         label={shut ? "Let in again" : "Shut out"}

@@ -1,0 +1,103 @@
+import { Anchor, Group, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { components } from "../api/schema";
+import { ShareBar } from "../chart/ShareBar";
+import { Sparkline } from "../chart/Sparkline";
+import { State } from "../components/State";
+import { counted, percent } from "../components/units";
+import { When } from "../components/When";
+import { besideRows } from "../table/beside";
+import type { Federation } from "./queries";
+
+type Figures = components["schemas"]["FederationFigures"];
+type Round = components["schemas"]["BriefRound"];
+
+export const { Beside: FederationFigures, useBeside: useFigures } = besideRows<Figures>();
+const LINE = 72;
+
+/** How exact the version in use is, and how the latest came to be. */
+export function ChampionAccuracy({ of }: { of: Federation }) {
+  const figures = useFigures(of.id);
+  const accuracy = figures?.champion?.accuracy;
+  return (
+    <Group gap="xs" wrap="nowrap" justify="flex-end">
+      <Sparkline values={figures?.accuracies ?? []} width={LINE} />
+      {accuracy == null ? "–" : percent(accuracy)}
+    </Group>
+  );
+}
+
+export function Champion({ of }: { of: Federation }) {
+  const champion = useFigures(of.id)?.champion;
+  if (champion == null) return <>–</>;
+  return (
+    <Anchor
+      component={Link}
+      to={`/models/${of.pair}`}
+      search={{ version: champion.version } as never}
+      size="sm"
+      aria-label={`Version ${champion.number}`}
+    >
+      {champion.number}
+    </Anchor>
+  );
+}
+
+export function LastRound({ of }: { of: Federation }) {
+  const round = useFigures(of.id)?.last_round;
+  return <Brief federation={of.id} round={round} at={round?.finished_at} />;
+}
+
+export function NextRound({ of }: { of: Federation }) {
+  const round = useFigures(of.id)?.next_round;
+  return <Brief federation={of.id} round={round} at={round?.opened_at ?? round?.opens_at} />;
+}
+
+function Brief({
+  federation,
+  round,
+  at,
+}: {
+  federation: string;
+  round: Round | null | undefined;
+  at: string | null | undefined;
+}) {
+  if (round == null) return <>–</>;
+  return (
+    <>
+      <Group gap={6} wrap="nowrap">
+        <Anchor
+          component={Link}
+          to={`/federations/${federation}/rounds/${round.id}`}
+          size="sm"
+          aria-label={`Round ${round.number}`}
+        >
+          {round.number}
+        </Anchor>
+        <State of={round.state} />
+      </Group>
+      <Text component="div" size="xs" c="var(--quiet)">
+        <When at={at} />
+      </Text>
+    </>
+  );
+}
+
+/** How many there are, and which part of them holds the version in use. */
+export function Members({ of }: { of: Federation }) {
+  const figures = useFigures(of.id);
+  return (
+    <>
+      {counted(of.members)}
+      {figures !== undefined && (
+        <ShareBar
+          parts={[
+            { words: "hold the version in use", count: figures.on_champion },
+            { words: "hold another", count: figures.on_others },
+            { words: "hold none", count: figures.on_none },
+          ]}
+        />
+      )}
+    </>
+  );
+}
