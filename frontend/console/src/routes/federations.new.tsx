@@ -3,7 +3,7 @@ import { useForm } from "@mantine/form";
 import { useDebouncedValue } from "@mantine/hooks";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
@@ -33,6 +33,8 @@ const MANY = 500;
 /** What a new federation's plan begins with: people differ. */
 const FIRST_PRESET = "fedavg+fine_tuned";
 const TYPING_MS = 300;
+/** Why plans that teach the cloud model are refused without data. */
+const NEEDS_CLOUD_DATA = "plan.needs_cloud_data";
 const pairsQuery = queryOptions({
   queryKey: ["pairs", "ready"],
   queryFn: async ({ signal }) =>
@@ -62,14 +64,21 @@ function NewFederation() {
       own_versions: false,
     },
   });
-  const { name, pair, device_tag, held_out, cloud_data, tolerance, patience, attempts, rounds_wanted, own_versions } =
+  const { name, device_tag, held_out, cloud_data, tolerance, patience, attempts, rounds_wanted, own_versions } =
     form.values;
+  const pair = form.values.pair || (pairs?.[0]?.id ?? "");
   const [typed] = useDebouncedValue(plan, TYPING_MS);
   const [tag] = useDebouncedValue(device_tag, TYPING_MS);
   const { data: checked } = useQuery({
     ...planCheckQuery({ plan: typed ?? {}, device_tag: tag, pair: pair || null, cloud_data: cloud_data || null }),
     enabled: typed !== undefined,
   });
+  const needed = checked?.problems.some(({ code }) => code === NEEDS_CLOUD_DATA) === true;
+  const { setFieldValue } = form;
+  useEffect(() => {
+    const newest = datasets?.[0];
+    if (needed && newest !== undefined) setFieldValue("cloud_data", newest.id);
+  }, [needed, datasets, setFieldValue]);
   const refusal = refusalOf(checked?.problems);
   const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
@@ -128,6 +137,7 @@ function NewFederation() {
                 nothingFoundMessage="No pair is ready."
                 searchable
                 {...form.getInputProps("pair")}
+                value={pair || null}
               />
               <TextInput label="Devices with the tag" placeholder="all devices" {...form.getInputProps("device_tag")} />
               <Select
