@@ -44,7 +44,6 @@ export function LastPart({ of }: { of: Device }) {
         component={Link}
         to={`/federations/${part.federation}/rounds/${part.round}`}
         size="sm"
-        style={{ whiteSpace: "nowrap" }}
       >
         {part.federation_name}, {part.round_number}
       </Anchor>

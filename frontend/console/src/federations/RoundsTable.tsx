@@ -97,10 +97,10 @@ const COLUMNS: readonly Column<Round>[] = [
     header: "Accuracy",
     align: "end",
     cell: (round) => (
-      <>
+      <Text component="span" size="sm" style={{ whiteSpace: "nowrap" }}>
         {figure(round, "accuracy", percent)}
         <Change value={round.change?.accuracy} format={percent} against={against(round)} />
-      </>
+      </Text>
     ),
   },
   {
@@ -108,10 +108,10 @@ const COLUMNS: readonly Column<Round>[] = [
     header: "Took",
     align: "end",
     cell: (round) => (
-      <>
+      <Text component="span" size="sm" style={{ whiteSpace: "nowrap" }}>
         {round.duration_s === null ? "–" : duration(round.duration_s)}
         <Change value={round.change?.duration_s} format={duration} against={against(round)} />
-      </>
+      </Text>
     ),
   },
   { id: "bytes", header: "Uploaded", align: "end", cell: (round) => figure(round, "update_bytes", bytes) },

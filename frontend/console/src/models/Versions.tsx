@@ -1,4 +1,4 @@
-import { Anchor, Badge, Group } from "@mantine/core";
+import { Anchor, Badge, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -85,10 +85,10 @@ function Accuracy({ of }: { of: Version }) {
   const { accuracy, accuracy_change: change } = useBeside(of.id) ?? {};
   if (accuracy == null) return <>–</>;
   return (
-    <>
+    <Text component="span" size="sm" style={{ whiteSpace: "nowrap" }}>
       {percent(accuracy)}
       <Change value={change} format={percent} against="against the version that it was made from" />
-    </>
+    </Text>
   );
 }
 

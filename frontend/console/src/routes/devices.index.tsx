@@ -160,7 +160,7 @@ const COLUMNS: readonly Column<Device>[] = [
     id: "tags",
     header: "Tags",
     cell: (device) => (
-      <Group gap={4} wrap="nowrap">
+      <Group gap={4}>
         {device.tags.map((tag) => (
           <Badge key={tag} variant="light" color="gray" tt="none" fw={500} style={{ minWidth: "max-content" }}>
             {tag}

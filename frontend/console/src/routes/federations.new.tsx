@@ -21,6 +21,7 @@ import {
   refusalOf,
 } from "../federations/queries";
 import { TermsFields } from "../federations/TermsFields";
+import { datasetFor } from "../models/fitting";
 import { datasetsQuery } from "../models/queries";
 import { Misfit } from "../plan/Misfit";
 import { PlanForm } from "../plan/PlanForm";
@@ -76,9 +77,12 @@ function NewFederation() {
   const needed = checked?.problems.some(({ code }) => code === NEEDS_CLOUD_DATA) === true;
   const { setFieldValue } = form;
   useEffect(() => {
-    const newest = datasets?.[0];
-    if (needed && newest !== undefined) setFieldValue("cloud_data", newest.id);
-  }, [needed, datasets, setFieldValue]);
+    const fitting = datasetFor(
+      pairs?.find(({ id }) => id === pair),
+      datasets ?? [],
+    );
+    if (needed && fitting !== undefined) setFieldValue("cloud_data", fitting.id);
+  }, [needed, pair, pairs, datasets, setFieldValue]);
   const refusal = refusalOf(checked?.problems);
   const blocked = name.trim() === "" ? "Give it a name first." : pair === "" ? "Choose its model pair first." : refusal;
   return (
