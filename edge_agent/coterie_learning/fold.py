@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from coterie_learning.partial_sums import PartialSum, Sums, key_of
 from coterie_learning.payloads import row_length, row_spans
 from coterie_learning.privacy import Int64, Place, Privacy
 from coterie_learning.update_files import UpdateFile
-from coterie_wire.bundle import RunningMoments, TensorSpec
+from coterie_wire.bundle import RunningMoments, Shape, TensorSpec
 from coterie_wire.tensors import Float32, Tensors
 
 BLOCK = 1 << 20
@@ -42,6 +42,7 @@ READ = 1 << 16
 COLUMNS = 1 << 23
 """Numbers of a block that is read as columns, one for each update and parameter: 32 MiB."""
 
+Numbers = TypeVar("Numbers", Float32, Float64)
 Read = Callable[[str, int, int], Float32]
 """Elements [start, stop) of the flattened tensor of a name."""
 
@@ -158,18 +159,20 @@ def fold_parameters(
         aggregates, most = partial(_columns, merge), max(1, COLUMNS // len(updates))
     else:
         aggregates, most = partial(_sums, aggregation, cohort), BLOCK
-    for spans in blocks(specs, block or most):
-        begun = {name: base(name, span.start, span.stop) for name, span in spans.items()}
+    shapes = {spec.name: spec.shape for spec in specs} if merge.whole else {}
+    most = max(1, sum(math.prod(shape) for shape in shapes.values())) if merge.whole else block or most
+    for spans in blocks(specs, most):
+        begun = {name: _shaped(base(name, span.start, span.stop), shapes.get(name)) for name, span in spans.items()}
         before = merge.init(begun) if state is None else _recalled(merge, state, spans)
         numbers = {
-            name if part == DELTA else f"{part}.{name}": found
+            name if part == DELTA else f"{part}.{name}": _shaped(found, shapes.get(name))
             for part in aggregation.parts
             for name, found in aggregates(part, spans, updates).items()
         }
         aggregate = Aggregate(numbers, cohort, means)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the caller checks for them
             finished = merge.finish(aggregate, begun, before)
-            parameters = {name: tensor.astype(np.float32) for name, tensor in finished.parameters.items()}
+            parameters = {name: tensor.astype(np.float32).reshape(-1) for name, tensor in finished.parameters.items()}
         yield Block(spans, parameters, finished.state)
 
 
@@ -205,6 +208,10 @@ def fold_in_memory(
             for kind, tensors in part.state.tensors.items():
                 found.state.tensors[kind][name].reshape(-1)[span.start : span.stop] = tensors[name]
     return Folded(found.parameters, ServerState(found.state.tensors, notes))
+
+
+def _shaped(flat: Numbers, shape: Shape | None) -> Numbers:
+    return flat if shape is None else flat.reshape(shape)
 
 
 def _part(state: ServerState, kind: str, name: str, start: int, stop: int) -> Float32:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
+import msgspec
 import numpy as np
 
 from coterie_learning.client.order import batch_ids, steps_per_epoch
@@ -173,7 +174,10 @@ class Optimisation:
 
     def _feeds(self, batch: Batch) -> dict[str, Array]:
         model = self._model
-        scalars = self._local.step_scalars(self.steps_done).scalars(model.scalars, step=self.steps_done)
+        weights = self._local.step_scalars(self.steps_done)
+        share = self._local.batch_share(int(np.count_nonzero(batch.sample_weight)), len(self._train))
+        weights = msgspec.structs.replace(weights, learning_rate=weights.learning_rate * share)
+        scalars = weights.scalars(model.scalars, step=self.steps_done)
         feeds: dict[str, Array] = {
             model.target.name: batch.target,
             "sample_weight": batch.sample_weight,

@@ -11,6 +11,7 @@ import msgspec
 
 from coterie_learning.device_state import State
 from coterie_learning.kinds import Kind, Resources
+from coterie_learning.second_order import solved_models
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.contract import PER_PARAMETER
@@ -200,6 +201,8 @@ class Local(Kind, frozen=True):
     """Of the scalars those that, like norms, must not be far above the others' of a cohort."""
     moves_together: ClassVar[bool] = False
     """Whether what devices remember moves by their updates as the platform's state does, so that none may be stale."""
+    trains: ClassVar[bool] = True
+    """Whether a device's steps make its model better by themselves, rather than the merge of what they sum."""
 
     def needs(self) -> GraphNeeds:
         """What the train step graph must have."""
@@ -251,6 +254,9 @@ class Local(Kind, frozen=True):
             self.needs().check(model)
         except WireError as error:
             return Reason(error.code, error.detail)
+        if self.trains and solved_models(spec.name for spec in model.parameters):
+            detail = "the model is solved by the sums of its tables, which steps do not change"
+            return Reason("plan.only_solved", f"{detail}; take local second_order with the merge that solves it")
         if not self.scope().trains_all and (model.head is None or model.head.bias is None):
             return Reason("plan.no_head", lacking_head(model))
         if not self.needs_teacher():
@@ -273,6 +279,10 @@ class Local(Kind, frozen=True):
     def step_scalars(self, step: int) -> StepScalars:
         """The scalars of optimisation step `step` (0-based) of a round."""
         raise NotImplementedError
+
+    def batch_share(self, samples: int, of: int) -> float:  # noqa: ARG002
+        """By what the step of a batch of `samples` is multiplied, `of` all that the device trains on."""
+        return 1.0
 
     def runs(self) -> int:
         """Times that the graph is run for one step; where more than once, for gradients, from which `move` steps."""

@@ -102,7 +102,7 @@ class Merge(Kind, frozen=True):
 
     `finish` and `combine` are asked a block of parameters at a time, in which tensors may be flat and parts of tensors:
     what they make of a parameter depends on nothing but that parameter's numbers and the notes, and they make the same
-    notes in every block.
+    notes in every block. A kind that is `whole`, which remembers nothing, is asked once instead.
     """
 
     reads: ClassVar[Reads]
@@ -110,6 +110,8 @@ class Merge(Kind, frozen=True):
     """Whether the cloud model learns too, on the cloud data, where the devices' models are compared."""
     compares_with_root: ClassVar[bool] = False
     """Whether `weigh` gets, as the last of the updates, one that the platform computes from samples of its own."""
+    whole: ClassVar[bool] = False
+    """Whether `finish` gets the whole model at once, tensors in their shapes, because one is made of several others."""
     sends: ClassVar[tuple[str, ...]] = ()
     """The tensors of its state that devices of a round get with the version; where there are some, they get all."""
 

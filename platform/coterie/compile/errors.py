@@ -95,6 +95,17 @@ class UnsupportedLoss(CoterieError):
     )
 
 
+class NoCurvature(CoterieError):
+    """Fields: loss."""
+
+    code = "compile.no_curvature"
+    kind = ErrorKind.INVALID
+    sentence = (
+        "Optimiser second_order sums second derivatives, and of the loss {loss} none are known: take cross_entropy "
+        "without class weights, binary_cross_entropy or mean_squared_error."
+    )
+
+
 class NothingTrains(CoterieError):
     """Fields: names (of the model's parameters, the first ones)."""
 
@@ -231,6 +242,7 @@ ERRORS = (
     UnsupportedSignature,
     LossMismatch,
     UnsupportedLoss,
+    NoCurvature,
     NothingTrains,
     UnsupportedParameter,
     ExportFailed,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from coterie.compile.errors import NoCurvature
 from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.recipe.loss.binary_cross_entropy import BinaryCrossEntropy
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
@@ -45,6 +46,16 @@ def loss_and_gradient(
 ) -> LossAndGradient:
     """`output` [batch, ...] against `target`, samples weighing `weight` [batch]."""
     raise NotImplementedError(f"no mathematics for {loss.name}")
+
+
+@singledispatch
+def curvature(loss: Criterion, output: Tensor, weight: Tensor) -> Tensor:  # noqa: ARG001
+    """A bound of the second derivatives of a batch's loss by each number of `output`, in its shape.
+
+    It is exact where outputs do not share a softmax, and where two do, in the direction in which they differ.
+    Raises NoCurvature.
+    """
+    raise NoCurvature(loss=loss.name)
 
 
 @singledispatch
@@ -169,6 +180,26 @@ def _right_class(output: Tensor, target: Tensor) -> Tensor:
 
 def _right_labels(output: Tensor, target: Tensor) -> Tensor:
     return ((output > 0) == (target > 0.5)).to(torch.float32).mean(dim=1)
+
+
+@curvature.register
+def _(loss: CrossEntropy, output: Tensor, weight: Tensor) -> Tensor:
+    """diag(p) - p·pᵀ is at most 2·diag(p·(1 - p)), by Gershgorin's circles."""
+    if loss.class_weights is not None:
+        raise NoCurvature(loss=f"{loss.name} with class weights")
+    probabilities = torch.softmax(output, dim=1)
+    return _share(weight).unsqueeze(1) * 2 * probabilities * (1 - probabilities)
+
+
+@curvature.register
+def _(loss: BinaryCrossEntropy, output: Tensor, weight: Tensor) -> Tensor:  # noqa: ARG001
+    probabilities = torch.sigmoid(output)
+    return (_share(weight) / output.shape[1]).unsqueeze(1) * probabilities * (1 - probabilities)
+
+
+@curvature.register
+def _(loss: MeanSquaredError, output: Tensor, weight: Tensor) -> Tensor:  # noqa: ARG001
+    return _column(2 * _share(weight) / output[0].numel(), output).expand_as(output)
 
 
 @soft_targets.register

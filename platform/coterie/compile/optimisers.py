@@ -11,6 +11,7 @@ from torch import Tensor
 from coterie.compile.recipe.optimiser import Optimiser
 from coterie.compile.recipe.optimiser.adam import Adam
 from coterie.compile.recipe.optimiser.adamw import AdamW
+from coterie.compile.recipe.optimiser.second_order import SecondOrder
 from coterie.compile.recipe.optimiser.sgd import Sgd
 
 Scalars = Mapping[str, Tensor]
@@ -57,6 +58,11 @@ def _(optimiser: Adam, parameter: Tensor, gradient: Tensor, state: Sequence[Tens
 def _(optimiser: AdamW, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:
     decayed = parameter * (1 - scalars["learning_rate"] * scalars["weight_decay"])
     return _adam(optimiser, decayed, gradient, state, scalars)
+
+
+@advance.register
+def _(optimiser: SecondOrder, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:  # noqa: ARG001
+    return Stepped(parameter + scalars["learning_rate"] * gradient, [])
 
 
 def _adam(

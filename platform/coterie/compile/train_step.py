@@ -7,7 +7,7 @@ from torch import Tensor
 
 from coterie.compile.flat import FlatProgram
 from coterie.compile.loss_program import Criterion
-from coterie.compile.losses import Teacher, loss_and_gradient
+from coterie.compile.losses import Teacher, curvature, loss_and_gradient
 from coterie.compile.optimisers import advance, clip
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
@@ -39,6 +39,11 @@ def train_step(
     with torch.no_grad():  # second derivatives are not needed, for which PyTorch has longer formulas
         (gradients,) = pull_back(found.gradient)
     by_name = dict(zip(names, gradients, strict=True))
+    if curved := [name for name in names if recipe.optimiser.is_curved(name)]:
+        with torch.no_grad():
+            (curvatures,) = pull_back(curvature(loss, output, weight))
+        found_by_name = dict(zip(names, curvatures, strict=True))
+        by_name |= {name: found_by_name[name] for name in curved}
     blocks = _blocks(spec)
 
     def joined(role: str, block: Block) -> Tensor:

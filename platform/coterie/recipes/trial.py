@@ -16,7 +16,7 @@ import msgspec
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
 from coterie.recipes.federation import Federation
-from coterie.recipes.shipped import Scores, plan_of, training_recipe_of
+from coterie.recipes.shipped import Scores, expected_of, plan_of, training_recipe_of
 from coterie.simulation.device import joined
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.on_device import Graphs, Rows, run_training
@@ -136,8 +136,14 @@ class Trial:
     def _compared(self, data: Dataset, of: str, number: int) -> Tensors:
         """The first parameters trained on `data`, stopped early: the better of two step sizes on what it held out.
 
-        A step that is right where it is averaged over devices may be too large for one training alone.
+        A step that is right where it is averaged over devices may be too large for one training alone. Where steps
+        train nothing, it is a federation of one that has all the data.
         """
+        if not self._plan.local.trains:
+            federation = Federation(self._first, self._plan, [data], derive_seed(self._seed, of, number))
+            for round_number in range(1, expected_of(self._recipe).rounds + 1):
+                federation.hold_round(round_number)
+            return federation.parameters
         return min((self._trained(data, of, number, share) for share in STEP_SHARES), key=lambda one: one[0])[1]
 
     def _trained(self, data: Dataset, of: str, number: int, share: float) -> tuple[float, Tensors]:

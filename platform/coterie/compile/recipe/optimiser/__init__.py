@@ -15,3 +15,7 @@ class Optimiser(Kind, frozen=True):
     def scalars(self) -> Sequence[str]:
         """The numbers that it takes beside the learning rate."""
         raise NotImplementedError
+
+    def is_curved(self, name: str) -> bool:  # noqa: ARG002 - most know slopes alone
+        """Whether the parameter `name` follows the loss's second derivatives by the output, not the first."""
+        return False

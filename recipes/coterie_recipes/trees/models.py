@@ -1,0 +1,13 @@
+"""The pair for rows of six numbers about 0, float32 [n, 6]: boosted trees, and a network as cloud model."""
+
+from coterie_recipes.solved import BoostedTrees
+from coterie_recipes.tabular.models import CLASSES, COLUMNS, CloudModel, example
+
+__all__ = ["CloudModel", "DeviceModel", "example"]
+
+
+class DeviceModel(BoostedTrees):
+    """30 trees of 4 levels. [n, 6] to logits [n, 2]."""
+
+    def __init__(self) -> None:
+        super().__init__([(-3.0, 3.0)] * COLUMNS, outputs=CLASSES, trees=30, levels=4, bins=32)
