@@ -34,9 +34,19 @@ def classifier(*, head: bool = True, scalars: tuple[str, ...] = ("momentum", "di
     return msgspec.structs.replace(spec, scalars=("learning_rate", "proximal_weight", *scalars))
 
 
+def solved() -> ModelSpec:
+    """A model of parts that are solved for by tables of sums, not descended."""
+    names = {
+        "trees": ("feature", "threshold", "value", "base", "edges", "place", "gradients", "curvatures"),
+        "line": ("weight", "bias", "gradients", "curvatures"),
+    }
+    parameters = tuple(TensorSpec(f"{of}.{name}", "float32", (2,)) for of in names for name in names[of])
+    return msgspec.structs.replace(classifier(head=False), parameters=parameters)
+
+
 @pytest.mark.parametrize(("slot", "kind"), KINDS)
 @pytest.mark.parametrize("resources", [None, EVERYTHING, NOTHING])
-@pytest.mark.parametrize("model", [None, classifier(), classifier(head=False, scalars=())])
+@pytest.mark.parametrize("model", [None, classifier(), classifier(head=False, scalars=()), solved()])
 def test_a_misfit_is_none_or_a_reason(
     slot: str, kind: type[Kind], model: ModelSpec | None, resources: Resources | None
 ) -> None:
@@ -57,7 +67,7 @@ def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
             for half, others in halves.items()
             for other in others
             if other.half_of == kind.half_of
-        }
+        } | choice
     others: list[Mapping[str, object]] = [
         {},
         {"pace": {"kind": "sync", "min_updates": 5}},
@@ -69,8 +79,19 @@ def test_every_kind_works_in_some_plan(slot: str, kind: type[Kind]) -> None:
             "pace": {"kind": "sync", "min_updates": 10},
         },
     ]
-    misfits = [list(read_plan({**other, **choice}).misfits(classifier(), EVERYTHING)) for other in others]
-    assert [] in misfits
+    plans = [read_plan({**other, **choice}) for other in others]
+    assert [] in [list(plan.misfits(model, EVERYTHING)) for plan in plans for model in (classifier(), solved())]
+
+
+def test_a_model_that_is_solved_is_refused_where_devices_descend() -> None:
+    (misfit,) = read_plan({}).misfits(solved(), EVERYTHING)
+    assert (misfit.slot, misfit.reason.code) == ("local", "plan.only_solved")
+    solving = read_plan({"local": {"kind": "second_order"}, "merge": {"kind": "newton"}})
+    assert [reason.code for _, reason in solving.misfits(classifier(), EVERYTHING)] == ["plan.needs_tables"] * 2
+    large = msgspec.structs.replace(
+        solved(), parameters=(*solved().parameters, TensorSpec("large", "float32", (2**20,)))
+    )
+    assert [reason.code for _, reason in solving.misfits(large, EVERYTHING)] == ["plan.too_large"]
 
 
 @pytest.mark.parametrize("kinds", [{"local": {"kind": "scaffold"}}, {"merge": {"kind": "scaffold"}}])

@@ -67,12 +67,18 @@ def _graphs(module: type[nn.Module], loss: str) -> Graphs:
     return Graphs.of(compiled.spec, train_step=compiled.train_step, predict=compiled.predict)
 
 
-def after(first: NeuralLearner, plan: Plan, data: Sequence[Dataset], *, rounds: int, seed: int = 0) -> Tensors:
-    """The newest version of a federation of devices with `data`."""
-    federation = Federation(first, plan, data, seed)
+def versions(first: NeuralLearner, plan: Plan, data: Sequence[Dataset], *, rounds: int) -> Sequence[Tensors]:
+    """Those of a federation of devices with `data`, round by round."""
+    federation, found = Federation(first, plan, data, seed=0), []
     for number in range(1, rounds + 1):
         federation.hold_round(number)
-    return federation.parameters
+        found.append(federation.parameters)
+    return found
+
+
+def after(first: NeuralLearner, plan: Plan, data: Sequence[Dataset], *, rounds: int) -> Tensors:
+    """The newest version after so many rounds."""
+    return versions(first, plan, data, rounds=rounds)[-1]
 
 
 class CentralTrees:
