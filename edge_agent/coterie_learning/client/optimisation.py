@@ -176,7 +176,8 @@ class Optimisation:
         model = self._model
         weights = self._local.step_scalars(self.steps_done)
         share = self._local.batch_share(int(np.count_nonzero(batch.sample_weight)), len(self._train))
-        weights = msgspec.structs.replace(weights, learning_rate=weights.learning_rate * share)
+        if share != 1:
+            weights = msgspec.structs.replace(weights, learning_rate=weights.learning_rate * share)
         scalars = weights.scalars(model.scalars, step=self.steps_done)
         feeds: dict[str, Array] = {
             model.target.name: batch.target,

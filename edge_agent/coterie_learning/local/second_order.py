@@ -1,8 +1,8 @@
 """Sums of first and second derivatives instead of steps, for merges that solve: boosted trees, Newton's method.
 
 The device's half of federated histogram boosting and of federated Newton: one pass over the samples, each batch
-weighed by its share of them, leaves the means of all derivatives in the model's tables (`coterie_learning.second_order`)
-and everything else as it was received.
+weighed by its share of them, leaves the means of all derivatives in the tables that `coterie_learning.second_order`
+names, and everything else as it was received.
 """
 
 from typing import TYPE_CHECKING, ClassVar

@@ -61,7 +61,13 @@ def _(optimiser: AdamW, parameter: Tensor, gradient: Tensor, state: Sequence[Ten
 
 
 @advance.register
-def _(optimiser: SecondOrder, parameter: Tensor, gradient: Tensor, state: Sequence[Tensor], scalars: Scalars) -> Stepped:  # noqa: ARG001
+def _(
+    optimiser: SecondOrder,  # noqa: ARG001
+    parameter: Tensor,
+    gradient: Tensor,
+    state: Sequence[Tensor],  # noqa: ARG001
+    scalars: Scalars,
+) -> Stepped:
     return Stepped(parameter + scalars["learning_rate"] * gradient, [])
 
 

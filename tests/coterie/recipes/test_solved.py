@@ -90,7 +90,7 @@ def test_edges_move_to_where_samples_are() -> None:
 
 
 def test_trees_see_no_sum_of_columns_that_a_line_sees() -> None:
-    """The negative control: few small trees lose to Newton's method where a sum of columns decides, and win elsewhere."""
+    """The negative control: small trees lose to Newton's method where a sum of columns decides, and win elsewhere."""
     crossed = drawn(4, 600)
     x = crossed.inputs["x"]
     summed = Dataset({"x": x}, (x.sum(axis=1) > 0.1).astype(np.int64))
@@ -155,9 +155,7 @@ def test_one_round_is_ridge_regression() -> None:
     x = drawn(7, 300).inputs["x"]
     y = (x @ [[1.5], [-2.0], [0.3]] + 0.7 + rng.normal(0, 0.3, (300, 1))).astype(np.float32)
     cuts = (90, 200)
-    data = [
-        Dataset({"x": rows}, targets) for rows, targets in zip(np.split(x, cuts), np.split(y, cuts), strict=True)
-    ]
+    data = [Dataset({"x": rows}, targets) for rows, targets in zip(np.split(x, cuts), np.split(y, cuts), strict=True)]
     plan = plan_for({"kind": "newton", "l2": 0.02})
     version = after(learner(linear(1), plan, "mean_squared_error"), plan, data, rounds=1)
     everything = pooled(data)

@@ -47,15 +47,18 @@ def test_two_levels_by_hand() -> None:
     second = folded(PLAIN, first, [CHILDREN]).parameters
     assert second["feature"].tolist() == [[0, 1, 0]]
     assert second["threshold"].tolist() == [[-1, 10, 1]]
-    np.testing.assert_allclose(second["value"][0, :, 0], [2 + 0.2 / 0.2, 2 - 0.2 / 0.3, -2 + 0.3 / 0.25, -2 - 0.3 / 0.25])
+    np.testing.assert_allclose(
+        second["value"][0, :, 0], [2 + 0.2 / 0.2, 2 - 0.2 / 0.3, -2 + 0.3 / 0.25, -2 - 0.3 / 0.25]
+    )
     assert second["place"].tolist() == [0, 1, 0], "the tree is grown"
     after = folded(PLAIN, second, [CHILDREN]).parameters
     assert all(np.array_equal(after[name], second[name]) for name in second), "and it was the last"
 
 
 def test_the_mean_is_over_samples() -> None:
-    halves = sums([-2, 0, 0, 0, 0, 0, *[0] * 6], [1, 0, 0, 0.6, 0.4, 0, *[0] * 6]), sums(
-        [0, 1, 1, 0, 0, 0, *[0] * 6], [0, 0.5, 0.5, 0.2, 0.2, 0.6, *[0] * 6]
+    halves = (
+        sums([-2, 0, 0, 0, 0, 0, *[0] * 6], [1, 0, 0, 0.6, 0.4, 0, *[0] * 6]),
+        sums([0, 1, 1, 0, 0, 0, *[0] * 6], [0, 0.5, 0.5, 0.2, 0.2, 0.6, *[0] * 6]),
     )
     merge = BoostedTrees(learning_rate=1.0, l2=0.5, min_curvature=0.0, edge_rounds=0)
     one, two = folded(merge, empty(), [ROOT]).parameters, folded(merge, empty(), halves, [7, 7]).parameters
